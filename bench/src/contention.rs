@@ -67,7 +67,7 @@ pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.transaction_time = Some(Duration::from_millis(args.transaction_ms));
-    // One environment for each client, as Lambda would start.
+    // As in Lambda, each concurrent client can have its own environment.
     options.environments = usize::from(args.clients.iter().copied().max().unwrap_or(1));
     let system = System::start(options).await.map_err(BenchError::wrong)?;
     let measured = measure(&system, &args).await;
@@ -160,7 +160,7 @@ impl Shop<'_> {
         let times = times.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
         let left = self.stock(hot).await?;
         if left != Some(0) {
-            return Err(BenchError::Wrong(format!("{hot}: {orders} orders of {orders} pieces leave {left:?}")));
+            return Err(BenchError::Wrong(format!("{hot}: after {orders} orders the stock is {left:?}, not 0")));
         }
         Ok(Round { took, times, unavailable: unavailable.into_inner() })
     }
@@ -178,7 +178,7 @@ impl Shop<'_> {
             match answer.status() {
                 StatusCode::CREATED => return Ok(again),
                 StatusCode::SERVICE_UNAVAILABLE => tokio::time::sleep(pause(&answer)).await,
-                other => return Err(BenchError::Wrong(format!("an order was answered {other}"))),
+                other => return Err(BenchError::Wrong(format!("the response to an order is {other}, not 201"))),
             }
         }
         Err(BenchError::Wrong(format!("an order was not placed in {TRIES} requests")))
@@ -195,7 +195,7 @@ impl Shop<'_> {
         let answer = request.bearer_auth(self.system.token("bench", &["staff".to_owned()])).send().await;
         match answer.map_err(BenchError::wrong)?.status() {
             StatusCode::CREATED => Ok(()),
-            other => Err(BenchError::Wrong(format!("POST {what} was answered {other}"))),
+            other => Err(BenchError::Wrong(format!("the response to POST {what} is {other}, not 201"))),
         }
     }
 
@@ -216,7 +216,7 @@ fn pause(answer: &reqwest::Response) -> Duration {
 fn table(figures: &[Figures]) -> String {
     let mut table = format!(
         "{:>7} {:>7} {:>9} {:>12} {:>15} {:>5} {:>10} {:>8} {:>11}\n",
-        "clients", "orders", "orders/s", "of the most", "conflicts/order", "503", "median ms", "p95 ms", "slowest ms"
+        "clients", "orders", "orders/s", "share of max", "conflicts/order", "503", "median ms", "p95 ms", "slowest ms"
     );
     for figure in figures {
         // Writing to a string does not fail.

@@ -368,7 +368,7 @@ impl There {
         totals.differ("products sold in another number or for other money", unlike.map(|id| (*id).clone()));
         let left = |id: &String| STOCK.checked_sub(sold.get(id).map_or(0, |(pieces, _)| *pieces));
         let wrong = self.stocks.iter().filter(|(id, available)| left(id) != Some(**available));
-        totals.differ("stocks that are not what was not sold", wrong.map(|(id, _)| id.clone()));
+        totals.differ("stocks that differ from the unsold pieces", wrong.map(|(id, _)| id.clone()));
         totals
     }
 }

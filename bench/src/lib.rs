@@ -104,7 +104,7 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Run the backends of a consumer until standard input ends.
     #[command(hide = true)]
-    Around {
+    Backends {
         /// Fill the table with the items of this many records.
         #[arg(long)]
         records: u64,
@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
         Command::Growth(args) => many_threads().and_then(|runtime| runtime.block_on(growth::run(args))),
         Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
-        Command::Around { records } => many_threads().and_then(|runtime| runtime.block_on(consumer::serve(records))),
+        Command::Backends { records } => many_threads().and_then(|runtime| runtime.block_on(consumer::serve(records))),
         Command::Taker(args) => one_thread().and_then(|runtime| runtime.block_on(consumer::take(args))),
         Command::Function { logical_id } => one_thread()
             .and_then(|runtime| runtime.block_on(local::functions::run(&logical_id)).map_err(BenchError::wrong)),

@@ -299,7 +299,7 @@ impl Report<'_> {
             let count: u64 = wrong.values().sum();
             let shown: Vec<String> =
                 wrong.iter().take(10).map(|(what, count)| format!("{count} times {what}")).collect();
-            return Err(BenchError::Wrong(format!("{count} answers are wrong:\n{}", shown.join("\n"))));
+            return Err(BenchError::Wrong(format!("{count} responses were unexpected:\n{}", shown.join("\n"))));
         }
         for (at, function) in FUNCTIONS.iter().enumerate() {
             let readings: Vec<f64> = self.memory.iter().filter_map(|glance| glance.get(at).copied()).collect();
@@ -329,7 +329,7 @@ impl Report<'_> {
         let slowest = self.probes.iter().max().copied().unwrap_or_default();
         let _ = writeln!(
             text,
-            "\n{total} requests of {} clients in {} s, none answered unexpectedly. A function's process had {first:.1}, {second:.1} and {last:.1} MB in the three \
+            "\n{total} requests of {} clients in {} s. Every response was as expected. A function's process had {first:.1}, {second:.1} and {last:.1} MB in the three \
              thirds of the run. The run created {} products, and the search found each within {:.1} s. The consumer was done {:.1} s after the last response. Each order \
              existed once, with its pieces.",
             self.args.clients,

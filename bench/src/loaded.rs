@@ -6,7 +6,7 @@ use aws::Connector;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use emulators::table::EmbeddedTable;
-use http_api::Store;
+use http_api::Services;
 use key_schema::code::CodeKeys;
 use key_schema::cursor::Cursors;
 use key_schema::item::Item;
@@ -66,10 +66,10 @@ impl LoadedTable {
     }
 
     /// Returns a function's state over the table.
-    pub fn store(&self) -> Result<Store, BenchError> {
+    pub fn services(&self) -> Result<Services, BenchError> {
         let cursors = Cursors::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
         let codes = CodeKeys::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
-        Ok(Store::new(Table::new(self.client(), NAME.to_owned()), cursors, codes))
+        Ok(Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes))
     }
 
     /// Writes the items directly, past the server. Other tasks may run between two batches.

@@ -3,7 +3,7 @@
 //! spelling.
 #![no_main]
 
-use http_api::read::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
+use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
 use http_api::{Change, Invalid, Object, json};
 use key_schema::id::{AddressName, MAX_ID_BYTES, ProductId};
 use key_schema::instant::Instant;

@@ -6,7 +6,7 @@
 
 use fuzz::CURSOR_KEYS;
 use fuzz::answer::Answer;
-use http_api::read::text;
+use http_api::fields::text;
 use http_api::{BODY_LIMIT, Object, Problem, Request, Response, Routes};
 use key_schema::cursor::Cursors;
 use key_schema::id::CustomerId;

@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| FILE.with(|file| {
     assert_eq!(survey.baskets, u64::try_from(baskets.len()).expect("a count"));
     assert!(
         baskets.iter().filter_map(|basket| basket.as_ref().err()).is_sorted_by(|a, b| a < b),
-        "a line is told twice"
+        "a line is reported twice"
     );
     for basket in baskets.iter().flatten() {
         assert!(survey.households.contains(&basket.household_id));

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 #[path = "../../functions/stream/src/batch.rs"]
 mod batch;
 #[allow(dead_code)]
-#[path = "../../functions/stream/src/ledger.rs"]
-mod ledger;
-#[allow(dead_code)]
 #[path = "../../functions/stream/src/sequence.rs"]
 mod sequence;
+#[allow(dead_code)]
+#[path = "../../functions/stream/src/verdict.rs"]
+mod verdict;
 
 use batch::{Batch, BatchError, Event, Origin};
 
@@ -27,15 +27,15 @@ const NEIGHBOUR: &str = r#"{"eventName":"INSERT","dynamodb":{"SequenceNumber":"7
 
 /// An event with its records.
 #[derive(Deserialize)]
-struct Whole {
+struct BatchEvent {
     #[serde(rename = "Records")]
     records: Vec<Box<RawValue>>,
 }
 
 fuzz_target!(|input: &[u8]| {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let records = match serde_json::from_str::<Whole>(text) {
-        Ok(whole) => whole.records,
+    let records = match serde_json::from_str::<BatchEvent>(text) {
+        Ok(event) => event.records,
         Err(_) => match serde_json::from_str(text) {
             Ok(record) => vec![record],
             // Lambda sends JSON.

@@ -19,7 +19,7 @@ use key_schema::text::Email;
 
 use crate::built_in::Sample;
 use crate::import::{self, ImportArgs};
-use crate::token::{MoreClaims, SigningKey};
+use crate::token::{MoreClaims, SigningKey, is_group};
 use crate::{Log, Options, System, functions};
 
 /// Exit code for a usage error, a busy port or an invalid template.
@@ -160,9 +160,7 @@ fn token(args: &TokenArgs) -> ExitCode {
     if let Err(error) = CustomerId::new(args.sub.as_str()) {
         return refuse(&format_args!("--sub {error}"));
     }
-    // The authorizer passes groups on as `[one two]`, so a name with one of these characters could
-    // be read as several names.
-    if args.groups.iter().any(|group| group.is_empty() || group.contains([' ', ',', '[', ']'])) {
+    if !args.groups.iter().all(|group| is_group(group)) {
         return refuse(&"--group must be a name without spaces, commas and brackets");
     }
     let now = OffsetDateTime::now_utc().unix_timestamp();

@@ -1,4 +1,4 @@
-//! Checks the role with which Lambda reads a stream or a queue: an event source mapping uses the
+//! Checks the role with which Lambda reads a stream or a queue. An event source mapping uses the
 //! role of its function.
 
 use std::sync::Arc;

@@ -204,7 +204,7 @@ impl Left {
         for given_up in unsettled.given_up {
             let Some(queue) = queues.get(&given_up.queue) else { continue };
             if let Err(error) = queue.restore(given_up) {
-                tracing::warn!(%error, queue = queue.arn(), "what was given up is not shown");
+                tracing::warn!(%error, queue = queue.arn(), "an event that was given up cannot be listed");
             }
         }
         let redriven = unsettled.redriven.into_iter().filter_map(|given_up| {

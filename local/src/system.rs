@@ -194,6 +194,7 @@ impl System {
             crash_points,
             environment,
             grants,
+            key: key.clone(),
             backends,
         });
         let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();

@@ -78,6 +78,15 @@ pub enum KeyError {
     NoRandomness,
 }
 
+/// Returns whether a text can be a group's name.
+///
+/// The authorizer passes groups on as `[one two]`, so a name with one of these characters could be
+/// read as several names.
+#[must_use]
+pub(crate) fn is_group(name: &str) -> bool {
+    !name.is_empty() && !name.contains([' ', ',', '[', ']'])
+}
+
 /// Claims of a token beside the subject and the groups.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MoreClaims<'a> {
@@ -337,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_one_build_find_one_target_folder_whoever_made_it() {
+    fn all_programs_of_a_build_find_the_same_target_folder() {
         for mark in ["CACHEDIR.TAG", ".rustc_info.json"] {
             let target = scratch(mark);
             fs::create_dir_all(&target).unwrap();

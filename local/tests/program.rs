@@ -93,7 +93,21 @@ async fn the_reference_is_found_from_the_first_page() {
     for path in ["", "/", "/docs", "/docs/"] {
         let answer = reqwest::get(format!("{url}{path}")).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
-        assert!(answer.text().await.unwrap().contains("/v1/orders"), "{path}");
+        let policy = answer.headers()["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert!(answer.text().await.unwrap().contains("/docs/page.js"), "{path}");
+    }
+    for (path, encoding) in [
+        ("/docs/page.js", None),
+        ("/docs/page.css", None),
+        ("/docs/swagger-ui-bundle.js", Some("gzip")),
+        ("/docs/swagger-ui.css", Some("gzip")),
+        ("/v1/openapi.yaml", None),
+    ] {
+        let answer = reqwest::get(format!("{url}{path}")).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        let said = answer.headers().get("content-encoding").map(|value| value.to_str().unwrap());
+        assert_eq!(said, encoding, "{path}");
     }
     child.kill().unwrap();
     child.wait().unwrap();
@@ -148,7 +162,8 @@ async fn outside_of_its_source_the_program_has_the_template_the_api_and_the_samp
     };
     get("/health").await;
     assert_eq!(get("/v1/openapi.yaml").await, include_str!("../../openapi.yaml"));
-    assert!(get("/docs").await.contains("/v1/orders"));
+    assert!(get("/docs").await.contains("/docs/page.js"));
+    assert!(get("/docs/page.js").await.contains("/v1/openapi.yaml"));
     // A product of the sample.
     assert!(get("/v1/products/819765").await.contains("NATURAL CHEESE"));
     child.kill().unwrap();

@@ -205,7 +205,7 @@ async fn what_subscribers_gave_up_is_shown_over_a_restart_and_done_when_it_is_pu
 
 /// A page of the largest items has far fewer than a thousand of them.
 #[tokio::test]
-async fn a_stream_of_large_records_that_nobody_has_read_is_read_at_the_next_start() {
+async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     const ITEMS: usize = 60;
     let folder = Folder::new();
     let first = Running::start(&folder.0);

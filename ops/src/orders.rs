@@ -19,7 +19,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::order::{self, Order, OrderLine, OrderStatus, OrderStatusEvent, Part, Retirement};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Retirement};
 use serde::Serialize;
 use table::{Table, TransactError};
 
@@ -29,8 +29,8 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// The number of days for which the record of a change can arrive: 1 in the stream, and 30 more in
-/// the bucket of failed records.
+/// The number of days for which the record of a change can arrive. That is 1 in the stream, and 30
+/// more in the bucket of failed records.
 pub const MIN_AGE_DAYS: u32 = 31;
 const MAX_AGE_DAYS: u32 = 36_500;
 /// The number of orders in one page of a list.
@@ -162,7 +162,7 @@ async fn retire_one(
     options: &RetireOptions,
     retired: &mut Retired,
 ) -> Result<(), OpsError> {
-    let Some(Whole { head, lines, history }) = read(table, id).await? else {
+    let Some(OrderCollection { head, lines, history }) = read(table, id).await? else {
         retired.moved += 1;
         return Ok(());
     };
@@ -187,7 +187,7 @@ async fn retire_one(
                 // The head has changed since it was read, or another run has finished the
                 // retirement.
                 Err(TransactError::Refused(refusals))
-                    if refusals.iter().any(|refusal| refusal.label == Part::Order) =>
+                    if refusals.iter().any(|refusal| refusal.label == OrderAction::Order) =>
                 {
                     retired.moved += 1;
                     return Ok(());
@@ -207,15 +207,15 @@ async fn retire_one(
     Ok(())
 }
 
-struct Whole {
+struct OrderCollection {
     head: Stored<Order>,
     lines: Vec<Stored<OrderLine>>,
     history: Vec<Stored<OrderStatusEvent>>,
 }
 
-async fn read(table: &Table, id: &OrderId) -> Result<Option<Whole>, OpsError> {
+async fn read(table: &Table, id: &OrderId) -> Result<Option<OrderCollection>, OpsError> {
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
-    for item in table.query(&order::edit(id)?).await?.items {
+    for item in table.query(&order::read_for_update(id)?).await?.items {
         match item {
             AnyEntity::Order(order) => head = Some(order),
             AnyEntity::OrderLine(line) => lines.push(line),
@@ -223,5 +223,5 @@ async fn read(table: &Table, id: &OrderId) -> Result<Option<Whole>, OpsError> {
             _ => {}
         }
     }
-    Ok(head.map(|head| Whole { head, lines, history }))
+    Ok(head.map(|head| OrderCollection { head, lines, history }))
 }

@@ -20,7 +20,7 @@ async fn likes(system: &System, product: &str, authorization: Option<&str>) -> J
 }
 
 #[test]
-fn whoever_likes_a_product_sees_it_and_nobody_else_does() {
+fn a_like_is_shown_only_to_the_customer_who_gave_it() {
     with_system(async |system| {
         shop::products(system, &["callers"], 1).await;
         for id in ["callers-a", "callers-b"] {

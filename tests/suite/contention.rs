@@ -56,8 +56,8 @@ async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
 }
 
 /// Returns the expected number of items by entity after this many orders of one product. Each order
-/// has one line and one idempotency key, and so many customers placed them. `before` has the earlier
-/// counts.
+/// has one line and one idempotency key, and so many customers placed them. `before` has the
+/// earlier counts.
 fn stored(before: &BTreeMap<String, usize>, orders: usize, buyers: usize) -> BTreeMap<String, usize> {
     let mut stored = before.clone();
     for entity in ["Order", "OrderLine", "OrderStatusEvent", "CustomerOrder", "IdempotencyRecord", "Sale"] {

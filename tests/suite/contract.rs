@@ -48,12 +48,11 @@ fn description_template_and_functions_have_the_same_routes() {
 fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
     for route in template().routes {
         let operation = api().operation(&route.key()).unwrap();
-        let (who, tags) = (operation.who(), &operation.own["tags"]);
+        let who = operation.who();
         assert_eq!(operation.is_secured(), route.authorizer.is_some(), "{route}");
         assert_eq!(operation.is_secured(), who != "any", "{route}");
         let known = ["any", "signed in", "customer", "reader", "editor", "owner", "staff"];
         assert!(known.contains(&who), "{route}");
-        assert_eq!(tags, &json!([route.function.to_lowercase()]), "{route}");
     }
 }
 
@@ -197,6 +196,27 @@ fn every_operation_is_described_in_full() {
     }
 }
 
+/// Readers find an operation by the task that it belongs to.
+#[test]
+fn every_operation_belongs_to_one_task_and_every_task_to_one_group_of_readers() {
+    let mut tasks = BTreeMap::new();
+    for task in api().0["tags"].as_array().unwrap() {
+        let name = task["name"].as_str().unwrap();
+        assert!(task["description"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
+        assert_eq!(tasks.insert(name, 0), None, "{name} is listed twice");
+    }
+    for operation in api().operations() {
+        let Some([task]) = operation.own["tags"].as_array().map(Vec::as_slice) else { panic!("{}", operation.key()) };
+        let task = task.as_str().unwrap();
+        *tasks.get_mut(task).unwrap_or_else(|| panic!("{}: {task} is not listed", operation.key())) += 1;
+    }
+    assert!(tasks.values().all(|operations| *operations > 0), "{tasks:?}");
+    let groups = api().0["x-tagGroups"].as_array().unwrap();
+    let mut grouped: Vec<_> = groups.iter().flat_map(|group| group["tags"].as_array().unwrap()).collect();
+    grouped.sort_by_key(|task| task.as_str());
+    assert_eq!(json!(grouped), json!(tasks.into_keys().collect::<Vec<_>>()));
+}
+
 fn has_link(operation: Operation<'_>) -> bool {
     api().follow(operation.response(200)).get("headers").is_some_and(|headers| headers.get("Link").is_some())
 }
@@ -216,8 +236,40 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
     for (name, schema) in api().0["components"]["schemas"].as_object().unwrap() {
         for example in schema.get("examples").and_then(Json::as_array).into_iter().flatten() {
             assert_eq!(schema::breaches(api(), schema, example, true), Vec::<String>::new(), "{name}");
+            let is_empty_page = example.get("items").is_some_and(|items| items == &json!([]));
+            assert!(!is_empty_page, "{name}: a page without an entry shows nothing");
         }
     }
+}
+
+#[test]
+fn every_example_of_an_error_has_the_status_and_a_code_of_its_response() {
+    let mut seen = BTreeSet::new();
+    for operation in api().operations() {
+        for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with('2')) {
+            let content = api().follow(response)["content"].as_object().unwrap();
+            for (kind, media) in content {
+                let several = media.get("examples").and_then(Json::as_object).into_iter().flatten();
+                let examples: Vec<&Json> =
+                    media.get("example").into_iter().chain(several.map(|(_, example)| &example["value"])).collect();
+                assert!(!examples.is_empty(), "{} {status}: no example of {kind}", operation.key());
+                for example in examples {
+                    let breaches = schema::breaches(api(), &media["schema"], example, true);
+                    assert_eq!(breaches, Vec::<String>::new(), "{} {status}", operation.key());
+                    let Some(name) = example["code"].as_str() else { continue };
+                    let code = Code::ALL.iter().find(|code| code.name() == name).unwrap();
+                    assert_eq!(example["status"], code.status().as_u16(), "{name}");
+                    assert_eq!(example["type"], format!("urn:bodega:problem:{name}"));
+                    assert!(
+                        status == "default" || status == code.status().as_str(),
+                        "{name} is an example of {status}"
+                    );
+                    seen.insert(name);
+                }
+            }
+        }
+    }
+    assert!(seen.len() > 15, "{seen:?}");
 }
 
 #[test]
@@ -242,7 +294,7 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/Id/maxLength"), json!(id::MAX_ID_BYTES)),
         (schema("/NextCursor/maxLength"), json!(cursor::MAX_CURSOR_BYTES)),
         (schema("/IdempotencyKey/maxLength"), json!(http_api::MAX_IDEMPOTENCY_KEY)),
-        (schema("/Price/properties/amount/maximum"), json!(http_api::read::MAX_AMOUNT)),
+        (schema("/Price/properties/amount/maximum"), json!(http_api::fields::MAX_AMOUNT)),
         (schema("/Quantity/maximum"), json!(order::MAX_QUANTITY)),
         (schema("/Pieces/maximum"), json!(product::MAX_STOCK)),
         (schema("/CategoryNames/maxItems"), json!(product::MAX_CATEGORY_DEPTH)),
@@ -253,7 +305,7 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/NewOrder/properties/lines/maxItems"), json!(order::MAX_LINES)),
         (schema("/OrderStatus/enum"), json!(status)),
         (schema("/Tier/enum"), json!(tiers)),
-        (schema("/MovedMoney/properties/amount/maximum"), json!(http_api::read::MAX_AMOUNT)),
+        (schema("/MovedMoney/properties/amount/maximum"), json!(http_api::fields::MAX_AMOUNT)),
         (schema("/Balance/properties/amount/maximum"), json!(wallet::MAX_BALANCE)),
         (schema("/EntryKind/enum"), json!(kinds)),
         (schema("/EdgeKind/enum"), json!(edges)),

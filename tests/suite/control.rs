@@ -71,6 +71,37 @@ fn only_a_loopback_host_is_answered() {
 }
 
 #[test]
+fn a_token_of_the_system_is_for_the_named_caller() {
+    with_system(async |system| {
+        let issue = async |body: Json| Call::new("POST", "/_local/tokens").json(&body).send(system).await;
+        let status = async |token: &Json, path: &str| {
+            let request = http().get(format!("{}{path}", system.url())).bearer_auth(token.as_str().unwrap());
+            request.send().await.unwrap().status().as_u16()
+        };
+        shop::customer(system, "token-ann").await;
+        let ann = issue(json!({"sub": "token-ann"})).await.expect(200).body;
+        assert_eq!(status(&ann["token"], "/v1/customers/token-ann").await, 200);
+        assert_eq!(status(&ann["token"], "/v1/orders?status=paid").await, 403);
+        let staff = json!({"sub": "sam", "groups": ["staff"], "sid": "phone", "email": "sam@example.com"});
+        let staff = issue(staff).await.expect(200).body;
+        assert_eq!(status(&staff["token"], "/v1/orders?status=paid").await, 200);
+        for wrong in [
+            json!({}),
+            json!({"sub": ""}),
+            json!({"sub": "a", "groups": ["one two"]}),
+            json!({"sub": "a", "sid": ""}),
+            json!({"sub": "a", "email": "ann"}),
+            json!({"sub": "a", "group": "staff"}),
+        ] {
+            assert_eq!(issue(wrong.clone()).await.status, 400, "{wrong}");
+        }
+        // A page of another site gets no token.
+        let foreign = Call::new("POST", "/_local/tokens").json(&json!({"sub": "a"}));
+        foreign.header("origin", "https://evil.example").send(system).await.expect(403);
+    });
+}
+
+#[test]
 fn the_environment_says_how_another_program_reaches_the_system() {
     with_system(async |system| {
         let environment = get(system, "/_local/environment").await;
@@ -162,7 +193,7 @@ fn what_lies_in_the_buckets_is_shown_whole_and_counted() {
 }
 
 #[test]
-fn a_function_fails_as_it_is_told_to_and_no_longer_than_that() {
+fn injected_faults_fail_a_function_exactly_as_often_as_configured() {
     with_own_system(async |system| {
         let read = async || Call::new("GET", "/v1/products/nothing").send(system).await.status;
         for (kind, status) in [("throttle", 503), ("error", 500), ("timeout", 500), ("crash", 500), ("slow", 404)] {

@@ -85,7 +85,7 @@ fn two_tokens_are_no_token() {
 }
 
 #[test]
-fn a_token_whose_subject_is_no_id_is_told_so() {
+fn a_token_whose_subject_is_no_valid_id_gets_403_with_the_reason() {
     with_system(async |system| {
         for subject in ["auth0/5f7c", "a?b", "50%"] {
             let answer = Call::new("GET", "/v1/customers/ann").customer(subject).send(system).await.expect(403);

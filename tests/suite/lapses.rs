@@ -51,7 +51,7 @@ async fn changes(system: &System, order: &Json) -> Vec<(String, Option<String>)>
 }
 
 #[test]
-fn an_unpaid_order_lapses_after_an_hour_and_everybody_is_told_why() {
+fn an_unpaid_order_lapses_after_an_hour_and_history_event_and_mail_say_why() {
     with_own_system(async |system| {
         customer(system, "late-ann").await;
         products(system, &["late-tea"], 10).await;
@@ -91,7 +91,7 @@ fn an_unpaid_order_lapses_after_an_hour_and_everybody_is_told_why() {
 #[test]
 fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
     with_own_system(async |system| {
-        // Nobody but the janitors ends the last two orders.
+        // Only the janitors end the last two orders.
         let (count, raced) = (14, 12);
         customer(system, "race-ann").await;
         products(system, &["race-tea"], 100).await;
@@ -174,7 +174,7 @@ fn of_30_orders_of_a_customer_at_once_20_are_placed_and_a_changed_setting_is_see
         let answers = join_all((0..30).map(|number| call(number).send(system))).await;
         let mut placed = 0;
         for (number, mut answer) in answers.into_iter().enumerate() {
-            // A busy table may ask for a repetition.
+            // A request to a busy table may need a repetition.
             for _ in 0..10 {
                 if answer.status == 503 {
                     answer = call(number).send(system).await;

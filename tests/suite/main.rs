@@ -30,6 +30,7 @@ mod folded;
 mod fulfilment;
 mod gateway;
 mod grants;
+mod guide;
 mod hot_keys;
 mod import;
 mod injection;

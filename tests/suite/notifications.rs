@@ -23,7 +23,7 @@ async fn subjects(system: &System, address: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_order_is_confirmed_once_and_its_steps_are_told_once() {
+fn an_order_is_confirmed_once_and_each_step_is_mailed_once() {
     with_system(async |system| {
         shop::customer(system, "notified-ann").await;
         shop::products(system, &["notified-tea"], 10).await;
@@ -47,7 +47,7 @@ fn an_order_is_confirmed_once_and_its_steps_are_told_once() {
 }
 
 #[test]
-fn a_customer_who_was_erased_is_told_nothing() {
+fn an_erased_customer_gets_no_mail() {
     with_system(async |system| {
         let customer = shop::customer(system, "notified-eve").await.body;
         shop::products(system, &["notified-ice"], 10).await;

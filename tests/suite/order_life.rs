@@ -286,7 +286,7 @@ fn of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412() {
 }
 
 #[test]
-fn what_staff_notes_about_an_order_is_read_in_the_order_of_writing_and_by_nobody_else() {
+fn only_staff_read_the_log_of_an_order_in_the_order_of_writing() {
     with_system(async |system| {
         let (buyer, product) = ("log-buyer", "log-product");
         customer(system, buyer).await;
@@ -326,8 +326,8 @@ fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
     });
 }
 
-/// The id stands for the product, so what customers and staff wrote about it comes back. The stock
-/// does not, because the pieces of earlier orders are no longer counted.
+/// The id identifies the same product, so the texts of customers and staff about it come back. The
+/// stock does not, because the pieces of earlier orders are no longer counted.
 #[test]
 fn a_product_that_returns_under_its_id_keeps_everything_but_its_stock() {
     with_system(async |system| {

@@ -46,7 +46,7 @@ pub async fn come_and_go(system: &System, product: &str) {
 }
 
 #[test]
-fn a_picture_comes_by_a_signed_url_and_goes_with_the_janitor() {
+fn a_picture_is_uploaded_and_read_by_signed_urls_and_deleted_by_the_janitor() {
     with_own_system(async |system| {
         shop::products(system, &["pictures-ice"], 1).await;
         let kept = pictured(system, "pictures-ice").await;

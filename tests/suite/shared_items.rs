@@ -1,5 +1,5 @@
 //! Finds the items that requests of different customers both write. It compares two customers'
-//! changes and generates the table of these items in docs/architecture.md.
+//! changes and generates the table of these items in docs/design/hot-items.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -180,7 +180,7 @@ fn table(rows: &[(&str, String, u64)]) -> String {
 fn the_table_of_items_that_many_requests_share_is_what_requests_write() {
     let rows = with_own_system(async |system| measured(system).await);
     let (file, [begin, end]) =
-        (root().join("docs/architecture.md"), ["<!-- shared items -->\n", "<!-- /shared items -->"]);
+        (root().join("docs/design/hot-items.md"), ["<!-- shared items -->\n", "<!-- /shared items -->"]);
     let text = std::fs::read_to_string(&file).unwrap();
     let (before, rest) = text.split_once(begin).unwrap();
     let (kept, after) = rest.split_once(end).unwrap();
@@ -189,5 +189,5 @@ fn the_table_of_items_that_many_requests_share_is_what_requests_write() {
         std::fs::write(&file, format!("{before}{begin}{fresh}{end}{after}")).unwrap();
         return;
     }
-    assert!(kept == fresh, "docs/architecture.md is stale, UPDATE_DOCS=1 writes it:\n{fresh}");
+    assert!(kept == fresh, "docs/design/hot-items.md is stale, UPDATE_DOCS=1 writes it:\n{fresh}");
 }

@@ -39,7 +39,7 @@ fn the_table_is_the_one_that_the_schema_describes() {
 }
 
 #[test]
-fn nobody_is_granted_a_scan_or_every_action() {
+fn no_function_is_granted_a_scan_or_every_action() {
     for function in template().functions {
         for statement in function.statements.iter().filter(|statement| statement.allow) {
             for action in &statement.actions {
@@ -328,7 +328,7 @@ fn the_bus_has_an_archive_of_every_event() {
 }
 
 #[test]
-fn somebody_is_told_of_every_function_that_fails_or_is_throttled() {
+fn every_function_has_alarms_for_errors_and_throttles() {
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
     for name in resources("AWS::Serverless::Function").into_keys() {
         for metric in ["Errors", "Throttles"] {

@@ -1,7 +1,7 @@
-// Three routes of the shop for Lambda, written in Node.js the usual way: with the SDK's document
-// client, plain objects, and keys that are built where they are needed.
+// Three routes of the shop for Lambda, written in Node.js the usual way. They use the SDK's
+// document client, plain objects, and keys that are built where they are needed.
 //
-// The items are the same as those of Bodega's functions. An order has the same guarantees: one
+// The items are the same as those of Bodega's functions. An order has the same guarantees. One
 // transaction writes head, lines, history, the customer's copy, the stock of every line, and the
 // record of the idempotency key.
 //

@@ -2,7 +2,7 @@
 
 They use boto3's table resource, plain dictionaries, and keys that are built where they are needed.
 
-The items are the same as those of Bodega's functions. An order has the same guarantees: one
+The items are the same as those of Bodega's functions. An order has the same guarantees. One
 transaction writes head, lines, history, the customer's copy, the stock of every line, and the
 record of the idempotency key.
 

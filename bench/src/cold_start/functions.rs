@@ -11,7 +11,7 @@ use key_schema::item::Item;
 use key_schema::money::Currency;
 use key_schema::order::OrderStatusEvent;
 use key_schema::organization::{Organization, Team};
-use key_schema::place::Store;
+use key_schema::place::StoreLocation;
 use key_schema::product::Stock;
 use key_schema::settings::{COPIES, Settings};
 use key_schema::wallet::Wallet;
@@ -56,7 +56,7 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
     let order = order(0)?;
     let question = question(0)?;
     let club = || OrganizationId::new("chess-club").map_err(BenchError::wrong);
-    let store = Store {
+    let store = StoreLocation {
         id: StoreId::new("364").map_err(BenchError::wrong)?,
         country: "DE".to_owned(),
         city: "Ulm".to_owned(),

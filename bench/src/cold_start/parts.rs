@@ -1,8 +1,8 @@
 //! `bench instructions`: the instructions of each part of a function.
 //!
-//! The function and the usual one are built as for a deployment, but with symbols. Callgrind counts
-//! the instructions of each symbol including its callees. A part is one symbol, or several that do
-//! not call each other. The table marks a part of another part.
+//! The measured function and its peer (b) are built as for a deployment, but with symbols.
+//! Callgrind counts the instructions of each symbol including its callees. A part has one symbol,
+//! or several of which one calls the others. The table marks a part of another part.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) struct InstructionsArgs {
     write: bool,
 }
 
-/// The measured function. The usual function has its route, too.
+/// The measured function. The peer (b) serves the same route.
 const PACKAGE: &str = "customers";
 /// The number of requests over which the instructions of a warm one are averaged.
 const WARM: usize = 100;
@@ -72,7 +72,7 @@ const PARTS: &[Part] = &[
     part(0, "the runtime's span", &["<lambda_runtime::layers::trace::TracingService"]),
 ];
 
-/// Parts that only the usual function has.
+/// Parts that only the peer (b) has.
 const THEIRS: &[Part] = &[
     part(
         0,
@@ -169,7 +169,7 @@ fn parse(text: &str) -> Counted {
     counted
 }
 
-/// Returns the highest count of the matching symbols. This symbol calls the others.
+/// Returns the highest count of the matching symbols. The symbol with this count calls the others.
 fn of(counted: &Counted, part: &Part) -> Option<u64> {
     let is_it = |name: &str, function: &str| match function.strip_prefix('*') {
         Some(inner) => name.contains(inner),
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_takes_what_the_greatest_of_its_functions_takes() {
+    fn a_part_has_the_highest_count_of_its_symbols() {
         let text = "\
 --------------------------------------------------------------------------------
 176,312,438 (100.0%)  PROGRAM TOTALS

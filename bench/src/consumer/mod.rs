@@ -10,7 +10,7 @@
 //! DHAT of valgrind counts allocations in separate runs. The figure is the difference between a
 //! longer and a shorter run, divided by the additional records.
 
-mod around;
+mod backends;
 mod taker;
 
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use search_index::{Collection, SearchClient, SearchConfig};
 use serde::Serialize;
 
 use crate::{BenchError, performance, records};
-use around::Around;
+use backends::Backends;
 use taker::{Calls, Taken};
 
-pub(crate) use around::serve;
+pub(crate) use backends::serve;
 pub(crate) use taker::{TakerArgs, run as take};
 
 /// Records of the shorter run under DHAT. The longer run has twice as many.
@@ -144,11 +144,11 @@ pub(crate) async fn run(args: StreamArgs) -> Result<(), BenchError> {
 
 impl Variant {
     async fn measure(&self, folder: &Path, number: u64, allocations: bool) -> Result<Figures, BenchError> {
-        let around = Around::start(number)?;
+        let backends = Backends::start(number)?;
         let batches = self.write(folder, number)?;
-        let taken = self.take(&around, &batches, None)?;
+        let taken = self.take(&backends, &batches, None)?;
         if self.sinks.contains("search") {
-            self.check(&around, number).await?;
+            self.check(&backends, number).await?;
         }
         // Under valgrind a consumer may exceed its clients' timeouts. The other figures remain
         // valid.
@@ -179,7 +179,7 @@ impl Variant {
     }
 
     /// Runs a consumer over the batches, under DHAT if `dhat` names a report file.
-    fn take(&self, around: &Around, batches: &Path, dhat: Option<&Path>) -> Result<Taken, BenchError> {
+    fn take(&self, backends: &Backends, batches: &Path, dhat: Option<&Path>) -> Result<Taken, BenchError> {
         let program = std::env::current_exe()?;
         let mut command = match dhat {
             None => Command::new(program),
@@ -194,7 +194,7 @@ impl Variant {
         if self.one_by_one {
             command.arg("--one-by-one");
         }
-        let output = command.envs(around.environment()).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = command.envs(backends.environment()).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let output = output.map_err(|error| BenchError::Wrong(format!("{}: {error}", self.name)))?;
         if !output.status.success() {
             return Err(BenchError::Wrong(format!("{}: the consumer ended with {}", self.name, output.status)));
@@ -203,8 +203,8 @@ impl Variant {
     }
 
     /// Checks that the indices have every expected document.
-    async fn check(&self, around: &Around, number: u64) -> Result<(), BenchError> {
-        let client = SearchClient::new(&SearchConfig::new(around.search(), "bench")?);
+    async fn check(&self, backends: &Backends, number: u64) -> Result<(), BenchError> {
+        let client = SearchClient::new(&SearchConfig::new(backends.search(), "bench")?);
         client.refresh().await?;
         let mut documents = 0;
         for collection in Collection::ALL {
@@ -221,8 +221,8 @@ impl Variant {
     /// Returns the allocations and their bytes, both per record.
     fn allocations(&self, folder: &Path) -> Result<(f64, f64), BenchError> {
         let count = |number: u64| {
-            let (around, report) = (Around::start(number)?, folder.join("dhat"));
-            self.take(&around, &self.write(folder, number)?, Some(&report))?;
+            let (backends, report) = (Backends::start(number)?, folder.join("dhat"));
+            self.take(&backends, &self.write(folder, number)?, Some(&report))?;
             total(&std::fs::read_to_string(&report)?)
         };
         let (shorter, longer) = (count(COUNTED)?, count(2 * COUNTED)?);

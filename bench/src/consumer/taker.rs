@@ -15,12 +15,12 @@ use stream::audit::Audit;
 use stream::batch::{Event, Record};
 use stream::bus::Bus;
 use stream::derived::Derived;
-use stream::ledger::{Ledger, Reason};
 use stream::ports::{Index, Objects, Publisher};
 use stream::quarantine::{Entry, Quarantine};
 use stream::search::Search;
 use stream::sink::Sink;
 use stream::transitions::Rules;
+use stream::verdict::{Reason, Verdicts};
 use stream::{Consumer, Settings};
 use table::Table;
 
@@ -176,13 +176,13 @@ impl Sink for OneByOne {
         self.0.name()
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for (position, record) in records.iter().enumerate() {
-                let alone = Ledger::new(1);
+                let alone = Verdicts::new(1);
                 self.0.take(std::slice::from_ref(record), &alone).await;
-                if let Some(Some(verdict)) = alone.verdicts().into_iter().next() {
-                    ledger.settle(position, verdict);
+                if let Some(Some(verdict)) = alone.to_vec().into_iter().next() {
+                    verdicts.settle(position, verdict);
                 }
             }
         })

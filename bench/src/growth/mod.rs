@@ -175,7 +175,7 @@ async fn shop(lists: &[List], items: u64, repeat: u64) -> Result<LoadedTable, Be
         table.load((0..each).map(&list.item)).await?;
     }
     for (function, call) in routes::before() {
-        let answer = function(table.store()?)?.send(call.clone()).await;
+        let answer = function(table.services()?)?.send(call.clone()).await;
         accepted(&call.name(), &answer)?;
     }
     Ok(table)
@@ -190,7 +190,7 @@ fn accepted(name: &str, answer: &Answered) -> Result<(), BenchError> {
 
 /// Sends a route's requests one after the other.
 async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> Result<Figures, BenchError> {
-    let function = (route.function)(table.store()?)?;
+    let function = (route.function)(table.services()?)?;
     let mut measured = Measurements::default();
     for time in 0..repeat {
         let call = (route.call)(time)?;
@@ -203,7 +203,7 @@ async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> R
 
 /// Reads full pages of a list one after the other, and starts again at the end.
 async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Result<Figures, BenchError> {
-    let (name, function) = (list.name(), (list.function)(table.store()?)?);
+    let (name, function) = (list.name(), (list.function)(table.services()?)?);
     let (mut measured, mut cursor) = (Measurements::default(), None::<String>);
     // The last page of a round does not count, because it may not be full.
     for _ in 0..repeat * 2 {
@@ -233,11 +233,11 @@ struct Measurements {
 
 impl Measurements {
     async fn send(&mut self, function: &dyn Function, call: Call) -> Answered {
-        let _ = function.store().take();
+        let _ = function.services().take();
         let began = Instant::now();
         let answer = function.send(call).await;
         let took = began.elapsed();
-        let cost = function.store().take().into_iter().fold(
+        let cost = function.services().take().into_iter().fold(
             Cost { requests: 0, read_units: 0.0, write_units: 0.0 },
             |sum, cost| Cost {
                 requests: sum.requests + cost.requests,

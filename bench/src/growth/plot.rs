@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_as_it_was_lies_on_the_middle_line_and_what_grew_above_it() {
+    fn unchanged_values_are_on_the_middle_line_and_larger_ones_above_it() {
         assert_eq!((y(1.0), y(4.0), y(100.0), y(0.25)), (74.0, 44.0, 44.0, 104.0));
         let scale = Scale { least: 1e3, most: 1e5 };
         assert_eq!([1_000, 10_000, 100_000].map(|items| scale.x(items)), [42.0, 137.0, 232.0]);

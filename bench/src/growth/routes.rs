@@ -3,7 +3,7 @@
 //! Each request of a write changes another record, as in a shop. The number of these records is the
 //! same for every size of the table.
 
-use http_api::Store;
+use http_api::Services;
 use http_api::sample::Call;
 use key_schema::document::{Document, DocumentSection};
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, ProductId, SectionName, StoreId, TeamId};
@@ -23,7 +23,7 @@ use crate::examples::{
 };
 use crate::lists::{Function, catalog, community, orders, served};
 
-type Open = fn(Store) -> Result<Box<dyn Function>, BenchError>;
+type Open = fn(Services) -> Result<Box<dyn Function>, BenchError>;
 
 /// A route and its requests.
 pub(super) struct Route {
@@ -39,28 +39,28 @@ const FIRST: u64 = 9_000_000;
 /// The number of an entry that every list has.
 const ENTRY: u64 = 7;
 
-fn customers(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(customers::routes(), store)
+fn customers(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    served(customers::routes(), services)
 }
 
-fn wallet(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(wallet::routes(), store)
+fn wallet(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    served(wallet::routes(), services)
 }
 
-fn organizations(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(organizations::routes(), store)
+fn organizations(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    served(organizations::routes(), services)
 }
 
-fn documents(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(documents::routes(), store)
+fn documents(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    served(documents::routes(), services)
 }
 
-fn support(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(support::routes(), store)
+fn support(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    served(support::routes(), services)
 }
 
-fn insights(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(insights::routes(), store)
+fn insights(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    served(insights::routes(), services)
 }
 
 fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
@@ -71,7 +71,7 @@ fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
 pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     let club = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
     let team = TeamId::new("bishops").map_err(BenchError::wrong)?;
-    let store = place::Store {
+    let shop = place::StoreLocation {
         id: StoreId::new("364").map_err(BenchError::wrong)?,
         country: "DE".to_owned(),
         city: "Ulm".to_owned(),
@@ -105,7 +105,7 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     let mut items = vec![
         item(stock(owned_product()?), 0)?,
         item(invoice, 0)?,
-        item(store, 0)?,
+        item(shop, 0)?,
         item(Organization { id: club.clone(), teams: 1, admins: 1, invited: 0, name: "Chess club".to_owned() }, 0)?,
         item(Team { organization_id: club, id: team, members: 0, name: "Bishops".to_owned() }, 0)?,
         item(rules, 0)?,

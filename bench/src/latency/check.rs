@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_told_with_both_sides() {
+    fn the_error_for_a_difference_shows_both_values() {
         assert!(equal(Server::Node, "x", &json!({"a": 1, "b": [2]}), &json!({"b": [2], "a": 1})).is_ok());
         let told = equal(Server::Node, "the stock", &json!([1]), &json!([2])).map_err(|error| error.to_string());
         assert_eq!(told, Err("Node: the stock is [1] instead of [2]".to_owned()));

@@ -10,7 +10,7 @@ use crate::BenchError;
 /// Interval of the readings. An idle function computes for less than [`LITTLE`] in this time.
 const GLANCE: Duration = Duration::from_millis(150);
 const LITTLE: Duration = Duration::from_millis(1);
-/// Readings before a function that is still busy fails the measurement.
+/// The maximum number of readings. If the function is still busy then, the measurement fails.
 const GLANCES: usize = 400;
 
 /// The CPU time and memory of a function's processes so far.
@@ -50,7 +50,8 @@ pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
     Ok(spent)
 }
 
-/// Waits until a function is idle. It may still start processes or collect garbage.
+/// Waits until a function is idle. Without requests it may still start processes or collect
+/// garbage.
 ///
 /// # Errors
 /// Like [`of`], and when it takes too long.
@@ -64,7 +65,7 @@ pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
         }
         before = now;
     }
-    Err(BenchError::Wrong(format!("{function} comes to no rest")))
+    Err(BenchError::Wrong(format!("{function} does not become idle")))
 }
 
 fn parent(process: &Path) -> Option<u32> {

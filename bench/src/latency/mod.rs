@@ -163,7 +163,7 @@ pub async fn measure(system: &System, plan: &Plan, peers: &[Peer]) -> Result<Vec
     let mut rows = Vec::new();
     for clients in &plan.clients {
         for route in Route::ALL.into_iter().filter(|route| route.name().contains(&plan.only)) {
-            let peers = peers.iter().map(|peer| peer.server).filter(|_| route.is_usual());
+            let peers = peers.iter().map(|peer| peer.server).filter(|_| route.has_peers());
             let servers: Vec<Server> = std::iter::once(Server::Bodega).chain(peers).collect();
             rows.extend(in_turns(&shop, plan, route, &servers, *clients).await?);
         }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_missing_interpreter_or_library_says_is_told_in_a_line() {
+    fn a_missing_interpreter_or_library_is_reported_in_one_line() {
         assert!(said(&mut Command::new("/no/such/interpreter")).is_err());
         let failed = said(Command::new("sh").args(["-c", "echo 'trace'; echo 'ImportError: no boto3' >&2; exit 1"]));
         assert_eq!(failed.unwrap_err(), "ImportError: no boto3");

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_one_of_the_measured_and_so_many_are_not_above_it() {
+    fn a_quantile_is_a_measured_value_that_its_share_does_not_exceed() {
         let hundred = of(1..=100);
         let at = |thousandths| quantile(&hundred, thousandths).as_millis();
         assert_eq!((at(500), at(900), at(990), at(1_000)), (50, 90, 99, 100));

@@ -67,7 +67,7 @@ impl Route {
 
     /// Returns whether the peers also have the route.
     #[must_use]
-    pub const fn is_usual(self) -> bool {
+    pub const fn has_peers(self) -> bool {
         matches!(self, Self::Product | Self::Place | Self::Orders)
     }
 
@@ -112,7 +112,8 @@ impl Route {
                     .map(|n| json!({"product_id": shop.product(n), "quantity": 1}))
                     .collect();
                 let body = json!({"customer_id": id, "lines": lines});
-                // A customer could not place so many orders without paying. The peers have no such bounds.
+                // A customer could not place so many orders without paying. The peers have no such
+                // bounds.
                 let token = if server == Server::Bodega { shop.staff() } else { customer.token.as_str() };
                 shop.post(server, "/orders", &body).bearer_auth(token).header("idempotency-key", number.to_string())
             }

@@ -21,7 +21,7 @@ use aws::{Credentials, SharedCredentialsProvider};
 use clap::Args;
 use futures::future::BoxFuture;
 use http_api::sample::{Answered, Call};
-use http_api::{Issuer, Routes, Store};
+use http_api::{Issuer, Routes, Services};
 use key_schema::item::Item;
 use key_schema::product::STOCK_LOW;
 use media::Media;
@@ -55,7 +55,7 @@ pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
     /// Makes the function that serves it.
-    pub function: fn(Store) -> Result<Box<dyn Function>, BenchError>,
+    pub function: fn(Services) -> Result<Box<dyn Function>, BenchError>,
     /// The items that the list needs in addition to its entries.
     pub around: Vec<Item>,
     /// Makes the item of the n-th entry.
@@ -68,14 +68,14 @@ pub(crate) trait Function {
     fn send(&self, call: Call) -> BoxFuture<'_, Answered>;
 
     /// Returns the state with the table.
-    fn store(&self) -> &Store;
+    fn services(&self) -> &Services;
 }
 
 /// Routes with their state.
 struct Served<S> {
     routes: Routes<S>,
     app: S,
-    store: fn(&S) -> &Store,
+    services: fn(&S) -> &Services,
 }
 
 impl<S: Sync> Function for Served<S> {
@@ -83,21 +83,21 @@ impl<S: Sync> Function for Served<S> {
         Box::pin(async move { call.send(&self.routes, &self.app).await })
     }
 
-    fn store(&self) -> &Store {
-        (self.store)(&self.app)
+    fn services(&self) -> &Services {
+        (self.services)(&self.app)
     }
 }
 
 /// Returns a function with only the table as its state.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
-pub(crate) fn served(routes: Routes<Store>, store: Store) -> Result<Box<dyn Function>, BenchError> {
-    Ok(Box::new(Served { routes, app: store, store: |store| store }))
+pub(crate) fn served(routes: Routes<Services>, services: Services) -> Result<Box<dyn Function>, BenchError> {
+    Ok(Box::new(Served { routes, app: services, services: |services| services }))
 }
 
 /// Returns the orders.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
-pub(crate) fn orders(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(store), store: |app| &app.store }))
+pub(crate) fn orders(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(services), services: |app| &app.services }))
 }
 
 /// Returns an issuer that no request uses, because none has a token to verify.
@@ -106,18 +106,18 @@ fn unused_issuer() -> Result<Issuer, BenchError> {
 }
 
 /// Returns the catalog. No request uses its bucket.
-pub(crate) fn catalog(store: Store) -> Result<Box<dyn Function>, BenchError> {
+pub(crate) fn catalog(services: Services) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
     let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials).map_err(BenchError::wrong)?);
-    let app = catalog::App { store, media, issuer: unused_issuer()?, stock_low: STOCK_LOW };
-    Ok(Box::new(Served { routes: catalog::routes(), app, store: |app| &app.store }))
+    let app = catalog::App { services, media, issuer: unused_issuer()?, stock_low: STOCK_LOW };
+    Ok(Box::new(Served { routes: catalog::routes(), app, services: |app| &app.services }))
 }
 
 /// Returns the function of the community.
-pub(crate) fn community(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    let app = community::App { store, issuer: unused_issuer()? };
-    Ok(Box::new(Served { routes: community::routes(), app, store: |app| &app.store }))
+pub(crate) fn community(services: Services) -> Result<Box<dyn Function>, BenchError> {
+    let app = community::App { services, issuer: unused_issuer()? };
+    Ok(Box::new(Served { routes: community::routes(), app, services: |app| &app.services }))
 }
 
 /// The figures of one list.
@@ -188,8 +188,8 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
     let loaded = LoadedTable::create().await?;
     loaded.load(list.around.iter().cloned().map(Ok)).await?;
     loaded.load((0..items).map(&list.item)).await?;
-    let function = (list.function)(loaded.store()?)?;
-    let meter = || function.store().table.meter().take();
+    let function = (list.function)(loaded.services()?)?;
+    let meter = || function.services().table.meter().take();
     let (mut seen, mut found, mut full) = (HashSet::new(), 0, Vec::new());
     let mut cursor: Option<String> = None;
     loop {

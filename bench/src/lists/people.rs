@@ -1,6 +1,6 @@
 //! The lists of customers, wallet, community, organizations, documents and support.
 
-use http_api::Store;
+use http_api::Services;
 use http_api::sample::Call;
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
@@ -33,7 +33,7 @@ pub(super) fn lists() -> Result<Vec<List>, BenchError> {
 /// Returns a list of the owner that needs no other items.
 fn of_customer(
     route: &'static str,
-    function: fn(Store) -> Result<Box<dyn Function>, BenchError>,
+    function: fn(Services) -> Result<Box<dyn Function>, BenchError>,
     item: impl Fn(u64) -> Result<Item, BenchError> + 'static,
 ) -> List {
     List { call: Call::new(route).path("id", OWNER).staff(STAFF), function, around: Vec::new(), item: Box::new(item) }
@@ -44,13 +44,13 @@ fn customers() -> Vec<List> {
     vec![
         List {
             call: Call::new("GET /v1/customers").query("tier", "silver").staff(STAFF),
-            function: |store| served(customers::routes(), store),
+            function: |services| served(customers::routes(), services),
             around: Vec::new(),
             item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
         },
         of_customer(
             "GET /v1/customers/{id}/sessions",
-            |store| served(customers::routes(), store),
+            |services| served(customers::routes(), services),
             move |n| {
                 let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
                 let id = SessionId::generate(at(n), bytes(n));
@@ -59,7 +59,7 @@ fn customers() -> Vec<List> {
         ),
         of_customer(
             "GET /v1/customers/{id}/wallet/entries",
-            |store| served(wallet::routes(), store),
+            |services| served(wallet::routes(), services),
             |n| {
                 let entry = WalletEntry {
                     customer_id: owner()?,
@@ -122,7 +122,7 @@ fn organizations() -> Result<Vec<List>, BenchError> {
     Ok(vec![
         List {
             call: Call::new("GET /v1/organizations/{id}/members").path("id", "chess-club").staff(STAFF),
-            function: |store| served(organizations::routes(), store),
+            function: |services| served(organizations::routes(), services),
             around: Vec::new(),
             item: Box::new(move |n| {
                 let (id, customer_id) = (organization.clone(), customer_id(n)?);
@@ -131,7 +131,7 @@ fn organizations() -> Result<Vec<List>, BenchError> {
         },
         of_customer(
             "GET /v1/customers/{id}/organizations",
-            |store| served(organizations::routes(), store),
+            |services| served(organizations::routes(), services),
             |n| {
                 let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
                 item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
@@ -139,13 +139,13 @@ fn organizations() -> Result<Vec<List>, BenchError> {
         ),
         List {
             call: Call::new("GET /v1/organizations/{id}/invitations").path("id", "chess-club").staff(STAFF),
-            function: |store| served(organizations::routes(), store),
+            function: |services| served(organizations::routes(), services),
             around: Vec::new(),
             item: Box::new(move |n| item(invitation(invited.clone(), customer_id(n)?), n)),
         },
         of_customer(
             "GET /v1/customers/{id}/invitations",
-            |store| served(organizations::routes(), store),
+            |services| served(organizations::routes(), services),
             |n| {
                 let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
                 item(invitation(id, owner()?), n)
@@ -153,7 +153,7 @@ fn organizations() -> Result<Vec<List>, BenchError> {
         ),
         List {
             call: Call::new("GET /v1/documents/{id}/versions").path("id", "statutes").staff(STAFF),
-            function: |store| served(documents::routes(), store),
+            function: |services| served(documents::routes(), services),
             around: vec![item(examples::document(document.clone())?, 0)?],
             item: Box::new(move |n| {
                 let version = DocumentVersion {
@@ -175,7 +175,7 @@ fn support() -> Vec<List> {
     vec![
         of_customer(
             "GET /v1/customers/{id}/questions",
-            |store| served(support::routes(), store),
+            |services| served(support::routes(), services),
             |n| {
                 let copy = CustomerQuestion::of(&stored(question(n)?, n));
                 copy.to_item().map_err(BenchError::wrong)
@@ -183,7 +183,7 @@ fn support() -> Vec<List> {
         ),
         List {
             call: Call::new("GET /v1/questions").query("status", "open").staff(STAFF),
-            function: |store| served(support::routes(), store),
+            function: |services| served(support::routes(), services),
             around: Vec::new(),
             item: Box::new(|n| item(question(n)?, n)),
         },

@@ -194,7 +194,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
                 .query("from", &from.to_string())
                 .query("to", &to.to_string())
                 .staff(STAFF),
-            function: |store| served(insights::routes(), store),
+            function: |services| served(insights::routes(), services),
             around: Vec::new(),
             item: Box::new(move |n| {
                 let at = instant(midnight.saturating_add_unsigned(n));
@@ -205,7 +205,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
         },
         List {
             call: Call::new("GET /v1/sales/{country}").path("country", "DE").query("month", "2017-02").staff(STAFF),
-            function: |store| served(insights::routes(), store),
+            function: |services| served(insights::routes(), services),
             around: Vec::new(),
             item: Box::new(|n| {
                 let store_id = StoreId::new(numbered("store", n)).map_err(BenchError::wrong)?;
@@ -224,7 +224,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
         },
         List {
             call: Call::new("GET /v1/audit/expirations").query("day", "2017-02-01").staff(STAFF),
-            function: |store| served(insights::routes(), store),
+            function: |services| served(insights::routes(), services),
             around: Vec::new(),
             item: Box::new(|n| {
                 let removed = Expiration {

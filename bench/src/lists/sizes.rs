@@ -70,7 +70,7 @@ async fn filled(list: &List, items: u64) -> Box<dyn Function> {
     let loaded = LoadedTable::create().await.unwrap();
     loaded.load(list.around.iter().cloned().map(Ok)).await.unwrap();
     loaded.load((0..items).map(|n| (list.item)(n).map(largest))).await.unwrap();
-    let function = (list.function)(loaded.store().unwrap()).unwrap();
+    let function = (list.function)(loaded.services().unwrap()).unwrap();
     // The table lives until the program ends.
     std::mem::forget(loaded);
     function

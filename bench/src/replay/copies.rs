@@ -41,7 +41,7 @@ impl Copies {
             let source = self.ratings.get(id).map_or((0, 0), |stats| (stats.rating_count, stats.rating_sum));
             source != (product.copied.rating_count, product.copied.rating_sum)
         };
-        compared.differs("copies of what is in stock", wrong(&in_stock));
+        compared.differs("copies of stock levels", wrong(&in_stock));
         compared.differs("copies of ratings", wrong(&rating));
         let members = self
             .memberships

@@ -2,8 +2,8 @@
 //! random order. Then the measurement compares the results with the table.
 //!
 //! The functions are those of a running local system, in separate processes, so the result also
-//! applies to deployed ones. Tests with another history can use each part alone: [`record`] reads
-//! the stream's records, [`replay`] gives them to the functions again, and [`compare`] returns the
+//! applies to deployed ones. Tests with another history can use each part alone. [`record`] reads
+//! the stream's records, and [`replay`] gives them to the functions again. [`compare`] returns the
 //! differences between the shop and its table.
 
 mod compare;

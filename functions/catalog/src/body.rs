@@ -1,13 +1,13 @@
 //! Readers of the request bodies that describe a product.
 
-use http_api::read::{MAX_AMOUNT, array, integer, money, parsed, text};
+use http_api::fields::{MAX_AMOUNT, array, integer, money, parsed, text};
 use http_api::{Change as Field, Invalid, Object};
 use key_schema::change::Change;
 use key_schema::id::{MAX_ID_BYTES, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::money::Money;
-use key_schema::product::{CategoryPath, CategoryPlace, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
+use key_schema::product::{CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
 
 /// Limits in bytes of UTF-8. They keep a page of a hundred products far below the 1 MB that one
 /// Query reads.
@@ -128,7 +128,7 @@ impl Edit {
             change = change.package_size(&self.package_size.apply(None))?;
         }
         if let Some(category_path) = &self.category_path {
-            change = change.enter(&CategoryPlace { category_path, id })?;
+            change = change.enter(&CategoryIndexKey { category_path, id })?;
         }
         if let Some(price) = &self.price {
             change = change.price(price)?;
@@ -160,7 +160,7 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .package_size(&wanted.package_size)?
         .price(&wanted.price)?
         .summary(&wanted.summary)?
-        .enter(&CategoryPlace { category_path: &wanted.category_path, id: &wanted.id })
+        .enter(&CategoryIndexKey { category_path: &wanted.category_path, id: &wanted.id })
 }
 
 /// Reads the new path of a category.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_wrong_with_a_product_is_told_at_once() {
+    fn one_response_lists_every_error_of_a_product() {
         let body =
             r#"{"name":"","category_path":["A",""],"price":{"amount":-1,"currency":"USD"},"stock":-1,"colour":"red"}"#;
         let expected = ["/brand", "/category_path/1", "/colour", "/name", "/price/amount", "/stock"];

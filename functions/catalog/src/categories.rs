@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use http_api::read::text;
-use http_api::{Code, Precondition, Problem, Request, Response, Store};
-use key_schema::category::{self, CategoryAbout, Part};
+use http_api::fields::text;
+use http_api::{Code, Precondition, Problem, Request, Response, Services};
+use key_schema::category::{self, CategoryAbout, CategoryAction};
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, CategoryPath};
 use table::{TransactError, WriteError};
 
-use crate::view::{CategoryView, ListedView, NodeView, category_location, category_version};
+use crate::view::{CategoryView, NodeView, ProductSummaryView, category_location, category_version};
 use crate::{memberships, tree};
 
 /// Limits in bytes of UTF-8.
@@ -21,16 +21,16 @@ const MAX_DESCRIPTION: usize = 2000;
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// GET categories/{path}: returns a category.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
-    let found = find(store, &path).await?.ok_or_else(no_such_category)?;
+    let found = find(services, &path).await?.ok_or_else(no_such_category)?;
     Ok(described(&path, found.about.as_ref()).public(MAX_AGE))
 }
 
 /// PUT categories/{path}: creates or describes a category. `If-None-Match: *` creates it, with its
 /// missing ancestors, and requires that it does not exist. If-Match replaces the description, so
 /// fields that the body omits are cleared.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let path = path(request)?;
     let precondition = request.precondition()?;
@@ -41,39 +41,39 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let at = Instant::now();
     let about = CategoryAbout { path, title, description };
     match precondition {
-        Precondition::Absent => create(store, about, at).await,
-        Precondition::Version(version) => redescribe(store, about, version, at).await,
+        Precondition::Absent => create(services, about, at).await,
+        Precondition::Version(version) => redescribe(services, about, version, at).await,
     }
 }
 
 /// GET categories/{path}/products: lists the products of the category and its subtree by category
 /// and id, including memberships. A page may hold fewer items than its limit, because each product
 /// is listed once ([`memberships::once`]).
-pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn products(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
     let parameters = [("path", segment.as_str())];
-    let page = request.page(&store.cursors, product::IN_CATEGORY.id, &parameters)?;
+    let page = request.page(&services.cursors, product::IN_CATEGORY.id, &parameters)?;
     let query = product::in_category(&path)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     if found.items.is_empty() {
-        must_exist(store, &path).await?;
+        must_exist(services, &path).await?;
     }
-    let listed = memberships::once(store, &path, found).await?;
-    let items: Vec<ListedView<'_>> = listed.items.iter().map(ListedView::from).collect();
+    let listed = memberships::once(services, &path, found).await?;
+    let items: Vec<ProductSummaryView<'_>> = listed.items.iter().map(ProductSummaryView::from).collect();
     page.answer(&items, |kept| listed.end(kept))
 }
 
 /// GET categories/{path}/children: lists the children by name.
-pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn children(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
     let parameters = [("path", segment.as_str())];
-    let page = request.page(&store.cursors, category::CHILDREN.id, &parameters)?;
+    let page = request.page(&services.cursors, category::CHILDREN.id, &parameters)?;
     let query = category::children(&path)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     if found.items.is_empty() {
-        must_exist(store, &path).await?;
+        must_exist(services, &path).await?;
     }
     let items: Vec<NodeView<'_>> = found.items.iter().map(NodeView::from).collect();
     Ok(page.answer(&items, |kept| found.end(kept))?.public(MAX_AGE))
@@ -81,12 +81,12 @@ pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, 
 
 /// GET categories/{path}/ancestors: returns all ancestors from the top at once. There are at most
 /// seven.
-pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     // There is never a second page, but a bad limit or a foreign cursor is refused as in every
     // list.
-    request.page(&store.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
-    let mut lineage = store.table.batch_get(&category::ancestors(&path)?).await?;
+    request.page(&services.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
+    let mut lineage = services.table.batch_get(&category::ancestors(&path)?).await?;
     if lineage.pop().flatten().is_none() {
         return Err(no_such_category());
     }
@@ -96,15 +96,15 @@ pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response,
 
 /// Creates a category. The table's condition decides whether it exists, not an earlier read. An
 /// empty description is not written.
-async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
+async fn create(services: &Services, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
     let path = about.path.clone();
     if let Some(parent) = path.parent() {
-        tree::grow(store, &parent, at).await?;
+        tree::grow(services, &parent, at).await?;
     }
-    let node = tree::new_node(store, &path, at)?;
+    let node = tree::new_node(services, &path, at)?;
     let said = about.title.is_some() || about.description.is_some();
     let about = said.then(|| Stored::new(about, node.meta.born.clone(), at));
-    match store.table.transact(&category::create(&node, about.as_ref())?).await {
+    match services.table.transact(&category::create(&node, about.as_ref())?).await {
         Ok(()) => {
             let view = CategoryView::new(&path, about.as_ref());
             Ok(Response::created(category_location(&path), &view).etag(category_version(about.as_ref())))
@@ -118,14 +118,16 @@ async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Resp
 
 /// Writes the first description of a category. A category without one is at version 1, so this
 /// description has version 2.
-async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
-    let mut about = Stored::new(about, store.born(at)?, at);
+async fn describe(services: &Services, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
+    let mut about = Stored::new(about, services.born(at)?, at);
     about.meta.version = 2;
-    match store.table.transact(&category::describe(&about)?).await {
+    match services.table.transact(&category::describe(&about)?).await {
         Ok(()) => Ok(described(&about.path, Some(&about))),
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Node) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == CategoryAction::Node) =>
+        {
             // The node does not exist, or it exists and is moving.
-            let found = refusals.iter().any(|refusal| refusal.label == Part::Node && refusal.item.is_some());
+            let found = refusals.iter().any(|refusal| refusal.label == CategoryAction::Node && refusal.item.is_some());
             Err(if found { moving() } else { no_such_category() })
         }
         Err(TransactError::Refused(_)) => Err(Problem::version_mismatch()),
@@ -134,13 +136,13 @@ async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Re
 }
 
 /// Replaces the description of a category.
-async fn redescribe(store: &Store, about: CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
+async fn redescribe(services: &Services, about: CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
     let update = category::redescribe(&about.path, &about.title, &about.description, version, at)?;
-    match store.table.update(&update).await {
+    match services.table.update(&update).await {
         Ok(about) => Ok(described(&about.path, Some(&about))),
-        Err(WriteError::Refused(None)) if version == 1 => describe(store, about, at).await,
+        Err(WriteError::Refused(None)) if version == 1 => describe(services, about, at).await,
         Err(WriteError::Refused(_)) => {
-            let found = find(store, &about.path).await?.ok_or_else(no_such_category)?;
+            let found = find(services, &about.path).await?.ok_or_else(no_such_category)?;
             if found.moving {
                 return Err(moving());
             }
@@ -158,8 +160,8 @@ struct Found {
     about: Option<Stored<CategoryAbout>>,
 }
 
-async fn find(store: &Store, path: &CategoryPath) -> Result<Option<Found>, Problem> {
-    let mut found = store.table.batch_get(&category::get(path)?).await?.into_iter();
+async fn find(services: &Services, path: &CategoryPath) -> Result<Option<Found>, Problem> {
+    let mut found = services.table.batch_get(&category::get(path)?).await?.into_iter();
     let (node, about) = (found.next().flatten(), found.next().flatten());
     let Some(AnyEntity::CategoryNode(node)) = node else { return Ok(None) };
     let about = match about {
@@ -171,8 +173,8 @@ async fn find(store: &Store, path: &CategoryPath) -> Result<Option<Found>, Probl
 
 /// Distinguishes an empty category from a missing one. Only an empty page needs this read, so a
 /// full page costs no more.
-async fn must_exist(store: &Store, path: &CategoryPath) -> Result<(), Problem> {
-    let known = store.table.batch_get(&category::known([path])?).await?;
+async fn must_exist(services: &Services, path: &CategoryPath) -> Result<(), Problem> {
+    let known = services.table.batch_get(&category::known([path])?).await?;
     if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }
 }
 

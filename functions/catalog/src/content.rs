@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use http_api::read::long_text;
+use http_api::fields::long_text;
 use http_api::{Code, Precondition, Problem, Request, Response};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
 use key_schema::media::{MediaKind, UnsettledObject};
-use key_schema::product::{self, Part, ProductContent};
+use key_schema::product::{self, ProductAction, ProductContent};
 use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::App;
@@ -34,7 +34,7 @@ enum Wanted {
 /// GET products/{id}/content: returns the content. A retired product has none and responds 404.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
-    let mut found = app.store.table.batch_get(&product::content(&id)?).await?.into_iter();
+    let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
     match (found.next().flatten(), found.next().flatten()) {
         (Some(AnyEntity::Product(product)), Some(AnyEntity::ProductContent(content))) if !product.retired => {
             let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
@@ -78,8 +78,8 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
         let at = Instant::now();
         let (refusals, version) = match precondition {
             Precondition::Absent => {
-                let content = Stored::new(content, app.store.born(at)?, at);
-                match app.store.table.transact(&product::create_content(&content, note.as_ref())?).await {
+                let content = Stored::new(content, app.services.born(at)?, at);
+                match app.services.table.transact(&product::create_content(&content, note.as_ref())?).await {
                     Ok(()) => {
                         let view = view(app, &content, content.meta.version, at).await?;
                         return Ok(Response::created(content_location(&id), &view).etag(content.meta.version));
@@ -98,7 +98,7 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
         };
         // The client gets every other refusal. If only the note is refused, the janitor or another
         // request with the same upload has changed it. Then this request tries again.
-        if refusals.iter().any(|refusal| refusal.label != Part::Object) {
+        if refusals.iter().any(|refusal| refusal.label != ProductAction::Object) {
             return Err(refused(&id, &refusals, version));
         }
         if !backoff.wait().await {
@@ -115,11 +115,11 @@ async fn replace(
     note: Option<&Stored<UnsettledObject>>,
     version: u64,
     at: Instant,
-) -> Result<Result<(), Vec<Refusal<Part>>>, Problem> {
+) -> Result<Result<(), Vec<Refusal<ProductAction>>>, Problem> {
     let mut before = None;
     loop {
         let replace = product::replace_content(content, note, before.as_ref(), version, at)?;
-        let refusals = match app.store.table.transact(&replace).await {
+        let refusals = match app.services.table.transact(&replace).await {
             Ok(()) => return Ok(Ok(())),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -132,16 +132,16 @@ async fn replace(
 }
 
 /// Returns the stored content that a refusal carries.
-fn found(refusals: &[Refusal<Part>]) -> Option<Stored<ProductContent>> {
-    let refusal = refusals.iter().find(|refusal| refusal.label == Part::Content)?;
+fn found(refusals: &[Refusal<ProductAction>]) -> Option<Stored<ProductContent>> {
+    let refusal = refusals.iter().find(|refusal| refusal.label == ProductAction::Content)?;
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }
 
 /// Explains a refused write: the product is missing, or the content is not in the expected state.
-fn refused(id: &ProductId, refusals: &[Refusal<Part>], version: Option<u64>) -> Problem {
-    let content = refusals.iter().find(|refusal| refusal.label == Part::Content);
+fn refused(id: &ProductId, refusals: &[Refusal<ProductAction>], version: Option<u64>) -> Problem {
+    let content = refusals.iter().find(|refusal| refusal.label == ProductAction::Content);
     match (content, version) {
-        _ if refusals.iter().any(|refusal| refusal.label == Part::Product) => no_such_product(),
+        _ if refusals.iter().any(|refusal| refusal.label == ProductAction::Product) => no_such_product(),
         // Only a replacement is refused because there is no content.
         (Some(refusal), _) if refusal.item.is_none() => no_content(),
         (_, Some(_)) => Problem::version_mismatch(),

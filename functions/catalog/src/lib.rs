@@ -19,7 +19,7 @@ mod tree;
 mod uploads;
 mod view;
 
-use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Store, StoreError};
+use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services, ServicesError};
 use key_schema::media::MediaKind;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
 use media::{Media, SetupError};
@@ -28,7 +28,7 @@ use media::{Media, SetupError};
 #[derive(Debug)]
 pub struct App {
     /// The table.
-    pub store: Store,
+    pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
     /// The issuer of the tokens that staff send to the route of a product, which has no authorizer.
@@ -39,7 +39,7 @@ pub struct App {
 
 impl Measured for App {
     fn take(&self) -> Vec<PatternCost> {
-        self.store.take()
+        self.services.take()
     }
 }
 
@@ -48,7 +48,7 @@ impl Measured for App {
 enum StartError {
     /// The table cannot be reached, or there is no key for cursors.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Services(#[from] ServicesError),
     /// The bucket cannot be set up.
     #[error(transparent)]
     Media(#[from] SetupError),
@@ -64,12 +64,12 @@ enum StartError {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .checking(|app| app.store.sign_ins())
+        .checking(|app| app.services.sign_ins())
         .on("POST /v1/products", |app, request| Box::pin(products::create(app, request)))
-        .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.store, request)))
+        .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.services, request)))
         .on("GET /v1/products/{id}", |app, request| Box::pin(products::read(app, request)))
         .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(app, request)))
-        .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.store, request)))
+        .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.services, request)))
         .on("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
         .on("PUT /v1/products/{id}/content", |app, request| Box::pin(content::put(app, request)))
         .on("POST /v1/products/{id}/content/uploads", |app, request| {
@@ -84,26 +84,30 @@ pub fn routes() -> Routes<App> {
         })
         .on("PUT /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::put(app, request)))
         .on("DELETE /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::remove(app, request)))
-        .on("PUT /v1/products/{id}/stock", |app, request| Box::pin(stock::set(&app.store, request)))
-        .on("POST /v1/products/{id}/stock/adjustments", |app, request| Box::pin(stock::adjust(&app.store, request)))
-        .on("PUT /v1/products/{id}/categories/{path}", |app, request| Box::pin(memberships::put(&app.store, request)))
+        .on("PUT /v1/products/{id}/stock", |app, request| Box::pin(stock::set(&app.services, request)))
+        .on("POST /v1/products/{id}/stock/adjustments", |app, request| Box::pin(stock::adjust(&app.services, request)))
+        .on("PUT /v1/products/{id}/categories/{path}", |app, request| {
+            Box::pin(memberships::put(&app.services, request))
+        })
         .on("DELETE /v1/products/{id}/categories/{path}", |app, request| {
-            Box::pin(memberships::remove(&app.store, request))
+            Box::pin(memberships::remove(&app.services, request))
         })
-        .on("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(&app.store, request)))
-        .on("GET /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::read(&app.store, request)))
-        .on("PUT /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::put(&app.store, request)))
+        .on("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(&app.services, request)))
+        .on("GET /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::read(&app.services, request)))
+        .on("PUT /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::put(&app.services, request)))
         .on("DELETE /v1/products/{id}/reviews/{customer}", |app, request| {
-            Box::pin(reviews::delete(&app.store, request))
+            Box::pin(reviews::delete(&app.services, request))
         })
-        .on("GET /v1/customers/{id}/reviews", |app, request| Box::pin(reviews::of_customer(&app.store, request)))
-        .on("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(&app.store, request)))
-        .on("PUT /v1/categories/{path}", |app, request| Box::pin(categories::put(&app.store, request)))
-        .on("POST /v1/categories/{path}/move", |app, request| Box::pin(moves::start(&app.store, request)))
-        .on("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.store, request)))
-        .on("GET /v1/categories/{path}/products", |app, request| Box::pin(categories::products(&app.store, request)))
-        .on("GET /v1/categories/{path}/children", |app, request| Box::pin(categories::children(&app.store, request)))
-        .on("GET /v1/categories/{path}/ancestors", |app, request| Box::pin(categories::ancestors(&app.store, request)))
+        .on("GET /v1/customers/{id}/reviews", |app, request| Box::pin(reviews::of_customer(&app.services, request)))
+        .on("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(&app.services, request)))
+        .on("PUT /v1/categories/{path}", |app, request| Box::pin(categories::put(&app.services, request)))
+        .on("POST /v1/categories/{path}/move", |app, request| Box::pin(moves::start(&app.services, request)))
+        .on("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.services, request)))
+        .on("GET /v1/categories/{path}/products", |app, request| Box::pin(categories::products(&app.services, request)))
+        .on("GET /v1/categories/{path}/children", |app, request| Box::pin(categories::children(&app.services, request)))
+        .on("GET /v1/categories/{path}/ancestors", |app, request| {
+            Box::pin(categories::ancestors(&app.services, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -112,11 +116,11 @@ pub fn routes() -> Routes<App> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
-    let store = Store::from_env().await.map_err(StartError::from)?;
+    let services = Services::from_env().await.map_err(StartError::from)?;
     let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
     let issuer = Issuer::from_env().map_err(StartError::from)?;
     let stock_low = stock_low(std::env::var("STOCK_LOW_THRESHOLD").ok().as_deref())?;
-    http_api::run(routes(), App { store, media, issuer, stock_low }).await
+    http_api::run(routes(), App { services, media, issuer, stock_low }).await
 }
 
 fn stock_low(given: Option<&str>) -> Result<u64, StartError> {

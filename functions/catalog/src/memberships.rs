@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::membership::{self, MAX_MEMBERSHIPS, ProductCategories};
-use key_schema::product::{CategoryPath, Listed, Product};
+use key_schema::product::{CategoryPath, Product, ProductSummary};
 use table::{Backoff, Page, TableError, TransactError};
 
 use crate::products::no_such_product;
@@ -21,7 +21,7 @@ use crate::view::{MembershipView, membership_location};
 
 /// PUT products/{id}/categories/{path}: adds the product to a category, and creates the categories
 /// that are missing.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
     let at = Instant::now();
@@ -29,7 +29,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let mut backoff = Backoff::new();
     let mut grown = false;
     loop {
-        let Read { product, further } = read(store, &id).await?;
+        let Read { product, further } = read(services, &id).await?;
         let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
         if has(further.as_ref(), &path) {
             return Ok(Response::ok(&view));
@@ -40,11 +40,11 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         }
         // The categories are created only after the checks, so that a refused request creates none.
         if !grown {
-            tree::grow(store, &path, at).await?;
+            tree::grow(services, &path, at).await?;
             grown = true;
         }
-        let add = membership::add(&product, &path, further.as_ref(), &store.born(at)?, at)?;
-        match store.table.transact(&add).await {
+        let add = membership::add(&product, &path, further.as_ref(), &services.born(at)?, at)?;
+        match services.table.transact(&add).await {
             Ok(()) => return Ok(Response::created(membership_location(&id, &path), &view)),
             Err(TransactError::Refused(_)) => {}
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -57,17 +57,17 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 
 /// DELETE products/{id}/categories/{path}: removes the product from a further category. A
 /// membership that does not exist counts as removed. The product stays in its own category.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
     let mut backoff = Backoff::new();
     loop {
-        let Read { product, further } = read(store, &id).await?;
+        let Read { product, further } = read(services, &id).await?;
         product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
         let Some(further) = further.filter(|further| further.paths.contains(&path)) else {
             return Ok(Response::no_content());
         };
-        match store.table.transact(&membership::remove(&further, &path, Instant::now())?).await {
+        match services.table.transact(&membership::remove(&further, &path, Instant::now())?).await {
             Ok(()) => return Ok(Response::no_content()),
             Err(TransactError::Refused(_)) => {}
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -88,8 +88,12 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 ///
 /// # Errors
 /// Fails when the table fails.
-pub async fn once(store: &Store, category: &CategoryPath, page: Page<Listed>) -> Result<Page<Listed>, Problem> {
-    let stands_below = |listed: &Listed| listed.category_path.names().starts_with(category.names());
+pub async fn once(
+    services: &Services,
+    category: &CategoryPath,
+    page: Page<ProductSummary>,
+) -> Result<Page<ProductSummary>, Problem> {
+    let stands_below = |listed: &ProductSummary| listed.category_path.names().starts_with(category.names());
     let page = page.filter_map(|listed| (listed.further.is_none() || !stands_below(&listed)).then_some(listed));
     let guests: Vec<&ProductId> =
         page.items.iter().filter(|listed| listed.further.is_some()).map(|listed| &listed.id).collect();
@@ -99,7 +103,7 @@ pub async fn once(store: &Store, category: &CategoryPath, page: Page<Listed>) ->
     let mut distinct = guests;
     distinct.sort_unstable();
     distinct.dedup();
-    let lists = store.table.batch_get(&membership::lists(distinct.iter().copied())?).await?;
+    let lists = services.table.batch_get(&membership::lists(distinct.iter().copied())?).await?;
     let first = |list: &Stored<ProductCategories>| list.first_under(category).map(CategoryPath::key_text);
     let firsts: HashMap<ProductId, Option<String>> =
         lists.iter().flatten().map(|list| (list.product_id.clone(), first(list))).collect();
@@ -117,9 +121,9 @@ struct Read {
     further: Option<Stored<ProductCategories>>,
 }
 
-async fn read(store: &Store, id: &ProductId) -> Result<Read, Problem> {
+async fn read(services: &Services, id: &ProductId) -> Result<Read, Problem> {
     let mut read = Read { product: None, further: None };
-    for item in store.table.batch_get(&membership::prepare(id)?).await?.into_iter().flatten() {
+    for item in services.table.batch_get(&membership::prepare(id)?).await?.into_iter().flatten() {
         match item {
             AnyEntity::Product(product) => read.product = Some(product),
             AnyEntity::ProductCategories(further) => read.further = Some(further),

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category;
-use key_schema::category::relocation::{CategoryMove, Part, Phase, begin};
+use key_schema::category::relocation::{CategoryMove, CategoryMoveAction, Phase, begin};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
@@ -31,7 +31,7 @@ const MAX_SEEN: usize = 1000;
 
 /// POST categories/{path}/move: starts a move, or continues it when the request is repeated. The
 /// response shows the progress: 202 while the move runs, 200 when it is done.
-pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn start(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let from = request.path_by("path", CategoryPath::from_segment)?;
     let to = body::destination(request.object()?)?;
@@ -39,12 +39,12 @@ pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         return Err(misplaced("must not be the category itself or lie below it"));
     }
     let until = time::Instant::now() + BUDGET;
-    let mover = Mover::new(&store.table);
+    let mover = Mover::new(&services.table);
     let last = mover.current().await.map_err(failed)?;
     if let Some(moving) = last.as_ref().filter(|last| last.phase != Phase::Done && is(last, &from, &to)) {
         return go_on(&mover, moving, until).await;
     }
-    let known = store.table.batch_get(&category::known([&from, &to])?).await?;
+    let known = services.table.batch_get(&category::known([&from, &to])?).await?;
     if known.first().is_none_or(Option::is_none) {
         return match last.filter(|last| is(last, &from, &to)) {
             Some(over) => Ok(told(&over)),
@@ -59,14 +59,14 @@ pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     if last.as_ref().is_some_and(|last| last.phase != Phase::Done) {
         return Err(another());
     }
-    fits(store, &from, &to, until).await?;
+    fits(services, &from, &to, until).await?;
     let at = Instant::now();
     if let Some(parent) = to.parent() {
-        tree::grow(store, &parent, at).await?;
+        tree::grow(services, &parent, at).await?;
     }
     let wanted = CategoryMove::new(from, to, at);
-    let begin = begin(wanted.clone(), last.as_ref(), store.born(at)?, at)?;
-    match store.table.transact(&begin).await {
+    let begin = begin(wanted.clone(), last.as_ref(), services.born(at)?, at)?;
+    match services.table.transact(&begin).await {
         Ok(()) => {
             telemetry::crash_point("catalog.move.begun");
             work(&mover, until).await
@@ -77,11 +77,17 @@ pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Pro
             if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
                 return Ok(told(&moving));
             }
-            Err(match refusals.iter().find(|refusal| refusal.label != Part::Move).map(|refusal| refusal.label) {
-                Some(Part::From) => no_such_category(),
-                Some(_) => taken(&wanted.to),
-                None => another(),
-            })
+            Err(
+                match refusals
+                    .iter()
+                    .find(|refusal| refusal.label != CategoryMoveAction::Move)
+                    .map(|refusal| refusal.label)
+                {
+                    Some(CategoryMoveAction::From) => no_such_category(),
+                    Some(_) => taken(&wanted.to),
+                    None => another(),
+                },
+            )
         }
         Err(TransactError::Table(error)) => Err(error.into()),
     }
@@ -110,11 +116,16 @@ async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Probl
 
 /// Checks that the whole subtree fits under the new path. It fits without a check when paths get
 /// neither deeper nor longer.
-async fn fits(store: &Store, from: &CategoryPath, to: &CategoryPath, until: time::Instant) -> Result<(), Problem> {
+async fn fits(
+    services: &Services,
+    from: &CategoryPath,
+    to: &CategoryPath,
+    until: time::Instant,
+) -> Result<(), Problem> {
     if to.names().len() <= from.names().len() && to.key_text().len() <= from.key_text().len() {
         return Ok(());
     }
-    let mut walk = Walk::below(&store.table, from);
+    let mut walk = Walk::below(&services.table, from);
     let mut seen = 0;
     while let Some(node) = walk.next().await.map_err(failed)? {
         if node.path.rebased(from, to).is_none() {

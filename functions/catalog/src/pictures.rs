@@ -6,14 +6,14 @@
 
 use std::time::Duration;
 
-use http_api::read::text;
+use http_api::fields::text;
 use http_api::{Code, Problem, Request, Response};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{MediaKind, UnsettledObject};
-use key_schema::picture::{self, MAX_PICTURES, Part, Picture, ProductPictures};
+use key_schema::picture::{self, MAX_PICTURES, Picture, PictureAction, ProductPictures};
 use key_schema::product::Product;
 use key_schema::request::BatchGet;
 use table::{Backoff, TableError, TransactError, WriteError};
@@ -64,7 +64,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             Some((_, picture)) if picture.alt == alt => return shown(app, &product, picture, false).await,
             Some((known, _)) => {
                 let describe = picture::describe(known, &id, alt.as_deref(), at)?;
-                match app.store.table.update(&describe).await {
+                match app.services.table.update(&describe).await {
                     Ok(list) => {
                         let picture =
                             list.find(&id).ok_or_else(|| Problem::internal("a picture is not in its list"))?;
@@ -81,12 +81,12 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                     None => uploads::keep(app, MediaKind::Picture, &product, id.clone()).await?,
                 };
                 let picture = Picture { object, alt: alt.clone(), added_at: at };
-                match app.store.table.transact(&picture::add(&picture, &note, read.known.as_ref(), at)?).await {
+                match app.services.table.transact(&picture::add(&picture, &note, read.known.as_ref(), at)?).await {
                     Ok(()) => return shown(app, &product, &picture, true).await,
                     Err(TransactError::Refused(refusals)) => {
                         // Without its note the object may have been deleted. Then the next attempt
                         // copies it again, unless another request has added it.
-                        let is_noted = refusals.iter().all(|refusal| refusal.label != Part::Object);
+                        let is_noted = refusals.iter().all(|refusal| refusal.label != PictureAction::Object);
                         kept = is_noted.then_some(Kept { object: picture.object, note });
                     }
                     Err(TransactError::Table(error)) => return Err(error.into()),
@@ -115,7 +115,7 @@ pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Proble
         };
         let at = Instant::now();
         let note = UnsettledObject::new(MediaKind::Picture, product.clone(), id.clone(), at);
-        match app.store.table.transact(&picture::remove(&known, &uploads::noted(app, note, at)?, at)?).await {
+        match app.services.table.transact(&picture::remove(&known, &uploads::noted(app, note, at)?, at)?).await {
             Ok(()) => return Ok(Response::no_content()),
             Err(TransactError::Refused(_)) => {}
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -158,7 +158,7 @@ pub async fn read(app: &App, product: &ProductId) -> Result<Read, Problem> {
 
 async fn read_by(app: &App, request: BatchGet<AnyEntity>) -> Result<Read, Problem> {
     let mut read = Read { product: None, known: None };
-    for item in app.store.table.batch_get(&request).await?.into_iter().flatten() {
+    for item in app.services.table.batch_get(&request).await?.into_iter().flatten() {
         match item {
             AnyEntity::Product(product) => read.product = Some(product),
             AnyEntity::ProductPictures(known) => read.known = Some(known),

@@ -1,6 +1,6 @@
 //! Products: create, read, change, retire.
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
@@ -9,27 +9,27 @@ use key_schema::item::Stored;
 use key_schema::product::{self, Product};
 use table::{TransactError, WriteError};
 
-use crate::view::{Beside, ProductView, Sold, Statistics, product_location};
+use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree};
 
 /// POST products: creates product, stock and the missing categories in one transaction. The id of a
 /// retired product may be used again. That product's `version` and `rev` continue, and its reviews
 /// stay.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let store = &app.store;
+    let services = &app.services;
     request.staff()?;
     let (id, draft) = body::new_product(request.object()?)?;
     let at = Instant::now();
     let id = match id {
         Some(id) => id,
-        None => ProductId::generate(at, store.random()?),
+        None => ProductId::generate(at, services.random()?),
     };
     let stock = draft.stock;
-    let new = Stored::new(draft.into_product(id), store.born(at)?, at);
-    let nodes = tree::missing(store, &new.category_path, at).await?;
-    match store.table.transact(&product::create(&new, stock, &nodes)?).await {
-        Ok(()) => Ok(created(app, &new, &Beside::new(stock))),
-        Err(TransactError::Refused(_)) => match store.table.get(&product::edit(&new.id)?).await? {
+    let new = Stored::new(draft.into_product(id), services.born(at)?, at);
+    let nodes = tree::missing(services, &new.category_path, at).await?;
+    match services.table.transact(&product::create(&new, stock, &nodes)?).await {
+        Ok(()) => Ok(created(app, &new, &ProductDetails::new(stock))),
+        Err(TransactError::Refused(_)) => match services.table.get(&product::read_for_update(&new.id)?).await? {
             Some(retired) if retired.retired => revive(app, &retired, new, stock, &nodes).await,
             _ => Err(already_exists(&new.id)),
         },
@@ -44,9 +44,9 @@ async fn revive(
     stock: u64,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Response, Problem> {
-    let beside = Beside { stock, ..load(&app.store, &new.id).await?.1 };
+    let details = ProductDetails { stock, ..load(&app.services, &new.id).await?.1 };
     let revival = product::revive(retired, &new, stock, nodes)?;
-    match app.store.table.transact(&revival).await {
+    match app.services.table.transact(&revival).await {
         Ok(()) => {}
         // Another request has revived the product meanwhile.
         Err(TransactError::Refused(_)) => return Err(already_exists(&new.id)),
@@ -54,59 +54,59 @@ async fn revive(
     }
     new.meta.version = retired.meta.version + 1;
     new.meta.rev = retired.meta.rev + 1;
-    Ok(created(app, &new, &beside))
+    Ok(created(app, &new, &details))
 }
 
 /// GET products/{id}: returns summary, stock, categories, sales and review statistics, read in one
-/// Query. Only staff see the exact numbers. The route needs no token, so the function verifies
-/// staff's. The response depends on the caller, and no cache may keep it.
+/// Query. Only staff see the exact numbers. The route needs no token, so the function itself
+/// verifies the tokens of staff. The response depends on the caller, so no cache may keep it.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
-    let is_staff = app.store.unless_ended(app.issuer.staff(request).await?).await?.is_staff();
-    let (product, beside) = load(&app.store, &id).await?;
+    let is_staff = app.services.unless_ended(app.issuer.staff(request).await?).await?.is_staff();
+    let (product, details) = load(&app.services, &id).await?;
     let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
-    let view = ProductView::new(&product, &beside, app.stock_low);
-    let view = if is_staff { view.with_numbers(&beside) } else { view };
+    let view = ProductView::new(&product, &details, app.stock_low);
+    let view = if is_staff { view.with_numbers(&details) } else { view };
     Ok(Response::ok(&view).etag(product.meta.version))
 }
 
 /// PATCH products/{id}: changes a product. A new category moves the product in the lists, and
 /// creates the categories that are missing.
 pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let store = &app.store;
+    let services = &app.services;
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
     let edit = body::edit(request.object()?)?;
     let at = Instant::now();
     // The read comes before the write, so that a failed read cannot hide a successful change. The
-    // change touches nothing in `beside`.
-    let (product, beside) = load(store, &id).await?;
+    // change touches nothing in `details`.
+    let (product, details) = load(services, &id).await?;
     if let Some(path) = &edit.category_path {
         // A change that will be refused must create no category. This read is eventually
         // consistent, so a refusal is still possible below, and `explain` covers it.
         if product.is_none_or(|product| product.retired || product.meta.version > version) {
-            return Err(explain(store, &id).await?);
+            return Err(explain(services, &id).await?);
         }
-        tree::grow(store, path, at).await?;
+        tree::grow(services, path, at).await?;
     }
     let change = edit.into_change(&id, at)?;
-    match store.table.update(&product::update(&id, change, version)?).await {
-        Ok(product) => Ok(changed(app, &product, &beside)),
-        Err(WriteError::Refused(_)) => Err(explain(store, &id).await?),
+    match services.table.update(&product::update(&id, change, version)?).await {
+        Ok(product) => Ok(changed(app, &product, &details)),
+        Err(WriteError::Refused(_)) => Err(explain(services, &id).await?),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
 /// DELETE products/{id}: takes the product out of lists, search and shop. Its item stays, so that
 /// its `rev` never restarts.
-pub async fn retire(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
-    match store.table.transact(&product::retire(&id, version, Instant::now())?).await {
+    match services.table.transact(&product::retire(&id, version, Instant::now())?).await {
         Ok(()) => Ok(Response::no_content()),
-        Err(TransactError::Refused(_)) => Err(explain(store, &id).await?),
+        Err(TransactError::Refused(_)) => Err(explain(services, &id).await?),
         Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
@@ -117,37 +117,37 @@ pub fn no_such_product() -> Problem {
 }
 
 /// Reads a product, retired or not, with the data that its page shows beside it.
-async fn load(store: &Store, id: &ProductId) -> Result<(Option<Stored<Product>>, Beside), Problem> {
-    let (mut found, mut beside) = (None, Beside::default());
-    for item in store.table.query(&product::page(id)?).await?.items {
+async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
+    let (mut found, mut details) = (None, ProductDetails::default());
+    for item in services.table.query(&product::page(id)?).await?.items {
         match item {
             AnyEntity::Product(product) => found = Some(product),
-            AnyEntity::Stock(stock) => beside.stock = stock.available,
-            AnyEntity::ProductSales(sales) => beside.sold = Sold::from(&sales.data),
-            AnyEntity::ReviewStats(stats) => beside.statistics = Statistics::from(&stats.data),
-            AnyEntity::ProductCategories(further) => beside.categories = further.data.paths,
+            AnyEntity::Stock(stock) => details.stock = stock.available,
+            AnyEntity::ProductSales(sales) => details.sold = Sold::from(&sales.data),
+            AnyEntity::ReviewStats(stats) => details.statistics = Statistics::from(&stats.data),
+            AnyEntity::ProductCategories(further) => details.categories = further.data.paths,
             _ => {}
         }
     }
-    Ok((found, beside))
+    Ok((found, details))
 }
 
 /// Explains a refused change by the stored product.
-async fn explain(store: &Store, id: &ProductId) -> Result<Problem, Problem> {
-    Ok(match store.table.get(&product::edit(id)?).await? {
+async fn explain(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
+    Ok(match services.table.get(&product::read_for_update(id)?).await? {
         Some(product) if !product.retired => Problem::version_mismatch(),
         _ => no_such_product(),
     })
 }
 
 /// Builds the response to a change, which only staff make.
-fn changed(app: &App, product: &Stored<Product>, beside: &Beside) -> Response {
-    let view = ProductView::new(product, beside, app.stock_low).with_numbers(beside);
+fn changed(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Response {
+    let view = ProductView::new(product, details, app.stock_low).with_numbers(details);
     Response::ok(&view).etag(product.meta.version)
 }
 
-fn created(app: &App, product: &Stored<Product>, beside: &Beside) -> Response {
-    let view = ProductView::new(product, beside, app.stock_low).with_numbers(beside);
+fn created(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Response {
+    let view = ProductView::new(product, details, app.stock_low).with_numbers(details);
     Response::created(product_location(&product.id), &view).etag(product.meta.version)
 }
 

@@ -1,6 +1,6 @@
 //! The newest reviews of all products.
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, RecentReview, ReviewMonth};
@@ -9,22 +9,23 @@ use table::{Page as Found, WriteError};
 use crate::view::ReviewView;
 
 /// GET reviews/recent: lists the reviews of all products, newest first.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
-    let page = request.page(&store.cursors, recent::RECENT.id, &[])?;
-    let found = read(store, page.limit(), page.after()).await?;
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let page = request.page(&services.cursors, recent::RECENT.id, &[])?;
+    let found = read(services, page.limit(), page.after()).await?;
     let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
 
 /// Notes that a month has reviews, before its first review is written. The note nearly always
 /// exists, and a read is cheaper than an attempt to write it.
-pub async fn note_month(store: &Store, at: Instant) -> Result<(), Problem> {
+pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem> {
     let month = Month::of(at);
-    if store.table.get(&recent::month(&month)?).await?.is_some() {
+    if services.table.get(&recent::month(&month)?).await?.is_some() {
         return Ok(());
     }
     let now = Instant::now();
-    match store.table.write(&recent::add_month(&Stored::new(ReviewMonth { month }, store.born(now)?, now))?).await {
+    match services.table.write(&recent::add_month(&Stored::new(ReviewMonth { month }, services.born(now)?, now))?).await
+    {
         // Another request was first.
         Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Table(error)) => Err(error.into()),
@@ -38,19 +39,23 @@ pub async fn note_month(store: &Store, at: Instant) -> Result<(), Problem> {
 /// Most pages take one request per shard. The upper bound is one request for the list of months,
 /// and two per shard for each of twelve months. It is reached only when the reviews of each month
 /// are all in the same few shards.
-async fn read(store: &Store, limit: usize, after: Option<String>) -> Result<Found<Stored<RecentReview>>, Problem> {
+async fn read(
+    services: &Services,
+    limit: usize,
+    after: Option<String>,
+) -> Result<Found<Stored<RecentReview>>, Problem> {
     let first = after.as_deref().map_or_else(|| Month::of(Instant::now()), Month::of_sort_key);
-    let mut found = store.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;
+    let mut found = services.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;
     if found.next.is_some() {
         return Ok(found);
     }
-    let earlier = store.table.query(&recent::months_before(&first)?.limit(MONTHS_OF_A_PAGE - 1)).await?;
+    let earlier = services.table.query(&recent::months_before(&first)?.limit(MONTHS_OF_A_PAGE - 1)).await?;
     let mut last = first;
     let mut months = earlier.items.into_iter().map(|noted| noted.data.month).peekable();
     while found.items.len() < limit
         && let Some(month) = months.next()
     {
-        found.append(store.table.query(&recent::of_month(&month)?.limit(limit - found.items.len())).await?);
+        found.append(services.table.query(&recent::of_month(&month)?.limit(limit - found.items.len())).await?);
         if found.next.is_some() {
             return Ok(found);
         }

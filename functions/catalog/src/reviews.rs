@@ -5,13 +5,13 @@
 
 use std::str::FromStr;
 
-use http_api::read::{integer, long_text, text};
-use http_api::{Code, Precondition, Problem, Request, Response, Store};
+use http_api::fields::{integer, long_text, text};
+use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::review::{self, Part, Review};
+use key_schema::review::{self, Review, ReviewAction};
 use table::TransactError;
 
 use crate::products::no_such_product;
@@ -24,15 +24,15 @@ const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
 /// GET products/{id}/reviews/{customer}: returns a review.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
-    let review = store.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
+    let review = services.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
 /// PUT products/{id}/reviews/{customer}: creates the review with `If-None-Match: *`, changes it
 /// with If-Match. The author must have a profile.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product_id, customer_id) = names(request)?;
     request.owner(&customer_id)?;
     let precondition = request.precondition()?;
@@ -43,17 +43,17 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let (rating, title, text) = body.finish((rating, title, text))?;
     let review = Review { product_id, customer_id, rating, title, text };
     match precondition {
-        Precondition::Absent => create(store, review).await,
-        Precondition::Version(version) => change(store, review, version).await,
+        Precondition::Absent => create(services, review).await,
+        Precondition::Version(version) => change(services, review, version).await,
     }
 }
 
 /// DELETE products/{id}/reviews/{customer}: removes a review.
-pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
-    let old = at_version(store, &product, &customer, request.if_match()?).await?;
-    match store.table.transact(&review::delete(&old, Instant::now())?).await {
+    let old = at_version(services, &product, &customer, request.if_match()?).await?;
+    match services.table.transact(&review::delete(&old, Instant::now())?).await {
         Ok(()) => Ok(Response::no_content()),
         Err(error) => Err(overtaken(error)),
     }
@@ -61,28 +61,28 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 
 /// GET products/{id}/reviews: lists a product's reviews, newest or best first, with their
 /// statistics.
-pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let (pattern, query) = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
         Sort::Newest => (&review::NEWEST, review::newest(&product)?),
         Sort::Best => (&review::BEST, review::best(&product)?),
     };
     let parameters = [("product", product.as_str())];
-    let page = request.page(&store.cursors, pattern.id, &parameters)?;
-    let statistics = statistics(store, &product).await?;
-    let found = store.table.query(&query.limit(page.limit()).after(page.after())).await?;
+    let page = request.page(&services.cursors, pattern.id, &parameters)?;
+    let statistics = statistics(services, &product).await?;
+    let found = services.table.query(&query.limit(page.limit()).after(page.after())).await?;
     let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
     page.answer_with(&items, |kept| found.end(kept), &StatisticsView::from(statistics))
 }
 
 /// GET customers/{id}/reviews: lists a customer's reviews, newest first.
-pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, review::BY_CUSTOMER.id, &parameters)?;
+    let page = request.page(&services.cursors, review::BY_CUSTOMER.id, &parameters)?;
     let query = review::by_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
@@ -106,17 +106,21 @@ impl FromStr for Sort {
     }
 }
 
-async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
+async fn create(services: &Services, review: Review) -> Result<Response, Problem> {
     let at = Instant::now();
-    let review = Stored::new(review, store.born(at)?, at);
+    let review = Stored::new(review, services.born(at)?, at);
     let location = review_location(&review.product_id, &review.customer_id);
-    recent::note_month(store, at).await?;
-    match store.table.transact(&review::create(&review)?).await {
+    recent::note_month(services, at).await?;
+    match services.table.transact(&review::create(&review)?).await {
         Ok(()) => Ok(Response::created(location, &ReviewView::from(&review)).etag(review.meta.version)),
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Product) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == ReviewAction::Product) =>
+        {
             Err(no_such_product())
         }
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Customer) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == ReviewAction::Customer) =>
+        {
             Err(Problem::not_found("customer"))
         }
         Err(TransactError::Refused(_)) => {
@@ -127,14 +131,14 @@ async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
     }
 }
 
-async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response, Problem> {
-    let mut review = at_version(store, &wanted.product_id, &wanted.customer_id, version).await?;
+async fn change(services: &Services, wanted: Review, version: u64) -> Result<Response, Problem> {
+    let mut review = at_version(services, &wanted.product_id, &wanted.customer_id, version).await?;
     let at = Instant::now();
     // A review that an older release wrote has no entry in the list of all reviews. Its first
     // change adds the entry.
-    recent::note_month(store, review.meta.created_at).await?;
+    recent::note_month(services, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
-    store.table.transact(&change).await.map_err(overtaken)?;
+    services.table.transact(&change).await.map_err(overtaken)?;
     review.data = wanted;
     review.meta.version += 1;
     review.meta.updated_at = at;
@@ -147,20 +151,20 @@ async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response,
 /// # Errors
 /// 404 without a review, 412 when it is at another version.
 async fn at_version(
-    store: &Store,
+    services: &Services,
     product: &ProductId,
     customer: &CustomerId,
     version: u64,
 ) -> Result<Stored<Review>, Problem> {
-    let review = store.table.get(&review::edit(product, customer)?).await?.ok_or_else(no_such_review)?;
+    let review = services.table.get(&review::read_for_update(product, customer)?).await?.ok_or_else(no_such_review)?;
     if review.meta.version == version { Ok(review) } else { Err(Problem::version_mismatch()) }
 }
 
 /// Explains a refusal: another request changed or removed the review after this request read it, or
 /// the author has no profile.
-fn overtaken(error: TransactError<Part>) -> Problem {
+fn overtaken(error: TransactError<ReviewAction>) -> Problem {
     match error {
-        TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.label == Part::Customer) => {
+        TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.label == ReviewAction::Customer) => {
             Problem::not_found("customer")
         }
         TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.item.is_none()) => no_such_review(),
@@ -173,8 +177,8 @@ fn overtaken(error: TransactError<Part>) -> Problem {
 ///
 /// # Errors
 /// 404 when the product is missing or retired.
-async fn statistics(store: &Store, product: &ProductId) -> Result<Statistics, Problem> {
-    let mut found = store.table.batch_get(&review::stats(product)?).await?.into_iter();
+async fn statistics(services: &Services, product: &ProductId) -> Result<Statistics, Problem> {
+    let mut found = services.table.batch_get(&review::stats(product)?).await?.into_iter();
     match (found.next().flatten(), found.next().flatten()) {
         (Some(AnyEntity::Product(product)), stats) if !product.retired => Ok(match stats {
             Some(AnyEntity::ReviewStats(stats)) => Statistics::from(&stats.data),

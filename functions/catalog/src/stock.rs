@@ -9,12 +9,12 @@
 //! effect exists exactly when the stored response does, and a repeated request gets the same bytes.
 //! [`Once`] describes how the function recognises a repeated request.
 
-use http_api::read::{integer, text};
-use http_api::{Code, Once, Problem, Request, Response, Store};
+use http_api::fields::{integer, text};
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::product::{self, Adjustment, MAX_STOCK, Part, Stock, StockError};
+use key_schema::product::{self, Adjustment, MAX_STOCK, ProductAction, Stock, StockError};
 use table::{Backoff, TableError, TransactError, WriteError};
 
 use crate::products::no_such_product;
@@ -25,13 +25,13 @@ const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
 const MAX_REASON: usize = 200;
 
 /// PUT products/{id}/stock: sets the stock.
-pub async fn set(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let mut body = request.object()?;
     let pieces = body.required("set", integer(0..=MAX_STOCK));
     let pieces = body.finish(pieces)?;
-    match store.table.update(&product::set_stock(&id, pieces, Instant::now())?).await {
+    match services.table.update(&product::set_stock(&id, pieces, Instant::now())?).await {
         Ok(stock) => Ok(Response::ok(&StockView { stock: stock.available })),
         Err(WriteError::Refused(_)) => Err(no_such_product()),
         Err(WriteError::Table(error)) => Err(error.into()),
@@ -39,28 +39,28 @@ pub async fn set(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 }
 
 /// POST products/{id}/stock/adjustments: adjusts the stock once per Idempotency-Key.
-pub async fn adjust(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let id: ProductId = request.path("id")?;
     let once = Once::required(request)?;
     let (by, reason) = movement(request)?;
     let mut backoff = Backoff::new();
     loop {
-        let (stock, pieces) = match plan(store, &id, by).await? {
+        let (stock, pieces) = match plan(services, &id, by).await? {
             Ok(plan) => plan,
-            Err(problem) => return once.replay_or(store, problem).await,
+            Err(problem) => return once.replay_or(services, problem).await,
         };
         let at = Instant::now();
         let answer = Response::ok(&StockView { stock: pieces });
         let adjustment = Adjustment { by, reason: reason.clone(), staff: staff.id().clone(), at };
-        let claim = once.claim_with(&answer, store.born(at)?, at)?;
-        let refusals = match store.table.transact(&product::adjust_stock(&stock, pieces, adjustment, claim)?).await {
+        let claim = once.claim_with(&answer, services.born(at)?, at)?;
+        let refusals = match services.table.transact(&product::adjust_stock(&stock, pieces, adjustment, claim)?).await {
             Ok(()) => return Ok(answer),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
-        if refusals.iter().any(|refusal| refusal.label == Part::Idempotency)
-            && let Some(first) = once.replay(store).await?
+        if refusals.iter().any(|refusal| refusal.label == ProductAction::Idempotency)
+            && let Some(first) = once.replay(services).await?
         {
             return Ok(first);
         }
@@ -72,8 +72,8 @@ pub async fn adjust(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 /// Returns the current stock and the adjusted number, or the problem that prevents the adjustment.
-async fn plan(store: &Store, id: &ProductId, by: i64) -> Result<Result<(Stored<Stock>, u64), Problem>, Problem> {
-    let stock = store.table.get(&product::stock(id)?).await?.filter(|stock| stock.sellable);
+async fn plan(services: &Services, id: &ProductId, by: i64) -> Result<Result<(Stored<Stock>, u64), Problem>, Problem> {
+    let stock = services.table.get(&product::stock(id)?).await?.filter(|stock| stock.sellable);
     Ok(match stock {
         Some(stock) => stock.moved(by).map_err(|error| impossible(error, &stock)).map(|pieces| (stock, pieces)),
         None => Err(no_such_product()),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use http_api::{Problem, Store};
+use http_api::{Problem, Services};
 use key_schema::category::{self, CategoryNode};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
@@ -16,11 +16,15 @@ use table::TableError;
 ///
 /// # Errors
 /// Fails when the table fails.
-pub async fn missing(store: &Store, path: &CategoryPath, at: Instant) -> Result<Vec<Stored<CategoryNode>>, Problem> {
+pub async fn missing(
+    services: &Services,
+    path: &CategoryPath,
+    at: Instant,
+) -> Result<Vec<Stored<CategoryNode>>, Problem> {
     let lineage: Vec<CategoryPath> = path.lineage().collect();
-    let known = store.table.batch_get(&category::known(&lineage)?).await?;
+    let known = services.table.batch_get(&category::known(&lineage)?).await?;
     let missing = lineage.iter().zip(known).filter(|(_, node)| node.is_none());
-    missing.map(|(path, _)| new_node(store, path, at)).collect()
+    missing.map(|(path, _)| new_node(services, path, at)).collect()
 }
 
 /// Adds the missing nodes of a path: the category and its ancestors.
@@ -28,8 +32,8 @@ pub async fn missing(store: &Store, path: &CategoryPath, at: Instant) -> Result<
 /// # Errors
 /// 503 `throttled` when the table does not accept all of them. Some may exist then, and a retry
 /// adds the rest.
-pub async fn grow(store: &Store, path: &CategoryPath, at: Instant) -> Result<(), Problem> {
-    let left = grow_all(store, [path], at).await?;
+pub async fn grow(services: &Services, path: &CategoryPath, at: Instant) -> Result<(), Problem> {
+    let left = grow_all(services, [path], at).await?;
     if left.is_empty() { Ok(()) } else { Err(TableError::Unprocessed(left.len()).into()) }
 }
 
@@ -42,7 +46,7 @@ pub async fn grow(store: &Store, path: &CategoryPath, at: Instant) -> Result<(),
 /// # Errors
 /// Fails when the table fails as a whole.
 pub async fn grow_all<'a>(
-    store: &Store,
+    services: &Services,
     paths: impl IntoIterator<Item = &'a CategoryPath>,
     at: Instant,
 ) -> Result<BTreeSet<CategoryPath>, Problem> {
@@ -50,13 +54,13 @@ pub async fn grow_all<'a>(
     if wanted.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let known = store.table.batch_get(&category::known(&wanted)?).await?;
+    let known = services.table.batch_get(&category::known(&wanted)?).await?;
     let missing = wanted.iter().zip(known).filter(|(_, node)| node.is_none());
-    let nodes = missing.map(|(path, _)| new_node(store, path, at)).collect::<Result<Vec<_>, _>>()?;
+    let nodes = missing.map(|(path, _)| new_node(services, path, at)).collect::<Result<Vec<_>, _>>()?;
     if nodes.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let left = store.table.batch_write(&category::add(&nodes)?).await?;
+    let left = services.table.batch_write(&category::add(&nodes)?).await?;
     left.into_iter().filter_map(path_of).collect()
 }
 
@@ -64,8 +68,8 @@ pub async fn grow_all<'a>(
 ///
 /// # Errors
 /// 500 `internal` when the system has no randomness to give.
-pub fn new_node(store: &Store, path: &CategoryPath, at: Instant) -> Result<Stored<CategoryNode>, Problem> {
-    Ok(Stored::new(CategoryNode::new(path.clone()), store.born(at)?, at))
+pub fn new_node(services: &Services, path: &CategoryPath, at: Instant) -> Result<Stored<CategoryNode>, Problem> {
+    Ok(Stored::new(CategoryNode::new(path.clone()), services.born(at)?, at))
 }
 
 fn path_of(unwritten: BatchWriteAction) -> Option<Result<CategoryPath, Problem>> {

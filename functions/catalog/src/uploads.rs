@@ -7,8 +7,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use http_api::fields::{integer, one_of, text};
 use http_api::json::Value;
-use http_api::read::{integer, one_of, text};
 use http_api::{Code, Invalid, Problem, Request, Response};
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
@@ -57,7 +57,7 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
         read.room()?;
     }
     let at = Instant::now();
-    let id = MediaId::generate(at, app.store.random()?);
+    let id = MediaId::generate(at, app.services.random()?);
     let expected = Expected { content_type: &content_type, bytes, sha256: sha256.as_deref() };
     let upload = app.media.upload(&kind.pending(&product, &id), expected, system(at)).await.map_err(failed)?;
     let location = match kind {
@@ -87,7 +87,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     let note = loop {
         let at = Instant::now();
         let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
-        match app.store.table.write(&notes::note(&note)?).await {
+        match app.services.table.write(&notes::note(&note)?).await {
             Ok(()) => break note,
             // The janitor is about to delete a leftover of an earlier attempt.
             Err(WriteError::Refused(_)) if backoff.wait().await => {}
@@ -104,7 +104,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
 
 /// Wraps the note of an object as an item.
 pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<UnsettledObject>, Problem> {
-    Ok(Stored::new(note, app.store.born(at)?, at))
+    Ok(Stored::new(note, app.services.born(at)?, at))
 }
 
 /// Returns the URL by which a client reads an object in use, and the URL's expiry.

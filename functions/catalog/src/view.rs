@@ -44,9 +44,9 @@ pub struct ProductView<'a> {
 impl<'a> ProductView<'a> {
     /// Builds the view of a product for everybody. The list of categories begins with the product's
     /// own category. A stock of fewer than `stock_low` pieces is low.
-    pub fn new(product: &'a Stored<Product>, beside: &'a Beside, stock_low: u64) -> Self {
+    pub fn new(product: &'a Stored<Product>, details: &'a ProductDetails, stock_low: u64) -> Self {
         let own = &product.category_path;
-        let further = beside.categories.iter().filter(|further| *further != own);
+        let further = details.categories.iter().filter(|further| *further != own);
         Self {
             id: &product.id,
             name: &product.name,
@@ -56,12 +56,12 @@ impl<'a> ProductView<'a> {
             categories: std::iter::once(own).chain(further).collect(),
             price: product.price,
             summary: product.summary.as_deref(),
-            in_stock: beside.stock > 0,
-            availability: Availability::of(beside.stock, stock_low),
+            in_stock: details.stock > 0,
+            availability: Availability::of(details.stock, stock_low),
             stock: None,
             sold: None,
-            average_rating: beside.statistics.average(),
-            review_count: beside.statistics.count,
+            average_rating: details.statistics.average(),
+            review_count: details.statistics.count,
             version: product.meta.version,
             created_at: product.meta.created_at,
             updated_at: product.meta.updated_at,
@@ -69,14 +69,14 @@ impl<'a> ProductView<'a> {
     }
 
     /// Adds the exact numbers, which only staff see.
-    pub fn with_numbers(self, beside: &Beside) -> Self {
-        Self { stock: Some(beside.stock), sold: Some(beside.sold), ..self }
+    pub fn with_numbers(self, details: &ProductDetails) -> Self {
+        Self { stock: Some(details.stock), sold: Some(details.sold), ..self }
     }
 }
 
 /// The data on a product's page that comes from items other than the product itself.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub struct ProductDetails {
     /// Pieces in stock.
     pub stock: u64,
     /// Its sales.
@@ -87,7 +87,7 @@ pub struct Beside {
     pub categories: Vec<CategoryPath>,
 }
 
-impl Beside {
+impl ProductDetails {
     /// Returns the data of a new product with this stock.
     pub fn new(stock: u64) -> Self {
         Self { stock, ..Self::default() }
@@ -159,7 +159,7 @@ impl From<Statistics> for StatisticsView {
 
 /// A product in a category's list.
 #[derive(Debug, Serialize)]
-pub struct ListedView<'a> {
+pub struct ProductSummaryView<'a> {
     id: &'a ProductId,
     name: &'a str,
     brand: &'a str,
@@ -169,8 +169,8 @@ pub struct ListedView<'a> {
     version: u64,
 }
 
-impl<'a> From<&'a product::Listed> for ListedView<'a> {
-    fn from(listed: &'a product::Listed) -> Self {
+impl<'a> From<&'a product::ProductSummary> for ProductSummaryView<'a> {
+    fn from(listed: &'a product::ProductSummary) -> Self {
         Self {
             id: &listed.id,
             name: &listed.name,
@@ -380,8 +380,8 @@ impl<'a> From<&'a Stored<Review>> for ReviewView<'a> {
     }
 }
 
-impl<'a> From<&'a review::Listed> for ReviewView<'a> {
-    fn from(listed: &'a review::Listed) -> Self {
+impl<'a> From<&'a review::ReviewSummary> for ReviewView<'a> {
+    fn from(listed: &'a review::ReviewSummary) -> Self {
         Self {
             product_id: &listed.product_id,
             customer_id: &listed.customer_id,

@@ -1,8 +1,8 @@
 //! Follows. Only the owner may change them, and every customer may read them.
 
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Store};
-use key_schema::follow::{self, Follow, Part};
+use http_api::{Code, Problem, Request, Response, Services};
+use key_schema::follow::{self, Follow, FollowAction};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
@@ -13,15 +13,16 @@ use crate::view::FollowView;
 
 /// PUT customers/{id}/following/{other}: adds an edge. The response is 201 for a new edge, and 200
 /// with the same body for an existing one.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     if customer == other {
         return Err(Problem::new(Code::FollowsSelf, "Customers cannot follow themselves."));
     }
-    store.table.get(&follow::prepare(&other)?).await?.ok_or_else(no_customer)?;
+    let followed = services.table.get(&follow::prepare(&other)?).await?;
+    followed.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
     let at = Instant::now();
-    let edge = Stored::new(Follow { customer_id: customer, followed_id: other }, store.born(at)?, at);
-    match store.table.transact(&follow::put(&edge)?).await {
+    let edge = Stored::new(Follow { customer_id: customer, followed_id: other }, services.born(at)?, at);
+    match services.table.transact(&follow::put(&edge)?).await {
         Ok(()) => {
             let place = ["customers", edge.customer_id.as_str(), "following", edge.followed_id.as_str()];
             Ok(Response::created(location(&place), &FollowView::from(&edge)))
@@ -36,9 +37,9 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 /// # Errors
 /// 404 when the follower does not exist, because staff named an unknown customer or the caller was
 /// erased.
-fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Follow>, Problem> {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-    match (of(Part::Customer), of(Part::Edge).and_then(|refusal| refusal.item.clone())) {
+fn already(refusals: &[Refusal<FollowAction>]) -> Result<Stored<Follow>, Problem> {
+    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+    match (of(FollowAction::Customer), of(FollowAction::Edge).and_then(|refusal| refusal.item.clone())) {
         (Some(_), _) => Err(no_customer()),
         (None, Some(edge)) => Stored::from_item(*edge).map_err(Problem::internal),
         (None, None) => Err(Problem::internal("a refused edge was not there")),
@@ -46,17 +47,17 @@ fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Follow>, Problem> {
 }
 
 /// GET customers/{id}/following/{other}: returns the edge, if the customer follows the other.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;
-    let edge = store.table.get(&follow::get(&customer, &other)?).await?;
+    let edge = services.table.get(&follow::get(&customer, &other)?).await?;
     Ok(Response::ok(&FollowView::from(&edge.ok_or_else(|| Problem::not_found("follower"))?)))
 }
 
 /// DELETE customers/{id}/following/{other}: removes an edge. A missing edge counts as removed.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
-    match store.table.write(&follow::remove(&customer, &other)?).await {
+    match services.table.write(&follow::remove(&customer, &other)?).await {
         Ok(()) => Ok(Response::no_content()),
         Err(WriteError::Refused(_)) => Err(Problem::internal("an unconditional write was refused")),
         Err(WriteError::Table(error)) => Err(error.into()),
@@ -64,25 +65,25 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 /// GET customers/{id}/following: lists the followed customers by id.
-pub async fn following(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn following(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, follow::FOLLOWING.id, &parameters)?;
+    let page = request.page(&services.cursors, follow::FOLLOWING.id, &parameters)?;
     let query = follow::following(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<FollowView<'_>> = found.items.iter().map(FollowView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/followers: lists the followers, newest first.
-pub async fn followers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn followers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, follow::FOLLOWERS.id, &parameters)?;
+    let page = request.page(&services.cursors, follow::FOLLOWERS.id, &parameters)?;
     let query = follow::followers(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<FollowView<'_>> =
         found.items.iter().map(|follower| FollowView::of_follower(follower, &customer)).collect();
     page.answer(&items, |kept| found.end(kept))

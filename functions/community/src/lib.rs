@@ -9,20 +9,20 @@ mod likes;
 mod places;
 mod view;
 
-use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Store};
+use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Services};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
-    pub store: Store,
+    pub services: Services,
     /// The issuer of the tokens that callers send to the route without an authorizer.
     pub issuer: Issuer,
 }
 
 impl Measured for App {
     fn take(&self) -> Vec<PatternCost> {
-        self.store.take()
+        self.services.take()
     }
 }
 
@@ -30,22 +30,24 @@ impl Measured for App {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .checking(|app| app.store.sign_ins())
-        .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.store, request)))
-        .on("GET /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::read(&app.store, request)))
-        .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {
-            Box::pin(following::remove(&app.store, request))
+        .checking(|app| app.services.sign_ins())
+        .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.services, request)))
+        .on("GET /v1/customers/{id}/following/{other}", |app, request| {
+            Box::pin(following::read(&app.services, request))
         })
-        .on("GET /v1/customers/{id}/following", |app, request| Box::pin(following::following(&app.store, request)))
-        .on("GET /v1/customers/{id}/followers", |app, request| Box::pin(following::followers(&app.store, request)))
-        .on("PUT /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::put(&app.store, request)))
-        .on("GET /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::read(&app.store, request)))
-        .on("DELETE /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::remove(&app.store, request)))
-        .on("GET /v1/customers/{id}/likes", |app, request| Box::pin(likes::of_customer(&app.store, request)))
+        .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {
+            Box::pin(following::remove(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/following", |app, request| Box::pin(following::following(&app.services, request)))
+        .on("GET /v1/customers/{id}/followers", |app, request| Box::pin(following::followers(&app.services, request)))
+        .on("PUT /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::put(&app.services, request)))
+        .on("GET /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::read(&app.services, request)))
+        .on("DELETE /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::remove(&app.services, request)))
+        .on("GET /v1/customers/{id}/likes", |app, request| Box::pin(likes::of_customer(&app.services, request)))
         .on("GET /v1/products/{id}/likes", |app, request| Box::pin(likes::of_product(app, request)))
-        .on("GET /v1/products/{id}/likers", |app, request| Box::pin(likes::likers(&app.store, request)))
-        .on("GET /v1/graph/{node}/edges", |app, request| Box::pin(edges::of_node(&app.store, request)))
-        .on("GET /v1/places/{path}/customers", |app, request| Box::pin(places::customers(&app.store, request)))
+        .on("GET /v1/products/{id}/likers", |app, request| Box::pin(likes::likers(&app.services, request)))
+        .on("GET /v1/graph/{node}/edges", |app, request| Box::pin(edges::of_node(&app.services, request)))
+        .on("GET /v1/places/{path}/customers", |app, request| Box::pin(places::customers(&app.services, request)))
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -54,7 +56,7 @@ pub fn routes() -> Routes<App> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("community");
-    let app = App { store: Store::from_env().await?, issuer: Issuer::from_env()? };
+    let app = App { services: Services::from_env().await?, issuer: Issuer::from_env()? };
     http_api::run(routes(), app).await
 }
 

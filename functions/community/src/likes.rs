@@ -2,11 +2,11 @@
 
 use futures::future::try_join;
 use http_api::url::location;
-use http_api::{Caller, Problem, Request, Response, Store};
+use http_api::{Caller, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
-use key_schema::like::{self, Like, Part};
+use key_schema::like::{self, Like, LikeAction};
 use table::{Refusal, TransactError};
 
 use crate::view::{LikeView, LikesView};
@@ -14,13 +14,13 @@ use crate::{App, no_customer};
 
 /// PUT customers/{id}/likes/{product}: adds a like. The response is 201 for a new like, and 200
 /// with the same body for an existing one.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
-    let found = store.table.get(&like::prepare(&product)?).await?;
+    let found = services.table.get(&like::prepare(&product)?).await?;
     found.filter(|product| !product.retired).ok_or_else(no_product)?;
     let at = Instant::now();
-    let like = Stored::new(Like { customer_id: customer, product_id: product }, store.born(at)?, at);
-    match store.table.transact(&like::put(&like)?).await {
+    let like = Stored::new(Like { customer_id: customer, product_id: product }, services.born(at)?, at);
+    match services.table.transact(&like::put(&like)?).await {
         Ok(()) => {
             let place = ["customers", like.customer_id.as_str(), "likes", like.product_id.as_str()];
             Ok(Response::created(location(&place), &LikeView::from(&like)))
@@ -35,9 +35,9 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 /// # Errors
 /// 404 when the customer does not exist, because staff named an unknown customer or the caller was
 /// erased.
-fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Like>, Problem> {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-    match (of(Part::Customer), of(Part::Like).and_then(|refusal| refusal.item.clone())) {
+fn already(refusals: &[Refusal<LikeAction>]) -> Result<Stored<Like>, Problem> {
+    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+    match (of(LikeAction::Customer), of(LikeAction::Like).and_then(|refusal| refusal.item.clone())) {
         (Some(_), _) => Err(no_customer()),
         (None, Some(like)) => Stored::from_item(*like).map_err(Problem::internal),
         (None, None) => Err(Problem::internal("a refused like was not there")),
@@ -45,17 +45,17 @@ fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Like>, Problem> {
 }
 
 /// GET customers/{id}/likes/{product}: returns a like.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
-    let like = store.table.get(&like::get(&customer, &product)?).await?;
+    let like = services.table.get(&like::get(&customer, &product)?).await?;
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
 /// DELETE customers/{id}/likes/{product}: removes a like, even of a retired product. A missing like
 /// counts as removed.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
-    match store.table.transact(&like::remove(&customer, &product, Instant::now())?).await {
+    match services.table.transact(&like::remove(&customer, &product, Instant::now())?).await {
         Ok(()) | Err(TransactError::Refused(_)) => Ok(Response::no_content()),
         Err(TransactError::Table(error)) => Err(error.into()),
     }
@@ -63,12 +63,12 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 
 /// GET customers/{id}/likes: lists the likes by product id. An entry names the product only by its
 /// id, because its name and price are in the catalogue.
-pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = own(request)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, like::OF_CUSTOMER.id, &parameters)?;
+    let page = request.page(&services.cursors, like::OF_CUSTOMER.id, &parameters)?;
     let query = like::of_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<LikeView<'_>> = found.items.iter().map(LikeView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
@@ -78,19 +78,19 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 /// The route needs no token, so the gateway does not verify one. The function does. It reads the
 /// counters, the product and a signed-in caller's like concurrently. One batch of the like and all
 /// counters would cost more than the separate requests.
-pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_product(App { services, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
-    let caller = store.unless_ended(issuer.caller(request).await?).await?;
+    let caller = services.unless_ended(issuer.caller(request).await?).await?;
     let (query, get) = (like::of_product(&product)?, like::liked(&product)?);
     let counted = async {
-        let (parts, product) = try_join(store.table.query(&query), store.table.get(&get)).await?;
+        let (parts, product) = try_join(services.table.query(&query), services.table.get(&get)).await?;
         product.filter(|product| !product.retired).ok_or_else(no_product)?;
         Ok(like::total(&parts.items))
     };
     let liked = async {
         match &caller {
             Caller::SignedIn(caller) => {
-                Ok::<_, Problem>(store.table.get(&like::get(caller.id(), &product)?).await?.is_some())
+                Ok::<_, Problem>(services.table.get(&like::get(caller.id(), &product)?).await?.is_some())
             }
             Caller::Anonymous | Caller::Unnamed(_) => Ok(false),
         }
@@ -100,13 +100,13 @@ pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> R
 }
 
 /// GET products/{id}/likers: lists the likes of a product, newest first.
-pub async fn likers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn likers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
     let parameters = [("product", product.as_str())];
-    let page = request.page(&store.cursors, like::LIKERS.id, &parameters)?;
+    let page = request.page(&services.cursors, like::LIKERS.id, &parameters)?;
     let query = like::likers(&product)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<LikeView<'_>> = found.items.iter().map(|liker| LikeView::of_liker(liker, &product)).collect();
     page.answer(&items, |kept| found.end(kept))
 }

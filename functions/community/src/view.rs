@@ -93,7 +93,7 @@ impl<'a> EdgeView<'a> {
         Self::new(EdgeKind::Likes, like.product_id.as_str(), like.meta.created_at)
     }
 
-    pub fn reviewed(review: &'a review::Listed) -> Self {
+    pub fn reviewed(review: &'a review::ReviewSummary) -> Self {
         let edge = Self::new(EdgeKind::Reviewed, review.product_id.as_str(), review.created_at);
         Self { rating: Some(review.rating), ..edge }
     }

@@ -3,8 +3,8 @@
 //! A change touches only its own entry, so it needs no If-Match. Two clients that set two addresses
 //! at once both succeed. An If-Match header with the customer's ETag is honoured.
 
-use http_api::read::text;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::fields::text;
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::customer::{self, Address, Customer, MAX_ADDRESSES};
 use key_schema::id::AddressName;
 use key_schema::instant::Instant;
@@ -15,13 +15,13 @@ use crate::owner;
 use crate::profile::{no_customer, place_name, respond};
 
 /// PUT /v1/customers/{id}/addresses/{name}: sets an address and returns the customer.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;
     let version = request.if_match_optional()?;
     let address = read(request)?;
     let put = customer::put_address(owner.customer(), &name, &address, version, Instant::now())?;
-    match store.table.update(&put).await {
+    match services.table.update(&put).await {
         Ok(customer) => Ok(respond(&customer)),
         Err(WriteError::Refused(None)) => Err(no_customer()),
         Err(WriteError::Refused(Some(stored))) => {
@@ -33,12 +33,12 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 }
 
 /// DELETE /v1/customers/{id}/addresses/{name}: removes an address. A client can repeat the request.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;
     let version = request.if_match_optional()?;
     let remove = customer::remove_address(owner.customer(), &name, version, Instant::now())?;
-    match store.table.update(&remove).await {
+    match services.table.update(&remove).await {
         Err(WriteError::Refused(None)) => Err(no_customer()),
         Ok(_) => Ok(Response::no_content()),
         // A repeated request finds no such address: it is removed already.

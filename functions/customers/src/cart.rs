@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use http_api::read::integer;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::fields::integer;
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
@@ -24,69 +24,69 @@ use crate::view::{CartLineView, CartView};
 const ATTEMPTS: usize = 3;
 
 /// GET /v1/customers/{id}/cart: returns the cart.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let cart = current(store, owner.customer()).await?;
-    let products = products(store, cart.iter().flat_map(|cart| cart.lines.keys())).await?;
+    let cart = current(services, owner.customer()).await?;
+    let products = products(services, cart.iter().flat_map(|cart| cart.lines.keys())).await?;
     Ok(Response::ok(&CartView::new(cart.as_ref(), &products)))
 }
 
 /// GET /v1/customers/{id}/cart/items/{product}: returns a line of the cart.
-pub async fn read_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
-    let cart = current(store, owner.customer()).await?;
+    let cart = current(services, owner.customer()).await?;
     let line = cart.as_ref().and_then(|cart| cart.lines.get_key_value(&product));
     let line = line.ok_or_else(|| Problem::not_found("line in the cart"))?;
-    let product = products(store, [&product]).await?.pop().flatten();
+    let product = products(services, [&product]).await?.pop().flatten();
     Ok(Response::ok(&CartLineView::new(line, product.as_ref())))
 }
 
 /// PUT /v1/customers/{id}/cart/items/{product}: sets a line and returns it.
-pub async fn put_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
     let mut body = request.object()?;
     let quantity = body.required("quantity", integer(1..=MAX_QUANTITY));
     let quantity = body.finish(quantity)?;
-    let stored = check(store, owner.customer(), &product).await?;
+    let stored = check(services, owner.customer(), &product).await?;
     let now = Instant::now();
     let line = CartLine { quantity, added_at: now };
-    set_line(store, owner.customer(), &product, &line, now).await?;
+    set_line(services, owner.customer(), &product, &line, now).await?;
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
 /// DELETE /v1/customers/{id}/cart/items/{product}: removes a line. A line that does not exist
 /// counts as removed.
-pub async fn remove_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
-    match store.table.update(&cart::remove_line(owner.customer(), &product, Instant::now())?).await {
+    match services.table.update(&cart::remove_line(owner.customer(), &product, Instant::now())?).await {
         Ok(_) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
 /// Returns the customer's cart, unless it has expired.
-async fn current(store: &Store, customer: &CustomerId) -> Result<Option<Cart>, Problem> {
+async fn current(services: &Services, customer: &CustomerId) -> Result<Option<Cart>, Problem> {
     let now = Instant::now();
-    let cart = store.table.get(&cart::get(customer)?).await?;
+    let cart = services.table.get(&cart::get(customer)?).await?;
     Ok(cart.map(|cart| cart.data).filter(|cart| !cart.is_expired(now)))
 }
 
-/// Returns the products with these ids, in the same order, and [`None`] for each product that is not
-/// in the catalogue.
+/// Returns the products with these ids, in the same order, and [`None`] for each product that is
+/// not in the catalogue.
 async fn products<'a>(
-    store: &Store,
+    services: &Services,
     ids: impl IntoIterator<Item = &'a ProductId>,
 ) -> Result<Vec<Option<Stored<Product>>>, Problem> {
-    let found = store.table.batch_get(&cart::products(ids)?).await?;
+    let found = services.table.batch_get(&cart::products(ids)?).await?;
     Ok(found.into_iter().map(|product| product.filter(|product| !product.retired)).collect())
 }
 
 /// Returns the product of a line, if the customer exists and the catalogue has the product.
-async fn check(store: &Store, customer: &CustomerId, product: &ProductId) -> Result<Stored<Product>, Problem> {
-    let found = store.table.batch_get(&cart::prepare(customer, product)?).await?;
+async fn check(services: &Services, customer: &CustomerId, product: &ProductId) -> Result<Stored<Product>, Problem> {
+    let found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
     let mut found = found.into_iter().flatten();
     let Some(AnyEntity::Customer(_)) = found.next() else { return Err(no_customer()) };
     match found.next() {
@@ -96,14 +96,14 @@ async fn check(store: &Store, customer: &CustomerId, product: &ProductId) -> Res
 }
 
 async fn set_line(
-    store: &Store,
+    services: &Services,
     customer: &CustomerId,
     product: &ProductId,
     line: &CartLine,
     now: Instant,
 ) -> Result<(), Problem> {
     for _ in 0..ATTEMPTS {
-        match store.table.update(&cart::put_line(customer, product, line, now)?).await {
+        match services.table.update(&cart::put_line(customer, product, line, now)?).await {
             Ok(_) => return Ok(()),
             Err(WriteError::Refused(stored)) => {
                 let stored =
@@ -120,7 +120,7 @@ async fn set_line(
         // Without a cart, or with an expired one, the line starts a new cart.
         let lines = BTreeMap::from([(product.clone(), line.clone())]);
         let begun = Cart { customer_id: customer.clone(), expires_at: now.plus_seconds(LIFETIME_SECONDS), lines };
-        match store.table.write(&cart::create(&Stored::new(begun, store.born(now)?, now), now)?).await {
+        match services.table.write(&cart::create(&Stored::new(begun, services.born(now)?, now), now)?).await {
             Ok(()) => return Ok(()),
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Table(error)) => return Err(error.into()),

@@ -11,11 +11,11 @@
 //! address, even the present one, also allows mail to it again after a bounce or a complaint.
 
 use http_api::body::Invalid;
+use http_api::fields::{one_of, parsed};
 use http_api::json::Value;
-use http_api::read::{one_of, parsed};
-use http_api::{Change, Code, Problem, Request, Response, SignedIn, Store};
+use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn};
 use key_schema::change::Change as Update;
-use key_schema::customer::{self, Customer, Names, Place, Tier, TierPlace};
+use key_schema::customer::{self, Customer, Names, Place, Tier, TierIndexKey};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::recipient::{self, RecipientHash};
@@ -28,24 +28,24 @@ use crate::profile::{name, no_customer, overtaken, place_name, refused, respond}
 use crate::verification::is_vouched_for;
 
 /// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
-pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
     let patch = Patch::read(request)?;
     if patch.tier.is_some() && !owner.is_staff() {
         return Err(Problem::forbidden());
     }
-    let before = store.table.get(&customer::edit(owner.customer())?).await?;
+    let before = services.table.get(&customer::read_for_update(owner.customer())?).await?;
     let before = before.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
     if before.meta.version != version {
         return Err(Problem::version_mismatch());
     }
     let is_mail_allowed = patch.email.is_some() && owner.is_staff();
     let after = patch.apply(&before, owner.caller())?;
-    let changed = write(store, before, after, version).await?;
+    let changed = write(services, before, after, version).await?;
     if is_mail_allowed {
         let lift = recipient::lift(&RecipientHash::of(&changed.email))?;
-        store.table.write(&lift).await.map_err(|error| match error {
+        services.table.write(&lift).await.map_err(|error| match error {
             WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
             WriteError::Table(error) => error.into(),
         })?;
@@ -55,7 +55,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 
 /// Writes the changed profile and returns it.
 async fn write(
-    store: &Store,
+    services: &Services,
     before: Stored<Customer>,
     after: Customer,
     version: u64,
@@ -67,7 +67,7 @@ async fn write(
     let update = differences(&before, &after, now)?;
     let names = |customer: &Customer| (customer.email.clone(), customer.email_verified, customer.username.clone());
     if names(&after) == names(&before) {
-        return match store.table.update(&customer::update(&before.id, update, version)?).await {
+        return match services.table.update(&customer::update(&before.id, update, version)?).await {
             Ok(changed) => Ok(changed),
             Err(WriteError::Refused(stored)) => Err(overtaken(stored.is_some())),
             Err(WriteError::Table(error)) => Err(error.into()),
@@ -75,7 +75,7 @@ async fn write(
     }
     let names = Names { email: &after.email, email_verified: after.email_verified, username: &after.username };
     let rename = customer::rename(&before, names, update, now)?;
-    store.table.transact(&rename).await.map_err(|error| match error {
+    services.table.transact(&rename).await.map_err(|error| match error {
         TransactError::Refused(refusals) => refused(&refusals),
         TransactError::Table(error) => error.into(),
     })?;
@@ -100,7 +100,8 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
         update = residence::settle(update, &before.id, after.place.as_ref())?;
     }
     if after.tier != before.tier {
-        update = update.enter(&TierPlace { tier: after.tier, created_at: before.meta.created_at, id: &before.id })?;
+        update =
+            update.enter(&TierIndexKey { tier: after.tier, created_at: before.meta.created_at, id: &before.id })?;
     }
     Ok(update)
 }

@@ -1,7 +1,7 @@
 //! Removes an erased customer from documents. The customer's personal documents are deleted.
 //! Documents of organizations and of other customers lose the customer as owner or editor.
 
-use http_api::{Problem, Store};
+use http_api::{Problem, Services};
 use key_schema::document::{self, CustomerDocument, Document, Tie};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
@@ -20,11 +20,11 @@ const VERSIONS: usize = 25;
 ///
 /// # Errors
 /// 503 `throttled` when there are more documents than one request removes.
-pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
         // Every read is strong and starts at the first page. Settled ties no longer exist, and a
         // tie with a conflict is read again.
-        let ties = store.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
+        let ties = services.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
         if ties.is_empty() {
             return Ok(());
         }
@@ -32,22 +32,22 @@ pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Resu
             if number > 0 {
                 budget.is_left()?;
             }
-            settle(store, tie, budget).await?;
+            settle(services, tie, budget).await?;
         }
         budget.is_left()?;
     }
 }
 
 /// Ends the customer's tie to one document, unless another request changes it at the same moment.
-async fn settle(store: &Store, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
+async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
     let customer = &tie.customer_id;
-    let head = store.table.get(&document::edit(&tie.document_id)?).await?;
+    let head = services.table.get(&document::read_for_update(&tie.document_id)?).await?;
     match head {
         Some(head) if tie.tie == Tie::Editor || (head.is_owner(customer) && head.organization_id.is_some()) => {
-            done(store.table.transact(&document::release(&head, customer, tie.tie)?).await)
+            done(services.table.transact(&document::release(&head, customer, tie.tie)?).await)
         }
-        Some(head) if head.is_owner(customer) => delete(store, head, customer, budget).await,
-        _ => match store.table.write(&document::forget(tie)?).await {
+        Some(head) if head.is_owner(customer) => delete(services, head, customer, budget).await,
+        _ => match services.table.write(&document::forget(tie)?).await {
             Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
             Err(WriteError::Table(error)) => Err(error.into()),
         },
@@ -56,29 +56,34 @@ async fn settle(store: &Store, tie: &Stored<CustomerDocument>, budget: Budget) -
 
 /// Deletes a document as its owner would, or continues a deletion (function `documents`): it is
 /// hidden first, and the head is removed last.
-async fn delete(store: &Store, head: Stored<Document>, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn delete(
+    services: &Services,
+    head: Stored<Document>,
+    customer: &CustomerId,
+    budget: Budget,
+) -> Result<(), Problem> {
     let head = if head.deleting {
         head
     } else {
         let retire = document::retire(&head.id, head.meta.version, Some(customer), Instant::now())?;
-        match store.table.update(&retire).await {
+        match services.table.update(&retire).await {
             Ok(head) => head,
             Err(WriteError::Refused(_)) => return Ok(()),
             Err(WriteError::Table(error)) => return Err(error.into()),
         }
     };
     loop {
-        let page = store.table.query(&document::history(&head.id)?.limit(VERSIONS)).await?;
+        let page = services.table.query(&document::history(&head.id)?.limit(VERSIONS)).await?;
         // The texts are removed first, because only the versions name them.
-        remove(store, &document::sweep_texts(&head, &page.items)?).await?;
-        remove(store, &document::sweep_versions(&page.items)?).await?;
+        remove(services, &document::sweep_texts(&head, &page.items)?).await?;
+        remove(services, &document::sweep_versions(&page.items)?).await?;
         if page.next.is_none() {
             break;
         }
         budget.is_left()?;
     }
     for delete in document::delete(&head)? {
-        done(store.table.transact(&delete).await)?;
+        done(services.table.transact(&delete).await)?;
     }
     Ok(())
 }

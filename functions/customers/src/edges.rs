@@ -1,6 +1,6 @@
 //! Removes the community edges of an erased customer: follows in both directions, and likes.
 
-use http_api::{Problem, Store};
+use http_api::{Problem, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
@@ -17,17 +17,17 @@ const PAGE: usize = 100;
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more edges than one request removes.
-pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
-    own(store, customer, budget).await?;
-    followers(store, customer, budget).await
+pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    own(services, customer, budget).await?;
+    followers(services, customer, budget).await
 }
 
 /// Removes the edges in the customer's own partition. Every read is strong and starts at the first
 /// page, because removed edges are not read again. So the next read finds edges that are added
 /// meanwhile.
-async fn own(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn own(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
-        let page = store.table.query(&graph::own(customer)?.limit(PAGE)).await?.items;
+        let page = services.table.query(&graph::own(customer)?.limit(PAGE)).await?.items;
         let followed: Vec<&CustomerId> = page
             .iter()
             .filter_map(|edge| if let AnyEntity::Follow(edge) = edge { Some(&edge.followed_id) } else { None })
@@ -39,9 +39,9 @@ async fn own(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(),
         if followed.is_empty() && liked.is_empty() {
             return Ok(());
         }
-        remove(store, &follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
+        remove(services, &follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
         for products in liked.chunks(like::ERASED_AT_ONCE) {
-            match store.table.transact(&like::erase(customer, products.iter().copied(), Instant::now())?).await {
+            match services.table.transact(&like::erase(customer, products.iter().copied(), Instant::now())?).await {
                 // The customer took back one of these likes at the same moment. The next page shows
                 // the remaining likes.
                 Ok(()) | Err(TransactError::Refused(_)) => {}
@@ -54,13 +54,13 @@ async fn own(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(),
 
 /// Removes the edges to the customer. Their index is eventually consistent and may still show
 /// removed edges, so the loop reads each page once.
-async fn followers(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn followers(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     let mut after = None;
     loop {
-        let page = store.table.query(&follow::followers(customer)?.limit(PAGE).after(after)).await?;
+        let page = services.table.query(&follow::followers(customer)?.limit(PAGE).after(after)).await?;
         if !page.items.is_empty() {
             let edges = page.items.iter().map(|follower| (&follower.customer_id, customer));
-            remove(store, &follow::erase(edges)?).await?;
+            remove(services, &follow::erase(edges)?).await?;
         }
         after = page.next;
         if after.is_none() {

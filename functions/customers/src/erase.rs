@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant as Clock};
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
@@ -31,7 +31,7 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
 /// The profile is marked first. From then on a transaction that needs the customer is refused. So
-/// nobody adds further items, such as editorships, to the customer.
+/// the customer gets no further items, such as editorships.
 ///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
 /// Repeating a step does no harm. One transaction deletes profile and claims, so both names are
@@ -47,34 +47,34 @@ const BUDGET: Duration = Duration::from_secs(5);
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
 /// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.
-pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
     let budget = Budget::begin();
-    let Some(customer) = store.table.get(&customer::edit(owner.customer())?).await? else {
-        belongings(store, owner.customer(), budget).await?;
-        end_sessions(store, owner.customer()).await?;
+    let Some(customer) = services.table.get(&customer::read_for_update(owner.customer())?).await? else {
+        belongings(services, owner.customer(), budget).await?;
+        end_sessions(services, owner.customer()).await?;
         return Err(no_customer());
     };
     if customer.meta.version != version {
         return Err(Problem::version_mismatch());
     }
     if customer.erasing_since.is_none() {
-        match store.table.update(&customer::begin_erasure(&customer, Instant::now())?).await {
+        match services.table.update(&customer::begin_erasure(&customer, Instant::now())?).await {
             Ok(_) => telemetry::crash_point("customers.erasure.begun"),
             Err(WriteError::Refused(stored)) => return Err(overtaken(stored.is_some())),
             Err(WriteError::Table(error)) => return Err(error.into()),
         }
     }
-    belongings(store, owner.customer(), budget).await?;
+    belongings(services, owner.customer(), budget).await?;
     telemetry::crash_point("customers.belongings.erased");
-    match store.table.transact(&customer::delete(&customer, Instant::now())?).await {
+    match services.table.transact(&customer::delete(&customer, Instant::now())?).await {
         Ok(()) => telemetry::crash_point("customers.profile.erased"),
         Err(TransactError::Refused(refusals)) => return Err(refused(&refusals)),
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
-    belongings(store, owner.customer(), budget).await?;
-    end_sessions(store, owner.customer()).await?;
+    belongings(services, owner.customer(), budget).await?;
+    end_sessions(services, owner.customer()).await?;
     Ok(Response::no_content())
 }
 
@@ -100,30 +100,30 @@ impl Budget {
 }
 
 /// Erases the items that the customer or others may add while the profile exists.
-async fn belongings(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
-    store.table.write(&cart::discard(customer)?).await.map_err(|error| match error {
+async fn belongings(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    services.table.write(&cart::discard(customer)?).await.map_err(|error| match error {
         WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
         WriteError::Table(error) => error.into(),
     })?;
-    erase_questions(store, customer).await?;
-    edges::erase(store, customer, budget).await?;
-    memberships::erase_invitations(store, customer).await?;
-    memberships::erase(store, customer, budget).await?;
-    documents::erase(store, customer, budget).await
+    erase_questions(services, customer).await?;
+    edges::erase(services, customer, budget).await?;
+    memberships::erase_invitations(services, customer).await?;
+    memberships::erase(services, customer, budget).await?;
+    documents::erase(services, customer, budget).await
 }
 
 /// Ends all sessions, also expired ones that DynamoDB has not removed yet: the time to live would
 /// archive them.
-async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
+async fn end_sessions(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
     let mut after = None;
     for _ in 0..MAX_PAGES {
         // The loop reads each page once, because the index may still show ended sessions.
-        let page = store.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        let page = services.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
         let ids = || page.items.iter().map(|session| &session.id);
-        let sessions = store.table.batch_get(&session::read_all(ids())?).await?;
-        remove(store, &session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
-        remove(store, &session::end_all(ids())?).await?;
-        store.sign_ins.ended(sessions.iter().flatten().flat_map(|session| session::sign_ins(session)));
+        let sessions = services.table.batch_get(&session::read_all(ids())?).await?;
+        remove(services, &session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
+        remove(services, &session::end_all(ids())?).await?;
+        services.sign_ins.ended(sessions.iter().flatten().flat_map(|session| session::sign_ins(session)));
         after = page.next;
         if after.is_none() {
             return Ok(());
@@ -134,19 +134,19 @@ async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Proble
 
 /// Erases the questions with their answers. The customer's copy of a question is removed after all
 /// that it leads to (see [`question`]).
-async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
+async fn erase_questions(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
     for _ in 0..MAX_QUESTION_PAGES {
         // The loop always reads the first page, because erased questions are not read again.
-        let page = store.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
+        let page = services.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
         let copies = || page.items.iter().map(|copy| &copy.data);
-        remove(store, &question::erase(copies().map(|copy| &copy.id))?).await?;
+        remove(services, &question::erase(copies().map(|copy| &copy.id))?).await?;
         // This ignores the count in the copy, because another answer may have come before the
         // question was erased.
         for copy in copies() {
-            let answers = store.table.query(&question::answers(&copy.id)?).await?;
-            remove(store, &question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
+            let answers = services.table.query(&question::answers(&copy.id)?).await?;
+            remove(services, &question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
         }
-        remove(store, &question::erase_copies(copies())?).await?;
+        remove(services, &question::erase_copies(copies())?).await?;
         if page.next.is_none() {
             return Ok(());
         }
@@ -158,11 +158,11 @@ async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Pro
 ///
 /// # Errors
 /// 503 `throttled` when the table did not take all of them.
-pub async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
+pub async fn remove(services: &Services, items: &BatchWrite) -> Result<(), Problem> {
     if items.writes().is_empty() {
         return Ok(());
     }
-    match store.table.batch_write(items).await?.len() {
+    match services.table.batch_write(items).await?.len() {
         0 => Ok(()),
         left => Err(Problem::throttled(format!("{left} items were not written"))),
     }

@@ -16,48 +16,54 @@ mod sessions;
 mod verification;
 mod view;
 
-use http_api::{Owner, Problem, Request, Routes, Store};
+use http_api::{Owner, Problem, Request, Routes, Services};
 
 /// Returns the routes, by the keys in template.yaml.
 #[must_use]
-pub fn routes() -> Routes<Store> {
+pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Store::sign_ins)
-        .on("POST /v1/customers", |store, request| Box::pin(profile::create(store, request)))
-        .on("GET /v1/customers", |store, request| Box::pin(list::list(store, request)))
-        .on("GET /v1/customers/{id}", |store, request| Box::pin(profile::read(store, request)))
-        .on("PATCH /v1/customers/{id}", |store, request| Box::pin(change::change(store, request)))
-        .on("DELETE /v1/customers/{id}", |store, request| Box::pin(erase::erase(store, request)))
-        .on("POST /v1/customers/{id}/email/verification", |store, request| {
-            Box::pin(verification::request(store, request))
+        .checking(Services::sign_ins)
+        .on("POST /v1/customers", |services, request| Box::pin(profile::create(services, request)))
+        .on("GET /v1/customers", |services, request| Box::pin(list::list(services, request)))
+        .on("GET /v1/customers/{id}", |services, request| Box::pin(profile::read(services, request)))
+        .on("PATCH /v1/customers/{id}", |services, request| Box::pin(change::change(services, request)))
+        .on("DELETE /v1/customers/{id}", |services, request| Box::pin(erase::erase(services, request)))
+        .on("POST /v1/customers/{id}/email/verification", |services, request| {
+            Box::pin(verification::request(services, request))
         })
-        .on("PUT /v1/customers/{id}/email/verification", |store, request| {
-            Box::pin(verification::verify(store, request))
+        .on("PUT /v1/customers/{id}/email/verification", |services, request| {
+            Box::pin(verification::verify(services, request))
         })
-        .on("GET /v1/customers/{id}/overview", |store, request| Box::pin(profile::overview(store, request)))
-        .on("PUT /v1/customers/{id}/addresses/{name}", |store, request| Box::pin(addresses::put(store, request)))
-        .on("DELETE /v1/customers/{id}/addresses/{name}", |store, request| Box::pin(addresses::remove(store, request)))
-        .on("POST /v1/customers/{id}/sessions", |store, request| Box::pin(sessions::create(store, request)))
-        .on("GET /v1/customers/{id}/sessions", |store, request| Box::pin(sessions::list(store, request)))
-        .on("PUT /v1/sessions/{id}", |store, request| Box::pin(sessions::prolong(store, request)))
-        .on("DELETE /v1/sessions/{id}", |store, request| Box::pin(sessions::end(store, request)))
-        .on("GET /v1/customers/{id}/cart", |store, request| Box::pin(cart::read(store, request)))
-        .on("GET /v1/customers/{id}/cart/items/{product}", |store, request| Box::pin(cart::read_line(store, request)))
-        .on("PUT /v1/customers/{id}/cart/items/{product}", |store, request| Box::pin(cart::put_line(store, request)))
-        .on("DELETE /v1/customers/{id}/cart/items/{product}", |store, request| {
-            Box::pin(cart::remove_line(store, request))
+        .on("GET /v1/customers/{id}/overview", |services, request| Box::pin(profile::overview(services, request)))
+        .on("PUT /v1/customers/{id}/addresses/{name}", |services, request| Box::pin(addresses::put(services, request)))
+        .on("DELETE /v1/customers/{id}/addresses/{name}", |services, request| {
+            Box::pin(addresses::remove(services, request))
+        })
+        .on("POST /v1/customers/{id}/sessions", |services, request| Box::pin(sessions::create(services, request)))
+        .on("GET /v1/customers/{id}/sessions", |services, request| Box::pin(sessions::list(services, request)))
+        .on("PUT /v1/sessions/{id}", |services, request| Box::pin(sessions::prolong(services, request)))
+        .on("DELETE /v1/sessions/{id}", |services, request| Box::pin(sessions::end(services, request)))
+        .on("GET /v1/customers/{id}/cart", |services, request| Box::pin(cart::read(services, request)))
+        .on("GET /v1/customers/{id}/cart/items/{product}", |services, request| {
+            Box::pin(cart::read_line(services, request))
+        })
+        .on("PUT /v1/customers/{id}/cart/items/{product}", |services, request| {
+            Box::pin(cart::put_line(services, request))
+        })
+        .on("DELETE /v1/customers/{id}/cart/items/{product}", |services, request| {
+            Box::pin(cart::remove_line(services, request))
         })
 }
 
 /// Runs the function.
 ///
 /// # Errors
-/// Fails when the environment lacks a setting ([`http_api::StoreError`]), or when the Lambda
+/// Fails when the environment lacks a setting ([`http_api::ServicesError`]), or when the Lambda
 /// Runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("customers");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let services = Services::from_env().await?;
+    http_api::run(routes(), services).await
 }
 
 /// Returns the customer of a path `/v1/customers/{id}…`, for whom the caller may act.

@@ -1,36 +1,36 @@
 //! Finds customers, for staff.
 
 use http_api::view::CustomerView;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::customer::{self, Tier};
 use key_schema::text::Email;
 
 /// GET /v1/customers?email= or ?tier=: lists the matching customers.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     match (request.query_as::<Email>("email")?, request.query_as::<Tier>("tier")?) {
-        (Some(email), None) => by_email(store, request, &email).await,
-        (None, Some(tier)) => by_tier(store, request, tier).await,
+        (Some(email), None) => by_email(services, request, &email).await,
+        (None, Some(tier)) => by_tier(services, request, tier).await,
         _ => Err(Problem::new(Code::InvalidParameter, "Give either `email` or `tier`.")),
     }
 }
 
 /// Returns a page with at most one customer: the one who has verified the address. Any number of
 /// others may have entered it.
-async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
+async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
     // There is never a second page, but a bad limit or a foreign cursor is refused as in every
     // list.
-    request.page(&store.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
+    request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
     let earlier = match customer::by_earlier_email(email)? {
-        Some(claim) => store.table.get(&claim).await?,
+        Some(claim) => services.table.get(&claim).await?,
         None => None,
     };
     let claim = match earlier {
         Some(claim) => Some(claim),
-        None => store.table.get(&customer::by_email(email.as_str())?).await?,
+        None => services.table.get(&customer::by_email(email.as_str())?).await?,
     };
     let found = match claim {
-        Some(claim) => store.table.get(&customer::get(&claim.customer_id)?).await?,
+        Some(claim) => services.table.get(&customer::get(&claim.customer_id)?).await?,
         None => None,
     };
     let items: Vec<_> = found.iter().map(CustomerView::from).collect();
@@ -39,11 +39,11 @@ async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result
 
 /// Returns a page of customers, the oldest first. The index holds the ids, and the profiles are
 /// read by key.
-async fn by_tier(store: &Store, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
+async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
-    let page = request.page(&store.cursors, customer::BY_TIER.id, &parameters)?;
-    let listed = store.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
-    let found = store.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
+    let page = request.page(&services.cursors, customer::BY_TIER.id, &parameters)?;
+    let listed = services.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
+    let found = services.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
     // The index is eventually consistent. The page omits customers who are already erased or in
     // another tier.
     let mut found = found.into_iter();

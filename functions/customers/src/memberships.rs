@@ -3,7 +3,7 @@
 //! The index of memberships is eventually consistent. A membership that it does not show yet stays,
 //! but it grants nothing: a change of an organization requires the caller's profile, too.
 
-use http_api::{Problem, Store};
+use http_api::{Problem, Services};
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::organization::{self, invitation};
 use table::{Backoff, TableError, TransactError, WriteError};
@@ -18,16 +18,16 @@ const PAGE: usize = 25;
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more memberships than one request ends.
-pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     let mut after = None;
     loop {
         // The index may still show ended memberships, so the loop reads each page once.
-        let page = store.table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        let page = services.table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
         for (number, membership) in page.items.iter().enumerate() {
             if number > 0 {
                 budget.is_left()?;
             }
-            end(store, &membership.id, customer).await?;
+            end(services, &membership.id, customer).await?;
         }
         after = page.next;
         if after.is_none() {
@@ -41,12 +41,12 @@ pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Resu
 ///
 /// # Errors
 /// 503 when others keep changing the invitations.
-pub async fn erase_invitations(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
+pub async fn erase_invitations(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
     let mut backoff = Backoff::new();
     loop {
-        let Some(roster) = store.table.get(&invitation::roster(customer)?).await? else { return Ok(()) };
-        remove(store, &invitation::erase(&roster)?).await?;
-        match store.table.write(&invitation::forget(&roster)?).await {
+        let Some(roster) = services.table.get(&invitation::roster(customer)?).await? else { return Ok(()) };
+        remove(services, &invitation::erase(&roster)?).await?;
+        match services.table.write(&invitation::forget(&roster)?).await {
             Ok(()) => return Ok(()),
             // Another request changed the list after this one read it.
             Err(WriteError::Refused(_)) => {}
@@ -60,13 +60,13 @@ pub async fn erase_invitations(store: &Store, customer: &CustomerId) -> Result<(
 
 /// Ends a membership. It reads the current item first, because the organization's counters depend
 /// on role and team.
-async fn end(store: &Store, organization: &OrganizationId, customer: &CustomerId) -> Result<(), Problem> {
+async fn end(services: &Services, organization: &OrganizationId, customer: &CustomerId) -> Result<(), Problem> {
     let mut backoff = Backoff::new();
     loop {
-        let Some(member) = store.table.get(&organization::erasable(organization, customer)?).await? else {
+        let Some(member) = services.table.get(&organization::erasable(organization, customer)?).await? else {
             return Ok(());
         };
-        match store.table.transact(&organization::erase_member(&member)?).await {
+        match services.table.transact(&organization::erase_member(&member)?).await {
             Ok(()) => return Ok(()),
             // Another request changed the membership after this one read it.
             Err(TransactError::Refused(_)) => {}

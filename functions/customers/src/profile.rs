@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
+use http_api::fields::{parsed, text};
 use http_api::json::Value;
-use http_api::read::{parsed, text};
 use http_api::url::location;
 use http_api::view::CustomerView;
-use http_api::{Code, Problem, Request, Response, Store};
-use key_schema::customer::{self, Customer, Part, Place, Tier};
+use http_api::{Code, Problem, Request, Response, Services};
+use key_schema::customer::{self, Customer, CustomerAction, Place, Tier};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::order::Summary;
+use key_schema::order::OrderSummary;
 use key_schema::text::Email;
 use table::{Refusal, TransactError};
 
@@ -22,7 +22,7 @@ use crate::verification::{email_taken, is_vouched_for};
 use crate::view::OverviewView;
 
 /// POST /v1/customers: creates a customer. Only a verified email address is claimed.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
     let id = body.optional("id", parsed::<CustomerId>);
@@ -47,11 +47,11 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         erasing_since: None,
         addresses: BTreeMap::new(),
     };
-    let customer = Stored::new(customer, store.born(now)?, now);
+    let customer = Stored::new(customer, services.born(now)?, now);
     let location = location(&["customers", customer.id.as_str()]);
-    match store.table.transact(&customer::create(&customer)?).await {
+    match services.table.transact(&customer::create(&customer)?).await {
         Ok(()) => Ok(Response::created(location, &CustomerView::from(&customer)).etag(customer.meta.version)),
-        Err(TransactError::Refused(refusals)) if is_refused(&refusals, Part::Profile) => {
+        Err(TransactError::Refused(refusals)) if is_refused(&refusals, CustomerAction::Profile) => {
             Err(Problem::new(Code::AlreadyExists, "A customer with this id already exists.").location(location))
         }
         Err(TransactError::Refused(refusals)) => Err(name_taken(&refusals)),
@@ -60,17 +60,17 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 /// GET /v1/customers/{id}: returns a customer.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let found = store.table.get(&customer::get(owner.customer())?).await?;
+    let found = services.table.get(&customer::get(owner.customer())?).await?;
     Ok(respond(&found.ok_or_else(no_customer)?))
 }
 
 /// GET /v1/customers/{id}/overview: returns the profile and the newest orders. They are adjacent in
 /// the partition, so one Query reads both.
-pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let found = store.table.query(&customer::overview(owner.customer())?).await?;
+    let found = services.table.query(&customer::overview(owner.customer())?).await?;
     let now = Instant::now();
     let mut profile = None;
     let mut orders = Vec::new();
@@ -78,7 +78,7 @@ pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, 
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
-            AnyEntity::CustomerOrder(order) => orders.push(Summary::from(order.data)),
+            AnyEntity::CustomerOrder(order) => orders.push(OrderSummary::from(order.data)),
             // The range holds no other entity. This route ignores entities that a later release
             // adds.
             _ => {}
@@ -102,11 +102,11 @@ pub fn no_customer() -> Problem {
 /// Explains a refused change or erasure. The version comes first: a request that lost to another
 /// change of this customer has not lost a name to another customer. A claim that no longer belongs
 /// to this customer also shows another change.
-pub fn refused(refusals: &[Refusal<Part>]) -> Problem {
-    let profile = refusals.iter().find(|refusal| refusal.label == Part::Profile);
+pub fn refused(refusals: &[Refusal<CustomerAction>]) -> Problem {
+    let profile = refusals.iter().find(|refusal| refusal.label == CustomerAction::Profile);
     match profile {
         Some(profile) => overtaken(profile.item.is_some()),
-        None if is_refused(refusals, Part::OldClaim) => Problem::version_mismatch(),
+        None if is_refused(refusals, CustomerAction::OldClaim) => Problem::version_mismatch(),
         None => name_taken(refusals),
     }
 }
@@ -117,16 +117,16 @@ pub fn overtaken(exists: bool) -> Problem {
 }
 
 /// Reports the name that another customer has: the email address when both are taken.
-fn name_taken(refusals: &[Refusal<Part>]) -> Problem {
-    if is_refused(refusals, Part::Email) {
+fn name_taken(refusals: &[Refusal<CustomerAction>]) -> Problem {
+    if is_refused(refusals, CustomerAction::Email) {
         email_taken()
     } else {
         Problem::new(Code::UsernameTaken, "Another customer has this user name.").error("/username", "is taken")
     }
 }
 
-fn is_refused(refusals: &[Refusal<Part>], part: Part) -> bool {
-    refusals.iter().any(|refusal| refusal.label == part)
+fn is_refused(refusals: &[Refusal<CustomerAction>], action: CustomerAction) -> bool {
+    refusals.iter().any(|refusal| refusal.label == action)
 }
 
 /// Reads the name by which a customer is addressed.

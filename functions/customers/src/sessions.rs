@@ -2,14 +2,15 @@
 //! if DynamoDB has not removed it yet.
 
 use http_api::body::Invalid;
+use http_api::fields::{integer, text};
 use http_api::json::Value;
-use http_api::read::{integer, text};
 use http_api::url::location;
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::id::SessionId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::session::{self, Part, Session, SessionPlace};
+use key_schema::quota::Quota;
+use key_schema::session::{self, Session, SessionAction, SessionIndexKey};
 use table::{TransactError, WriteError};
 
 use crate::owner;
@@ -22,7 +23,7 @@ const MAX_TTL_SECONDS: i64 = 2_592_000;
 const DEFAULT_TTL_SECONDS: i64 = 86_400;
 
 /// POST /v1/customers/{id}/sessions: starts a session of a customer with a profile.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let mut body = request.object()?;
     let device = body.required("device", device);
@@ -33,20 +34,25 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let mine = owner.caller().id() == owner.customer();
     let session = Session {
         sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),
-        id: SessionId::generate(now, store.random()?),
+        id: SessionId::generate(now, services.random()?),
         customer_id: owner.customer().clone(),
         expires_at: now.plus_seconds(ttl.unwrap_or(DEFAULT_TTL_SECONDS)),
         device,
     };
-    let session = Stored::new(session, store.born(now)?, now);
-    match store.table.transact(&session::create(&session)?).await {
+    let session = Stored::new(session, services.born(now)?, now);
+    match services.table.transact(&session::create(&session)?).await {
         Ok(()) => {}
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Customer) => {
-            return Err(no_customer());
+        Err(TransactError::Refused(refusals)) => {
+            let is_refused = |part| refusals.iter().any(|refusal| refusal.label == part);
+            if is_refused(SessionAction::Customer) {
+                return Err(no_customer());
+            }
+            // The id is new, so an existing item can only be this session, from an attempt whose
+            // response was lost.
+            if is_refused(SessionAction::Quota) && !is_refused(SessionAction::Session) {
+                return Err(Problem::quota_exceeded(Quota::Sessions, now));
+            }
         }
-        // The id is new, so an existing item can only be this session, from an attempt whose
-        // response was lost.
-        Err(TransactError::Refused(_)) => {}
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
     let location = location(&["sessions", session.id.as_str()]);
@@ -54,33 +60,33 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 /// GET /v1/customers/{id}/sessions: lists the sessions by expiry, the earliest first.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
-    let page = request.page(&store.cursors, session::ACTIVE.id, &parameters)?;
+    let page = request.page(&services.cursors, session::ACTIVE.id, &parameters)?;
     let query = session::active(owner.customer(), Instant::now())?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<_> = found.items.iter().map(SessionView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
 
 /// PUT /v1/sessions/{id}: restarts the session's lifetime from now, and may rename the device.
-pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let mut body = request.object()?;
     let device = body.optional("device", device);
     let ttl = body.optional("ttl_seconds", integer(1..=MAX_TTL_SECONDS));
     let (device, ttl) = body.finish((device, ttl))?;
     let now = Instant::now();
-    let session = mine(store, request, now).await?;
+    let session = mine(services, request, now).await?;
     let expires_at = match ttl {
         Some(ttl) => now.plus_seconds(ttl),
         // A request without a lifetime must not shorten the remaining one.
         None => now.plus_seconds(DEFAULT_TTL_SECONDS).max(session.expires_at),
     };
-    let place = SessionPlace { customer_id: &session.customer_id, expires_at, id: &session.id };
+    let index_key = SessionIndexKey { customer_id: &session.customer_id, expires_at, id: &session.id };
     let device = device.as_ref().unwrap_or(&session.device);
-    match store.table.update(&session::extend(&place, device, now)?).await {
+    match services.table.update(&session::extend(&index_key, device, now)?).await {
         Ok(session) => Ok(Response::ok(&SessionView::from(&session))),
         Err(WriteError::Refused(_)) => Err(no_session()),
         Err(WriteError::Table(error)) => Err(error.into()),
@@ -89,12 +95,12 @@ pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, P
 
 /// DELETE /v1/sessions/{id}: ends a session. The functions then refuse the tokens of the sign-in
 /// that began it, and tokens that name the session itself ([`http_api::SignIns`]).
-pub async fn end(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let now = Instant::now();
-    let session = mine(store, request, now).await?;
-    match store.table.transact(&session::end(&session, now)?).await {
+    let session = mine(services, request, now).await?;
+    match services.table.transact(&session::end(&session, now)?).await {
         Ok(()) => {
-            store.sign_ins.ended(session::sign_ins(&session));
+            services.sign_ins.ended(session::sign_ins(&session));
             Ok(Response::no_content())
         }
         // A new session has the same id. That cannot happen, because ids are random.
@@ -107,10 +113,10 @@ pub async fn end(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 ///
 /// # Errors
 /// 404 alike for another customer's session, an expired one and a missing one.
-async fn mine(store: &Store, request: &Request<'_>, now: Instant) -> Result<Stored<Session>, Problem> {
+async fn mine(services: &Services, request: &Request<'_>, now: Instant) -> Result<Stored<Session>, Problem> {
     let caller = request.signed_in()?;
     let id: SessionId = request.path("id")?;
-    let found = store.table.get(&session::get(&id)?).await?.filter(|session| !session.is_expired(now));
+    let found = services.table.get(&session::get(&id)?).await?.filter(|session| !session.is_expired(now));
     found.filter(|session| caller.is_staff() || session.customer_id == *caller.id()).ok_or_else(no_session)
 }
 

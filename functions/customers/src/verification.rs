@@ -4,8 +4,8 @@
 //! nowhere ([`key_schema::code`]). Each try is counted before its code is compared, so concurrent
 //! requests share the tries.
 
-use http_api::read::text;
-use http_api::{Code, Owner, Problem, Request, Response, SignedIn, Store};
+use http_api::fields::text;
+use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn};
 use key_schema::code::Subject;
 use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
@@ -23,9 +23,6 @@ use crate::profile::{no_customer, respond};
 /// How often a request is made from a newer item, if concurrent ones have written it meanwhile.
 const ATTEMPTS: usize = 4;
 
-/// A day in seconds. The counts begin anew with each day of UTC.
-const DAY: i64 = 24 * 60 * 60;
-
 /// The response to a request for a code.
 #[derive(Debug, Serialize)]
 struct RequestView {
@@ -35,8 +32,8 @@ struct RequestView {
     expires_at: Option<Instant>,
 }
 
-/// Returns whether an address counts as verified when this caller gives it: staff vouches for it, or
-/// the caller's token proves it.
+/// Returns whether an address counts as verified when this caller gives it: staff vouches for it,
+/// or the caller's token proves it.
 pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
     caller.is_staff() || caller.proves(email)
 }
@@ -44,32 +41,35 @@ pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
 /// POST /v1/customers/{id}/email/verification: requests a mail with a code.
 ///
 /// If the customer's own token proves the address, it is verified at once.
-pub async fn request(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn request(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     for _ in 0..ATTEMPTS {
-        let (profile, previous) = read(store, owner.customer()).await?;
+        let (profile, previous) = read(services, owner.customer()).await?;
         if profile.email_verified {
             return Ok(Response::accepted(&RequestView { email_verified: true, expires_at: None }));
         }
         let now = Instant::now();
         if is_proven(&owner, &profile) {
-            match store.table.transact(&verification::verify(&profile, None, now)?).await {
+            match services.table.transact(&verification::verify(&profile, None, now)?).await {
                 Ok(()) => return Ok(Response::accepted(&RequestView { email_verified: true, expires_at: None })),
                 Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Profile) => continue,
                 Err(TransactError::Refused(_)) => return Err(email_taken()),
                 Err(TransactError::Table(error)) => return Err(error.into()),
             }
         }
-        let (born, key) = (store.born(now)?, store.codes.newest());
-        let next = EmailVerification::next(previous.as_ref(), &profile, (nonce(store)?, key), born, now);
+        if !profile.email.as_str().is_ascii() {
+            return Err(no_mail());
+        }
+        let (born, key) = (services.born(now)?, services.codes.newest());
+        let next = EmailVerification::next(previous.as_ref(), &profile, (nonce(services)?, key), born, now);
         let next = next.map_err(|refused| too_many_mails(refused.0, now))?;
-        match store.table.transact(&verification::request(&next, previous.as_ref())?).await {
+        match services.table.transact(&verification::request(&next, previous.as_ref())?).await {
             Ok(()) => {
                 let expires_at = Some(next.code_expires_at);
                 return Ok(Response::accepted(&RequestView { email_verified: false, expires_at }));
             }
             Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Count) => {
-                return Err(too_many_mails(now.plus_seconds(DAY - now.as_seconds().rem_euclid(DAY)), now));
+                return Err(too_many_mails(now.plus_seconds(now.seconds_left_of_day()), now));
             }
             // The profile or the latest request has changed.
             Err(TransactError::Refused(_)) => {}
@@ -80,34 +80,34 @@ pub async fn request(store: &Store, request: &Request<'_>) -> Result<Response, P
 }
 
 /// PUT /v1/customers/{id}/email/verification: verifies the address with the code.
-pub async fn verify(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let mut body = request.object()?;
     let code = body.required("code", text(1..=32));
     let code = body.finish(code)?;
-    let (profile, pending) = read(store, owner.customer()).await?;
+    let (profile, pending) = read(services, owner.customer()).await?;
     if profile.email_verified {
         return Ok(respond(&profile));
     }
     let now = Instant::now();
     let Some((pending, nonce)) = pending.as_ref().and_then(|item| Some((item, item.open_nonce(&profile.email, now)?)))
     else {
-        return unless_verified(store, &profile.id, code_invalid()).await;
+        return unless_verified(services, &profile.id, code_invalid()).await;
     };
-    match store.table.update(&verification::count_try(&profile.id, nonce, now)?).await {
+    match services.table.update(&verification::count_try(&profile.id, nonce, now)?).await {
         Ok(_) => {}
         Err(WriteError::Refused(_)) if pending.tries >= MAX_TRIES => return Err(too_many_tries()),
         Err(WriteError::Refused(stored)) => {
             let problem = refused_try(stored.map(|item| *item), nonce);
-            return unless_verified(store, &profile.id, problem).await;
+            return unless_verified(services, &profile.id, problem).await;
         }
         Err(WriteError::Table(error)) => return Err(error.into()),
     }
     let subject = Subject { customer: &profile.id, email: &profile.email, nonce };
-    if !store.codes.is_code(&pending.key, &subject, &code) {
+    if !services.codes.is_code(&pending.key, &subject, &code) {
         return Err(code_invalid());
     }
-    match store.table.transact(&verification::verify(&profile, Some(nonce), now)?).await {
+    match services.table.transact(&verification::verify(&profile, Some(nonce), now)?).await {
         Ok(()) => {}
         Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Claim) => {
             return Err(email_taken());
@@ -116,23 +116,29 @@ pub async fn verify(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         Err(TransactError::Refused(_)) => {}
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
-    unless_verified(store, &profile.id, code_invalid()).await
+    unless_verified(services, &profile.id, code_invalid()).await
 }
 
 /// Returns the profile if its address is verified by now, perhaps by a concurrent request with the
 /// same code. Otherwise returns the problem.
-async fn unless_verified(store: &Store, customer: &CustomerId, problem: Problem) -> Result<Response, Problem> {
-    let profile = store.table.get(&customer::edit(customer)?).await?.ok_or_else(no_customer)?;
+async fn unless_verified(services: &Services, customer: &CustomerId, problem: Problem) -> Result<Response, Problem> {
+    let profile = services.table.get(&customer::read_for_update(customer)?).await?.ok_or_else(no_customer)?;
     if profile.email_verified { Ok(respond(&profile)) } else { Err(problem) }
 }
 
 /// Reads the profile and the latest request.
+///
+/// # Errors
+/// 404 without a profile, or if its erasure has begun.
 async fn read(
-    store: &Store,
+    services: &Services,
     customer: &CustomerId,
 ) -> Result<(Stored<Customer>, Option<Stored<EmailVerification>>), Problem> {
-    let mut found = store.table.batch_get(&verification::read(customer)?).await?.into_iter();
+    let mut found = services.table.batch_get(&verification::read(customer)?).await?.into_iter();
     let Some(Some(AnyEntity::Customer(profile))) = found.next() else { return Err(no_customer()) };
+    if profile.erasing_since.is_some() {
+        return Err(no_customer());
+    }
     let latest = match found.next() {
         Some(Some(AnyEntity::EmailVerification(latest))) => Some(latest),
         _ => None,
@@ -155,8 +161,8 @@ fn refused_try(stored: Option<key_schema::item::Item>, nonce: &str) -> Problem {
 }
 
 /// Returns 128 random bits as text.
-fn nonce(store: &Store) -> Result<String, Problem> {
-    let bytes = [store.random()?, store.random()?].concat();
+fn nonce(services: &Services) -> Result<String, Problem> {
+    let bytes = [services.random()?, services.random()?].concat();
     Ok(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -171,6 +177,13 @@ fn code_invalid() -> Problem {
 
 fn too_many_tries() -> Problem {
     Problem::new(Code::TooManyTries, "The code was tried too often. Request a new one.")
+}
+
+/// Returns the problem of an address to which SES sends no mail. The request must not use up the
+/// codes of an address that has the same folded form.
+fn no_mail() -> Problem {
+    let detail = "No mail can be sent to the profile's email address. Change the address first.";
+    Problem::new(Code::InvalidBody, detail).error("/email", "has characters beyond ASCII")
 }
 
 fn too_many_mails(next: Instant, now: Instant) -> Problem {

@@ -6,9 +6,9 @@ use key_schema::id::{CustomerId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, Summary};
+use key_schema::order::{self, OrderSummary};
 use key_schema::product::Product;
-use key_schema::session::{Listed, Session};
+use key_schema::session::{Session, SessionSummary};
 use serde::Serialize;
 
 /// A customer with the newest orders, newest first.
@@ -17,7 +17,7 @@ pub struct OverviewView<'a> {
     /// The customer.
     pub customer: CustomerView<'a>,
     /// The orders.
-    pub orders: &'a [Summary],
+    pub orders: &'a [OrderSummary],
 }
 
 /// A session.
@@ -42,9 +42,9 @@ impl<'a> From<&'a Stored<Session>> for SessionView<'a> {
     }
 }
 
-impl<'a> From<&'a Listed> for SessionView<'a> {
-    fn from(session: &'a Listed) -> Self {
-        let Listed { id, customer_id, device, created_at, expires_at } = session;
+impl<'a> From<&'a SessionSummary> for SessionView<'a> {
+    fn from(session: &'a SessionSummary) -> Self {
+        let SessionSummary { id, customer_id, device, created_at, expires_at } = session;
         Self { id, customer_id, device, created_at: *created_at, expires_at: *expires_at }
     }
 }
@@ -58,7 +58,8 @@ pub struct CartView<'a> {
 }
 
 impl<'a> CartView<'a> {
-    /// The view of a cart, with the product of each line. A product that nobody can order is [`None`].
+    /// The view of a cart, with the product of each line. A product that cannot be ordered is
+    /// [`None`].
     pub fn new(cart: Option<&'a Cart>, products: &'a [Option<Stored<Product>>]) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
         let lines = filled.into_iter().flat_map(|cart| &cart.lines).zip(products);
@@ -82,7 +83,7 @@ pub struct CartLineView<'a> {
 }
 
 impl<'a> CartLineView<'a> {
-    /// The view of a line. Without a product, nobody can order the line: it has no name and no price.
+    /// The view of a line. A line without a product cannot be ordered: it has no name and no price.
     pub fn new((product_id, line): (&'a ProductId, &'a CartLine), product: Option<&'a Stored<Product>>) -> Self {
         let unit_price = product.map(|product| product.price);
         Self {

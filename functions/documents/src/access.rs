@@ -1,12 +1,12 @@
-//! Permissions on documents. Staff may do everything. The owner may do everything and the editors may
-//! read and write. In an organization's document these rights need a present membership. Members may
-//! read the document, and admins may do everything.
+//! Permissions on documents. Staff may do everything. The owner may do everything and the editors
+//! may read and write. In an organization's document these rights need a present membership.
+//! Members may read the document, and admins may do everything.
 //!
 //! This module decides about reads. The conditions of the transactions decide about writes. For a
 //! write it chooses the right under which the caller tries, and the response to a refusal.
 
 use http_api::identity::SignedIn;
-use http_api::{Code, Problem, Store};
+use http_api::{Code, Problem, Services};
 use key_schema::document::{self, Document, Right};
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::item::Stored;
@@ -61,11 +61,11 @@ pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<
 ///
 /// # Errors
 /// Fails when the table fails.
-pub async fn standing(store: &Store, caller: &SignedIn, document: &Document) -> Result<Standing, Problem> {
+pub async fn standing(services: &Services, caller: &SignedIn, document: &Document) -> Result<Standing, Problem> {
     match known(caller, document) {
         Ok(standing) => Ok(standing),
         Err((organization, customer)) => {
-            let member = store.table.get(&document::standing(organization, customer)?).await?;
+            let member = services.table.get(&document::standing(organization, customer)?).await?;
             Ok(by_membership(document, customer, member.as_ref()))
         }
     }
@@ -94,15 +94,15 @@ fn right_by<'a>(caller: &'a SignedIn, document: &'a Document, has_role: bool) ->
 }
 
 /// Returns the problem of a refused change: `problem` for callers with the `needed` access, 403 for
-/// other readers, 404 for strangers, whatever other reasons there are.
+/// other readers, 404 for strangers. Missing access takes precedence over every other reason.
 pub async fn refused(
-    store: &Store,
+    services: &Services,
     caller: &SignedIn,
     document: &Document,
     needed: Standing,
     problem: Problem,
 ) -> Problem {
-    match standing(store, caller, document).await {
+    match standing(services, caller, document).await {
         Ok(Standing::Stranger) => no_such_document(),
         Ok(standing) if standing >= needed => problem,
         Ok(_) => Problem::new(Code::Forbidden, "You can read this document, but you cannot change it in this way."),

@@ -7,7 +7,7 @@
 //! The items that an interrupted deletion leaves are invisible. The head stays and keeps the id,
 //! and the same request continues the deletion.
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, Stored};
@@ -24,20 +24,20 @@ const ROUND: usize = 100;
 
 /// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
 /// organization or of staff.
-pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Manager)?;
     let Asked { caller, id, version, .. } = &asked;
     let owner = (!caller.is_staff()).then(|| caller.id());
-    let document = match store.table.update(&document::retire(id, *version, owner, Instant::now())?).await {
+    let document = match services.table.update(&document::retire(id, *version, owner, Instant::now())?).await {
         Ok(document) => Some(document),
         Err(WriteError::Refused(None)) => return Err(no_such_document()),
-        Err(WriteError::Refused(Some(item))) => shared_or_interrupted(store, &asked, *item).await?,
+        Err(WriteError::Refused(Some(item))) => shared_or_interrupted(services, &asked, *item).await?,
         Err(WriteError::Table(error)) => return Err(error.into()),
     };
     let Some(document) = document else { return Ok(Response::no_content()) };
-    sweep(store, &document).await?;
+    sweep(services, &document).await?;
     for delete in document::delete(&document)? {
-        match store.table.transact(&delete).await {
+        match services.table.transact(&delete).await {
             // A refusal means that a concurrent deletion was first.
             Ok(()) | Err(TransactError::Refused(_)) => {}
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -49,37 +49,41 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 /// Returns the document of an interrupted deletion. Hides an organization's document, for which the
 /// first write lacks the check of the membership. Returns [`None`] if a concurrent request has
 /// deleted the document.
-async fn shared_or_interrupted(store: &Store, asked: &Asked, item: Item) -> Result<Option<Stored<Document>>, Problem> {
+async fn shared_or_interrupted(
+    services: &Services,
+    asked: &Asked,
+    item: Item,
+) -> Result<Option<Stored<Document>>, Problem> {
     let document: Stored<Document> = Stored::from_item(item).map_err(Problem::internal)?;
     let Asked { caller, id, needed, .. } = asked;
     if document.deleting {
-        let may = standing(store, caller, &document).await? >= *needed;
+        let may = standing(services, caller, &document).await? >= *needed;
         return if may { Ok(Some(document)) } else { Err(no_such_document()) };
     }
     if caller.is_staff() || document.organization_id.is_none() {
-        return Err(refused(store, caller, &document, *needed, Problem::version_mismatch()).await);
+        return Err(refused(services, caller, &document, *needed, Problem::version_mismatch()).await);
     }
-    let open = asked.over(store, Some(document)).await?;
+    let open = asked.over(services, Some(document)).await?;
     let right = right_to_manage(caller, &open.document);
     open.commit(document::retire_shared(&open.document, right, open.at)).await?;
     // No editor can be added from here on. The head now names the last ones.
-    Ok(store.table.get(&document::edit(id)?).await?)
+    Ok(services.table.get(&document::read_for_update(id)?).await?)
 }
 
-async fn sweep(store: &Store, document: &Stored<Document>) -> Result<(), Problem> {
+async fn sweep(services: &Services, document: &Stored<Document>) -> Result<(), Problem> {
     for _ in 0..MAX_ROUNDS {
-        let versions = store.table.query(&document::history(&document.id)?.limit(ROUND)).await?.items;
+        let versions = services.table.query(&document::history(&document.id)?.limit(ROUND)).await?.items;
         // The texts are removed first, because only the versions name them.
-        remove(store, &document::sweep_texts(document, &versions)?).await?;
+        remove(services, &document::sweep_texts(document, &versions)?).await?;
         if versions.is_empty() {
             return Ok(());
         }
-        remove(store, &document::sweep_versions(&versions)?).await?;
+        remove(services, &document::sweep_versions(&versions)?).await?;
     }
     Err(Problem::unavailable("the history is longer than one request removes"))
 }
 
-async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
-    let left = store.table.batch_write(items).await?.len();
+async fn remove(services: &Services, items: &BatchWrite) -> Result<(), Problem> {
+    let left = services.table.batch_write(items).await?.len();
     if left > 0 { Err(TableError::Unprocessed(left).into()) } else { Ok(()) }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use http_api::read::{long_text, map, parsed, text};
+use http_api::fields::{long_text, map, parsed, text};
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Store};
-use key_schema::document::{self, Document, DocumentSection, MAX_SECTIONS, MAX_TEXT, Part};
+use http_api::{Code, Problem, Request, Response, Services};
+use key_schema::document::{self, Document, DocumentAction, DocumentSection, MAX_SECTIONS, MAX_TEXT};
 use key_schema::id::{DocumentId, OrganizationId, SectionName};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::quota::Quota;
 use table::TransactError;
 
 use crate::access::{Standing, known, no_such_document};
@@ -21,7 +22,7 @@ const MAX_TITLE: usize = 200;
 /// POST documents: creates a document, at the request of a customer with a profile or of staff. Its
 /// initial content is version 1. Only staff may choose the id, so that no customer can probe for
 /// one or take one.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
     let id = body.optional("id", parsed::<DocumentId>);
@@ -33,10 +34,10 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of a document."));
     }
     let (at, by, is_staff) = (Instant::now(), caller.id(), caller.is_staff());
-    let born = store.born(at)?;
+    let born = services.born(at)?;
     let id = match id {
         Some(id) => id,
-        None => DocumentId::generate(at, store.random()?),
+        None => DocumentId::generate(at, services.random()?),
     };
     let head = Document {
         id: id.clone(),
@@ -56,13 +57,22 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     };
     let texts: Vec<Stored<DocumentSection>> = sections.into_iter().map(section).collect();
     let location = location(&["documents", head.id.as_str()]);
-    match store.table.transact(&document::create(&head, &texts, by, is_staff)?).await {
+    match services.table.transact(&document::create(&head, &texts, by, is_staff)?).await {
         Ok(()) => Ok(Response::created(location, &HeadView::new(&head, true)).etag(head.meta.version)),
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Author) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Author) =>
+        {
             Err(Problem::not_found("customer"))
         }
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Document) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Document) =>
+        {
             Err(Problem::new(Code::AlreadyExists, "A document with this id already exists.").location(location))
+        }
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Quota) =>
+        {
+            Err(Problem::quota_exceeded(Quota::Documents, at))
         }
         Err(TransactError::Refused(_)) => {
             let problem = Problem::new(Code::InvalidBody, "The document cannot belong to this organization.");
@@ -78,14 +88,14 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 ///
 /// Texts that do not fit into one response come in pages. A cursor is valid only for the version of
 /// its page, so no reader mixes two versions.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     // Later pages read the head strongly. A replica behind the previous page would show another
     // version, and the cursor would be refused.
     let is_first_page = request.query("cursor")?.is_none();
-    let get = if is_first_page { document::get(&id)? } else { document::edit(&id)? };
-    let head = store.table.get(&get).await?.filter(|head| !head.deleting);
+    let get = if is_first_page { document::get(&id)? } else { document::read_for_update(&id)? };
+    let head = services.table.get(&get).await?.filter(|head| !head.deleting);
     let head = head.ok_or_else(no_such_document)?;
     let known = known(&caller, &head);
     if known == Ok(Standing::Stranger) {
@@ -94,8 +104,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let number = head.current.to_string();
     let born = head.meta.born.as_str();
     let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
-    let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
-    let Texts { sections, standing } = texts(store, &head, &rest(&head.sections, &page), known).await?;
+    let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
+    let Texts { sections, standing } = texts(services, &head, &rest(&head.sections, &page), known).await?;
     let (parts, is_writer) = (parts(&sections), standing >= Standing::Writer);
     let view = |kept, next: Option<&str>| Response::ok(&DocumentView::new(&head, &parts, kept, is_writer, next));
     Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))

@@ -1,7 +1,7 @@
 //! Drafts: the next version, prepared out of sight of readers, and published in one write.
 
-use http_api::read::text;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::fields::text;
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::document;
 use key_schema::document::Draft;
 
@@ -10,9 +10,9 @@ use crate::edit::{Open, asked};
 use crate::view::{HeadView, MAX_NOTE, version_location};
 
 /// POST documents/{id}/drafts: begins a draft.
-pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Writer)?;
-    let open = asked.open(store).await?;
+    let open = asked.open(services).await?;
     if open.document.draft.is_some() {
         let problem = Problem::new(Code::DraftOpen, "The document already has a draft. Publish or delete it first.");
         return Err(open.refuse(problem).await);
@@ -24,21 +24,21 @@ pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Pro
 }
 
 /// DELETE documents/{id}/drafts: discards the draft with its texts.
-pub async fn discard(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Writer)?;
-    let open = asked.open(store).await?;
+    let open = asked.open(services).await?;
     let draft = draft_of(&open).await?;
     open.commit(document::discard_draft(open.edit(), &draft)).await?;
     Ok(Response::no_content())
 }
 
 /// POST documents/{id}/publish: publishes the draft as the current version.
-pub async fn publish(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn publish(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Writer)?;
     let mut body = request.object()?;
     let note = body.optional("note", text(1..=MAX_NOTE));
     let note = body.finish(note)?;
-    let open = asked.open(store).await?;
+    let open = asked.open(services).await?;
     let draft = draft_of(&open).await?;
     let (transaction, document) = document::publish(open.edit(), &draft, note)?;
     open.commit(Ok(transaction)).await?;

@@ -2,8 +2,8 @@
 //! state. It writes that on the condition that no other request has changed the document since.
 
 use http_api::identity::SignedIn;
-use http_api::{Problem, Request, Store};
-use key_schema::document::{self, Document, Edit, Part};
+use http_api::{Problem, Request, Services};
+use key_schema::document::{self, Document, DocumentAction, Edit};
 use key_schema::id::{Born, DocumentId};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, FromItem as _, Stored};
@@ -32,7 +32,7 @@ pub fn asked(request: &Request<'_>, needed: Standing) -> Result<Asked, Problem> 
 
 /// A change of a document, after the document was read.
 pub struct Open<'a> {
-    store: &'a Store,
+    services: &'a Services,
     asked: &'a Asked,
     pub document: Stored<Document>,
     pub at: Instant,
@@ -44,22 +44,26 @@ impl Asked {
     ///
     /// # Errors
     /// 404 and 403 as in [`refused`], 412 for another version.
-    pub async fn open<'a>(&'a self, store: &'a Store) -> Result<Open<'a>, Problem> {
-        let document = store.table.get(&document::edit(&self.id)?).await?;
-        self.over(store, document).await
+    pub async fn open<'a>(&'a self, services: &'a Services) -> Result<Open<'a>, Problem> {
+        let document = services.table.get(&document::read_for_update(&self.id)?).await?;
+        self.over(services, document).await
     }
 
     /// Opens a change of a document that was read already.
     ///
     /// # Errors
     /// As [`Asked::open`].
-    pub async fn over<'a>(&'a self, store: &'a Store, document: Option<Stored<Document>>) -> Result<Open<'a>, Problem> {
+    pub async fn over<'a>(
+        &'a self,
+        services: &'a Services,
+        document: Option<Stored<Document>>,
+    ) -> Result<Open<'a>, Problem> {
         let document = document.filter(|document| !document.deleting).ok_or_else(no_such_document)?;
         if document.meta.version != self.version {
-            return Err(refused(store, &self.caller, &document, self.needed, Problem::version_mismatch()).await);
+            return Err(refused(services, &self.caller, &document, self.needed, Problem::version_mismatch()).await);
         }
         let at = Instant::now();
-        Ok(Open { store, asked: self, document, at, born: store.born(at)? })
+        Ok(Open { services, asked: self, document, at, born: services.born(at)? })
     }
 }
 
@@ -72,7 +76,7 @@ impl Open<'_> {
 
     /// Returns `problem`, or 403 or 404 for callers who must not see it.
     pub async fn refuse(&self, problem: Problem) -> Problem {
-        refused(self.store, &self.asked.caller, &self.document, self.asked.needed, problem).await
+        refused(self.services, &self.asked.caller, &self.document, self.asked.needed, problem).await
     }
 
     /// Writes the change.
@@ -80,16 +84,16 @@ impl Open<'_> {
     /// # Errors
     /// 404 and 403 as in [`refused`], 404 for an author who was erased, 412 when another request
     /// was first.
-    pub async fn commit(&self, transaction: Result<Transaction<Part>, EncodeError>) -> Result<(), Problem> {
-        let refusals = match self.store.table.transact(&transaction?).await {
+    pub async fn commit(&self, transaction: Result<Transaction<DocumentAction>, EncodeError>) -> Result<(), Problem> {
+        let refusals = match self.services.table.transact(&transaction?).await {
             Ok(()) => return Ok(()),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
-        if refusals.iter().any(|refusal| refusal.label == Part::Author) {
+        if refusals.iter().any(|refusal| refusal.label == DocumentAction::Author) {
             return Err(no_such_document());
         }
-        let head = refusals.iter().find(|refusal| refusal.label == Part::Document);
+        let head = refusals.iter().find(|refusal| refusal.label == DocumentAction::Document);
         let current: Stored<Document> = match head {
             // Only a check of the author's membership was refused.
             None => self.document.clone(),
@@ -101,6 +105,6 @@ impl Open<'_> {
         if current.deleting {
             return Err(no_such_document());
         }
-        Err(refused(self.store, &self.asked.caller, &current, self.asked.needed, Problem::version_mismatch()).await)
+        Err(refused(self.services, &self.asked.caller, &current, self.asked.needed, Problem::version_mismatch()).await)
     }
 }

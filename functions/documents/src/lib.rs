@@ -10,26 +10,28 @@ mod sections;
 mod versions;
 mod view;
 
-use http_api::{Error, Routes, Store};
+use http_api::{Error, Routes, Services};
 
 /// Returns the routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
+pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Store::sign_ins)
-        .on("POST /v1/documents", |store, request| Box::pin(documents::create(store, request)))
-        .on("GET /v1/documents/{id}", |store, request| Box::pin(documents::read(store, request)))
-        .on("DELETE /v1/documents/{id}", |store, request| Box::pin(delete::delete(store, request)))
-        .on("GET /v1/documents/{id}/sections/{name}", |store, request| Box::pin(sections::read(store, request)))
-        .on("PUT /v1/documents/{id}/sections/{name}", |store, request| Box::pin(sections::put(store, request)))
-        .on("GET /v1/documents/{id}/versions", |store, request| Box::pin(versions::list(store, request)))
-        .on("GET /v1/documents/{id}/versions/{n}", |store, request| Box::pin(versions::read(store, request)))
-        .on("POST /v1/documents/{id}/drafts", |store, request| Box::pin(drafts::begin(store, request)))
-        .on("DELETE /v1/documents/{id}/drafts", |store, request| Box::pin(drafts::discard(store, request)))
-        .on("POST /v1/documents/{id}/publish", |store, request| Box::pin(drafts::publish(store, request)))
-        .on("POST /v1/documents/{id}/restore", |store, request| Box::pin(versions::restore(store, request)))
-        .on("PUT /v1/documents/{id}/editors/{customer}", |store, request| Box::pin(editors::add(store, request)))
-        .on("DELETE /v1/documents/{id}/editors/{customer}", |store, request| Box::pin(editors::remove(store, request)))
+        .checking(Services::sign_ins)
+        .on("POST /v1/documents", |services, request| Box::pin(documents::create(services, request)))
+        .on("GET /v1/documents/{id}", |services, request| Box::pin(documents::read(services, request)))
+        .on("DELETE /v1/documents/{id}", |services, request| Box::pin(delete::delete(services, request)))
+        .on("GET /v1/documents/{id}/sections/{name}", |services, request| Box::pin(sections::read(services, request)))
+        .on("PUT /v1/documents/{id}/sections/{name}", |services, request| Box::pin(sections::put(services, request)))
+        .on("GET /v1/documents/{id}/versions", |services, request| Box::pin(versions::list(services, request)))
+        .on("GET /v1/documents/{id}/versions/{n}", |services, request| Box::pin(versions::read(services, request)))
+        .on("POST /v1/documents/{id}/drafts", |services, request| Box::pin(drafts::begin(services, request)))
+        .on("DELETE /v1/documents/{id}/drafts", |services, request| Box::pin(drafts::discard(services, request)))
+        .on("POST /v1/documents/{id}/publish", |services, request| Box::pin(drafts::publish(services, request)))
+        .on("POST /v1/documents/{id}/restore", |services, request| Box::pin(versions::restore(services, request)))
+        .on("PUT /v1/documents/{id}/editors/{customer}", |services, request| Box::pin(editors::add(services, request)))
+        .on("DELETE /v1/documents/{id}/editors/{customer}", |services, request| {
+            Box::pin(editors::remove(services, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -38,6 +40,6 @@ pub fn routes() -> Routes<Store> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("documents");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let services = Services::from_env().await?;
+    http_api::run(routes(), services).await
 }

@@ -4,8 +4,8 @@
 //! So a change of one section takes one request. A client that must publish several changes
 //! together begins a draft first.
 
-use http_api::read::long_text;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::fields::long_text;
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::document::{self, MAX_SECTIONS, MAX_TEXT};
 use key_schema::id::{DocumentId, SectionName};
 
@@ -16,10 +16,10 @@ use crate::view::{HeadView, OneSection};
 
 /// GET documents/{id}/sections/{name}: returns one text of the current version, in two requests
 /// like the whole document.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
-    let head = store.table.get(&document::get(&id)?).await?.filter(|head| !head.deleting);
+    let head = services.table.get(&document::get(&id)?).await?.filter(|head| !head.deleting);
     let head = head.ok_or_else(no_such_document)?;
     let known = known(&caller, &head);
     if known == Ok(Standing::Stranger) {
@@ -28,19 +28,19 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     // Even if the section is missing, this read decides whether the 404 names the section or the
     // document.
     let wanted = head.sections.get(&name).map(|number| (name, *number)).into_iter().collect();
-    let Texts { sections, .. } = texts(store, &head, &wanted, known).await?;
+    let Texts { sections, .. } = texts(services, &head, &wanted, known).await?;
     let section = sections.values().next().ok_or_else(|| Problem::not_found("section"))?;
     Ok(Response::ok(&OneSection::from(section)).etag(head.meta.version))
 }
 
 /// PUT documents/{id}/sections/{name}: writes a section and returns the document without its texts.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name = request.signed_in().and_then(|_| request.path::<SectionName>("name"))?;
     let asked = asked(request, Standing::Writer)?;
     let mut body = request.object()?;
     let text = body.required("text", long_text(0..=MAX_TEXT));
     let text = body.finish(text)?;
-    let open = asked.open(store).await?;
+    let open = asked.open(services).await?;
     let sections = open.document.draft.as_ref().map_or(&open.document.sections, |draft| &draft.sections);
     if sections.len() >= MAX_SECTIONS && !sections.contains_key(&name) {
         let full = Problem::new(Code::InvalidBody, format!("A document can have at most {MAX_SECTIONS} sections."));

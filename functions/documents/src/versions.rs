@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use http_api::read::{integer, text};
-use http_api::{Code, Page, Problem, Request, Response, Store};
+use http_api::fields::{integer, text};
+use http_api::{Code, Page, Problem, Request, Response, Services};
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
@@ -12,36 +12,37 @@ use key_schema::item::Stored;
 
 use crate::access::{Standing, by_membership, known, no_such_document, standing};
 use crate::edit::asked;
-use crate::view::{HeadView, ListedVersion, MAX_NOTE, VersionView, parts};
+use crate::view::{HeadView, MAX_NOTE, VersionSummaryView, VersionView, parts};
 
 /// The highest number that every JSON reader represents exactly.
 const MAX_NUMBER: u64 = 9_007_199_254_740_991;
 
 /// GET documents/{id}/versions: lists the versions, newest first. The head, which decides about
 /// access, is read concurrently.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     let parameters = [("document", id.as_str())];
-    let page = request.page(&store.cursors, document::VERSIONS.id, &parameters)?;
+    let page = request.page(&services.cursors, document::VERSIONS.id, &parameters)?;
     let query = document::versions(&id)?.limit(page.limit()).after(page.after());
     let head = document::get(&id)?;
-    let (head, found) = tokio::try_join!(store.table.get(&head), store.table.query(&query))?;
+    let (head, found) = tokio::try_join!(services.table.get(&head), services.table.query(&query))?;
     let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
-    if standing(store, &caller, &head).await? == Standing::Stranger {
+    if standing(services, &caller, &head).await? == Standing::Stranger {
         return Err(no_such_document());
     }
-    let items: Vec<ListedVersion<'_>> = found.items.iter().map(|version| ListedVersion::from(&version.data)).collect();
+    let items: Vec<VersionSummaryView<'_>> =
+        found.items.iter().map(|version| VersionSummaryView::from(&version.data)).collect();
     page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET documents/{id}/versions/{n}: returns a version. Callers who may write also see the draft,
 /// under its future number.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     let number = request.path_number("n", "version")?;
-    let (head, version) = read_version(store, &id, number).await?;
+    let (head, version) = read_version(services, &id, number).await?;
     let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
     let known = known(&caller, &head);
     if known == Ok(Standing::Stranger) {
@@ -52,8 +53,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         (Some(version), _) => {
             let number = number.to_string();
             let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
-            let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
-            let Texts { sections, .. } = texts(store, &head, &rest(&version.sections, &page), known).await?;
+            let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
+            let Texts { sections, .. } = texts(services, &head, &rest(&version.sections, &page), known).await?;
             let parts = parts(&sections);
             let view =
                 |kept, next: Option<&str>| Response::ok(&VersionView::published(&version.data, &parts, kept, next));
@@ -63,8 +64,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
             let (number, seen) = (number.to_string(), head.meta.version.to_string());
             let parameters =
                 [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", seen.as_str())];
-            let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
-            let Texts { sections, standing } = texts(store, &head, &rest(&draft.sections, &page), known).await?;
+            let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
+            let Texts { sections, standing } = texts(services, &head, &rest(&draft.sections, &page), known).await?;
             if standing < Standing::Writer {
                 return Err(no_such_version());
             }
@@ -76,7 +77,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         (None, _) => {
             let standing = match known {
                 Ok(standing) => standing,
-                Err(_) => standing(store, &caller, &head).await?,
+                Err(_) => standing(services, &caller, &head).await?,
             };
             Err(if standing == Standing::Stranger { no_such_document() } else { no_such_version() })
         }
@@ -84,14 +85,14 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 }
 
 /// POST documents/{id}/restore: publishes an old version again, as a new version.
-pub async fn restore(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn restore(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Writer)?;
     let mut body = request.object()?;
     let number = body.required("version", integer(1..=MAX_NUMBER));
     let note = body.optional("note", text(1..=MAX_NOTE));
     let (number, note) = body.finish((number, note))?;
-    let (head, version) = read_version(store, &asked.id, number).await?;
-    let open = asked.over(store, head).await?;
+    let (head, version) = read_version(services, &asked.id, number).await?;
+    let open = asked.over(services, head).await?;
     if open.document.draft.is_some() {
         let problem =
             Problem::new(Code::DraftOpen, "The document has a draft that would be lost. Publish or delete it first.");
@@ -107,11 +108,11 @@ pub async fn restore(store: &Store, request: &Request<'_>) -> Result<Response, P
 }
 
 async fn read_version(
-    store: &Store,
+    services: &Services,
     id: &DocumentId,
     number: u64,
 ) -> Result<(Option<Stored<Document>>, Option<Stored<DocumentVersion>>), Problem> {
-    let mut found = store.table.batch_get(&document::version(id, number)?).await?.into_iter();
+    let mut found = services.table.batch_get(&document::version(id, number)?).await?.into_iter();
     let head = match found.next().flatten() {
         Some(AnyEntity::Document(head)) => Some(head),
         _ => None,
@@ -145,7 +146,7 @@ pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
 /// # Errors
 /// 404 `not_found` for strangers, and for a document that is deleted concurrently.
 pub async fn texts(
-    store: &Store,
+    services: &Services,
     head: &Document,
     manifest: &Manifest,
     known: Result<Standing, (&OrganizationId, &CustomerId)>,
@@ -155,7 +156,7 @@ pub async fn texts(
     let (mut sections, mut member) = (BTreeMap::new(), None);
     let asks = !manifest.is_empty() || known.is_err();
     let found = if asks {
-        store.table.batch_get(&document::texts(&head.id, manifest, known.err())?).await?
+        services.table.batch_get(&document::texts(&head.id, manifest, known.err())?).await?
     } else {
         Vec::new()
     };

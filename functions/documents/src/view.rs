@@ -208,7 +208,7 @@ impl<'a> VersionView<'a> {
 
 /// A version in a list, with the version of each section's text, but without the texts.
 #[derive(Serialize)]
-pub struct ListedVersion<'a> {
+pub struct VersionSummaryView<'a> {
     number: u64,
     sections: &'a Manifest,
     by: &'a CustomerId,
@@ -219,7 +219,7 @@ pub struct ListedVersion<'a> {
     restored_from: Option<u64>,
 }
 
-impl<'a> From<&'a DocumentVersion> for ListedVersion<'a> {
+impl<'a> From<&'a DocumentVersion> for VersionSummaryView<'a> {
     fn from(version: &'a DocumentVersion) -> Self {
         let DocumentVersion { number, sections, by, at, note, restored_from, .. } = version;
         Self { number: *number, sections, by, at: *at, note: note.as_deref(), restored_from: *restored_from }

@@ -36,7 +36,7 @@ use key_schema::id::{Born, IdError, OrderId};
 use key_schema::instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
-use key_schema::picking::{self, Part, WaitingJob};
+use key_schema::picking::{self, PickingAction, WaitingJob};
 use serde::Serialize;
 use table::{Measured, Table, TableError, TransactError};
 use telemetry::{correlation, crash_point};
@@ -208,7 +208,7 @@ impl Picking {
                 // Another function admitted or removed the order, or took the last station. Look
                 // again.
                 Err(TransactError::Refused(refusals)) => {
-                    let parts: Vec<Part> = refusals.iter().map(|refusal| refusal.label).collect();
+                    let parts: Vec<PickingAction> = refusals.iter().map(|refusal| refusal.label).collect();
                     tracing::debug!(?parts, "a waiting order was not admitted");
                 }
                 Err(TransactError::Table(error)) => return Err(error.into()),

@@ -3,23 +3,23 @@
 use std::fmt;
 use std::str::FromStr;
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::instant::Instant;
 use serde::Serialize;
 
 /// GET audit/expirations?day=: lists the removals of a day in UTC, newest first. The default is
 /// today.
-pub async fn expirations(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let given: Option<Day> = request.query_as("day")?;
     let parameters = [("day", request.query("day")?.unwrap_or_default())];
-    let page = request.page(&store.cursors, expiration::OF_DAY.id, &parameters)?;
+    let page = request.page(&services.cursors, expiration::OF_DAY.id, &parameters)?;
     // A list of today continues as the list of that day if midnight falls between two pages.
     let begun = page.after().as_deref().and_then(expiration::day_of);
     let day = given.map(|day| day.0).or(begun).unwrap_or_else(|| Instant::now().day());
     let query = expiration::of_day(&day)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<Entry<'_>> = found.items.iter().map(|entry| Entry::from(&entry.data)).collect();
     page.answer(&items, |kept| found.end(kept))
 }

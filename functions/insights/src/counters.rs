@@ -4,8 +4,8 @@
 //! gateway's rate limit and the largest amount per request bound abuse. One request leaves at most
 //! an item of some hundred bytes. Only staff see a sum.
 
-use http_api::read::integer;
-use http_api::{Once, Problem, Request, Response, Store};
+use http_api::fields::integer;
+use http_api::{Once, Problem, Request, Response, Services};
 use key_schema::counter::{self, Counter, MAX_ADD, Reason};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CounterName;
@@ -20,7 +20,7 @@ const HOT_AFTER: u32 = 3;
 
 /// POST counters/{name}: adds 1, or the amount in the body, once per Idempotency-Key if the request
 /// has one.
-pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name: CounterName = request.path("name")?;
     let once = Once::of_anybody(request)?;
     let mut body = request.object()?;
@@ -31,20 +31,20 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     loop {
         // This read costs an extra request. A cached number of shards would be correct, too, but
         // would miss a later split.
-        let head = store.table.get(&counter::head(&name)?).await?;
+        let head = services.table.get(&counter::head(&name)?).await?;
         let shard = fastrand::u32(0..counter::shards(head.as_deref()));
         let at = Instant::now();
         let claim = match &once {
-            Some(once) => Some(once.claim_with(&answer, store.born(at)?, at)?),
+            Some(once) => Some(once.claim_with(&answer, services.born(at)?, at)?),
             None => None,
         };
-        match store.table.try_transact(&counter::add(&name, shard, amount, claim, at)?, &mut backoff).await {
+        match services.table.try_transact(&counter::add(&name, shard, amount, claim, at)?, &mut backoff).await {
             Ok(Attempt::Done) => return Ok(answer),
             // A cancelled attempt has added nothing, and another shard may be free.
             Ok(Attempt::Cancelled(busy)) => {
                 cancelled += 1;
                 if cancelled % HOT_AFTER == 0 {
-                    cool(store, &name, head.as_ref(), at).await?;
+                    cool(services, &name, head.as_ref(), at).await?;
                 }
                 if !backoff.wait().await {
                     return Err(busy.into());
@@ -52,7 +52,7 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
             }
             Err(TransactError::Refused(_)) => {
                 return match &once {
-                    Some(once) => once.replay_or(store, Once::in_progress()).await,
+                    Some(once) => once.replay_or(services, Once::in_progress()).await,
                     None => Err(Problem::internal("an addition without a key was refused")),
                 };
             }
@@ -64,9 +64,14 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 
 /// Splits a counter whose additions conflict. Concurrent requests may try the same, and one
 /// succeeds. The addition continues in either case.
-async fn cool(store: &Store, name: &CounterName, head: Option<&Stored<Counter>>, at: Instant) -> Result<(), Problem> {
+async fn cool(
+    services: &Services,
+    name: &CounterName,
+    head: Option<&Stored<Counter>>,
+    at: Instant,
+) -> Result<(), Problem> {
     if let Some(split) = counter::split(name, head, Reason::Hot, at)? {
-        let _ = store.table.update(&split).await;
+        let _ = services.table.update(&split).await;
     }
     Ok(())
 }
@@ -74,10 +79,10 @@ async fn cool(store: &Store, name: &CounterName, head: Option<&Stored<Counter>>,
 /// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
 /// request. Otherwise a second request reads the shards that only the head names. Reading all 64
 /// shards at once would cost every reader of a small counter 30 times as much.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
-    let mut found = store.table.batch_get(&counter::read(&name)?).await?;
+    let mut found = services.table.batch_get(&counter::read(&name)?).await?;
     let head = found.iter().flatten().find_map(|entity| match entity {
         AnyEntity::Counter(head) => Some(head.data.clone()),
         _ => None,
@@ -86,7 +91,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         return Err(Problem::not_found("counter"));
     }
     if let Some(rest) = head.as_ref().map(counter::rest).transpose()?.flatten() {
-        found.extend(store.table.batch_get(&rest).await?);
+        found.extend(services.table.batch_get(&rest).await?);
     }
     let values = found.iter().flatten().map(|entity| match entity {
         AnyEntity::CounterShard(shard) => shard.counted,
@@ -98,16 +103,16 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 
 /// POST counters/{name}/split: doubles the number of shards. Each of several concurrent requests
 /// doubles it once. At the maximum it changes nothing.
-pub async fn split(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn split(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
-    let mut seen = store.table.get(&counter::head(&name)?).await?;
+    let mut seen = services.table.get(&counter::head(&name)?).await?;
     let mut backoff = Backoff::new();
     loop {
         let Some(split) = counter::split(&name, seen.as_ref(), Reason::Asked, Instant::now())? else {
             return Ok(shards(&name, seen.as_ref()));
         };
-        match store.table.update(&split).await {
+        match services.table.update(&split).await {
             Ok(head) => return Ok(shards(&name, Some(&head))),
             // Another request split the counter after this one read it.
             Err(WriteError::Refused(head)) => {

@@ -6,22 +6,22 @@ mod metrics;
 mod sales;
 mod stores;
 
-use http_api::{Error, Routes, Store};
+use http_api::{Error, Routes, Services};
 
 /// Returns the routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
+pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Store::sign_ins)
-        .on("GET /v1/audit/expirations", |store, request| Box::pin(audit::expirations(store, request)))
-        .on("GET /v1/counters/{name}", |store, request| Box::pin(counters::read(store, request)))
-        .on("POST /v1/counters/{name}", |store, request| Box::pin(counters::add(store, request)))
-        .on("POST /v1/counters/{name}/split", |store, request| Box::pin(counters::split(store, request)))
-        .on("POST /v1/metrics", |store, request| Box::pin(metrics::store(store, request)))
-        .on("GET /v1/metrics/{name}", |store, request| Box::pin(metrics::list(store, request)))
-        .on("GET /v1/sales/{country}", |store, request| Box::pin(sales::of_place(store, request)))
-        .on("GET /v1/stores/{id}", |store, request| Box::pin(stores::read(store, request)))
-        .on("PUT /v1/stores/{id}", |store, request| Box::pin(stores::put(store, request)))
+        .checking(Services::sign_ins)
+        .on("GET /v1/audit/expirations", |services, request| Box::pin(audit::expirations(services, request)))
+        .on("GET /v1/counters/{name}", |services, request| Box::pin(counters::read(services, request)))
+        .on("POST /v1/counters/{name}", |services, request| Box::pin(counters::add(services, request)))
+        .on("POST /v1/counters/{name}/split", |services, request| Box::pin(counters::split(services, request)))
+        .on("POST /v1/metrics", |services, request| Box::pin(metrics::store(services, request)))
+        .on("GET /v1/metrics/{name}", |services, request| Box::pin(metrics::list(services, request)))
+        .on("GET /v1/sales/{country}", |services, request| Box::pin(sales::of_place(services, request)))
+        .on("GET /v1/stores/{id}", |services, request| Box::pin(stores::read(services, request)))
+        .on("PUT /v1/stores/{id}", |services, request| Box::pin(stores::put(services, request)))
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -30,6 +30,6 @@ pub fn routes() -> Routes<Store> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("insights");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let services = Services::from_env().await?;
+    http_api::run(routes(), services).await
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
 use http_api::body::Invalid;
+use http_api::fields::{array, instant, parsed};
 use http_api::json::Value;
-use http_api::read::{array, instant, parsed};
-use http_api::{Code, FieldError, Problem, Request, Response, Store};
+use http_api::{Code, FieldError, Problem, Request, Response, Services};
 use key_schema::id::{MAX_ID_BYTES, MetricName, PointId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored, key_of};
@@ -26,10 +26,10 @@ const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 /// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A client can
 /// safely send a point with an id again. Of two points with the same name, instant and id, the
 /// later one counts.
-pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();
-    let read = read(store, request, now)?;
+    let read = read(services, request, now)?;
     let mut distinct = BTreeMap::new();
     for point in read.iter().flatten() {
         // DynamoDB refuses a batch that names a key twice.
@@ -38,10 +38,10 @@ pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
     // The writes run concurrently. There are at most 20 requests, and their retries share one time
     // limit.
-    let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&store.table, chunk));
+    let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&services.table, chunk));
     let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();
     if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == points.len()) {
-        let all = "none of the points could be written";
+        let all = "no point could be written";
         return Err(if *code == Code::Throttled { Problem::throttled(all) } else { Problem::unavailable(all) });
     }
     let mut results = Vec::with_capacity(read.len());
@@ -56,7 +56,7 @@ pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Pro
 
 /// Reads the points of the body. Each result is the item to store, or the errors of the point.
 fn read(
-    store: &Store,
+    services: &Services,
     request: &Request<'_>,
     now: Instant,
 ) -> Result<Vec<Result<Stored<MetricPoint>, Invalid>>, Problem> {
@@ -66,7 +66,7 @@ fn read(
     let mut numbers = request.texts_of("points", "value")?.into_iter();
     let mut all = Vec::with_capacity(points.len());
     for point in points {
-        let (number, generated) = (numbers.next().flatten(), PointId::generate(now, store.random()?));
+        let (number, generated) = (numbers.next().flatten(), PointId::generate(now, services.random()?));
         all.push(read_point(point, number, generated, now));
     }
     Ok(all)
@@ -121,17 +121,17 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 ///
 /// A page usually takes one request per shard of one day. The upper bound is one request per shard
 /// of 32 days, apart from rare second requests to a shard.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: MetricName = request.path("name")?;
     let (from, to) = request.query_range()?;
     let given = |parameter| Ok::<_, Problem>(request.query(parameter)?.unwrap_or_default());
     let parameters = [("name", name.as_str()), ("from", given("from")?), ("to", given("to")?)];
-    let page = request.page(&store.cursors, metric::OF_NAME.id, &parameters)?;
+    let page = request.page(&services.cursors, metric::OF_NAME.id, &parameters)?;
     let now = Instant::now();
     let from = from.unwrap_or_else(|| to.unwrap_or(now).plus_seconds(-DEFAULT_RANGE_SECONDS));
     let days = metric::of_name(&name, from, to.unwrap_or(Instant::MAX), now)?;
-    let found = store.table.query_in_turn(days, page.limit(), page.after()).await?;
+    let found = services.table.query_in_turn(days, page.limit(), page.after()).await?;
     let items = found.items.iter().map(PointView::new).collect::<Result<Vec<_>, _>>()?;
     page.answer(&items, |kept| found.end(kept))
 }

@@ -1,6 +1,6 @@
 //! Lists sales by place.
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{StoreId, check};
 use key_schema::money::Money;
 use key_schema::place::{self, Month, PlacePath, PlaceSales};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// GET sales/{country}?month=&path=: lists the sales of a month by city, shop, day and currency.
 /// `path` restricts the list to a city, a shop or a day of one shop.
-pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_place(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let country = request.path_by("country", |text| check(text).map(|()| text.to_owned()))?;
     let month: Month = request
@@ -17,9 +17,9 @@ pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, 
     let within: Option<PlacePath> = request.query_as("path")?;
     let (month_text, path) = (month.to_string(), request.query("path")?.unwrap_or_default());
     let parameters = [("country", country.as_str()), ("month", month_text.as_str()), ("path", path)];
-    let page = request.page(&store.cursors, place::SALES.id, &parameters)?;
+    let page = request.page(&services.cursors, place::SALES.id, &parameters)?;
     let query = place::sales(&country, &month, within.as_ref())?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let totals = found.sum(|total, part| total.data.add(&part.data));
     let items: Vec<TotalView<'_>> = totals.items.iter().map(|total| TotalView::from(&total.data)).collect();
     page.answer(&items, |kept| totals.end(kept))

@@ -1,12 +1,12 @@
 //! Shops and their places. Sales by place depend on them.
 
-use http_api::read::text;
+use http_api::fields::text;
 use http_api::url::location;
-use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Store as Shared};
+use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Services};
 use key_schema::id::{MAX_ID_BYTES, StoreId, check_id};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::place::{self, Store};
+use key_schema::place::{self, StoreLocation};
 use serde::Serialize;
 use table::WriteError;
 
@@ -14,16 +14,16 @@ use table::WriteError;
 const MAX_NAME: usize = 200;
 
 /// GET stores/{id}: returns a shop.
-pub async fn read(shared: &Shared, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;
-    let store = shared.table.get(&place::get(&id)?).await?.ok_or_else(no_such_store)?;
+    let store = services.table.get(&place::get(&id)?).await?.ok_or_else(no_such_store)?;
     Ok(current(&store))
 }
 
 /// PUT stores/{id}: creates a shop with `If-None-Match: *`, replaces it with If-Match. Earlier
 /// sales stay counted at the former place.
-pub async fn put(shared: &Shared, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;
     let precondition = request.precondition()?;
@@ -37,17 +37,17 @@ pub async fn put(shared: &Shared, request: &Request<'_>) -> Result<Response, Pro
     let city = body.required("city", text(1..=MAX_ID_BYTES));
     let name = body.required("name", text(1..=MAX_NAME));
     let (country, city, name) = body.finish((country, city, name))?;
-    let (store, at) = (Store { id, country, city, name }, Instant::now());
+    let (store, at) = (StoreLocation { id, country, city, name }, Instant::now());
     match precondition {
-        Precondition::Absent => create(shared, store, at).await,
-        Precondition::Version(version) => change(shared, &store, version, at).await,
+        Precondition::Absent => create(services, store, at).await,
+        Precondition::Version(version) => change(services, &store, version, at).await,
     }
 }
 
-async fn create(shared: &Shared, store: Store, at: Instant) -> Result<Response, Problem> {
-    let store = Stored::new(store, shared.born(at)?, at);
+async fn create(services: &Services, store: StoreLocation, at: Instant) -> Result<Response, Problem> {
+    let store = Stored::new(store, services.born(at)?, at);
     let location = location(&["stores", store.id.as_str()]);
-    match shared.table.write(&place::create(&store)?).await {
+    match services.table.write(&place::create(&store)?).await {
         Ok(()) => Ok(Response::created(location, &StoreView::from(&store)).etag(store.meta.version)),
         Err(WriteError::Refused(_)) => {
             Err(Problem::new(Code::AlreadyExists, "A store with this id already exists.").location(location))
@@ -56,8 +56,8 @@ async fn create(shared: &Shared, store: Store, at: Instant) -> Result<Response, 
     }
 }
 
-async fn change(shared: &Shared, store: &Store, version: u64, at: Instant) -> Result<Response, Problem> {
-    match shared.table.update(&place::change(store, version, at)?).await {
+async fn change(services: &Services, store: &StoreLocation, version: u64, at: Instant) -> Result<Response, Problem> {
+    match services.table.update(&place::change(store, version, at)?).await {
         Ok(store) => Ok(current(&store)),
         Err(WriteError::Refused(None)) => Err(no_such_store()),
         Err(WriteError::Refused(Some(_))) => Err(Problem::version_mismatch()),
@@ -65,7 +65,7 @@ async fn change(shared: &Shared, store: &Store, version: u64, at: Instant) -> Re
     }
 }
 
-fn current(store: &Stored<Store>) -> Response {
+fn current(store: &Stored<StoreLocation>) -> Response {
     Response::ok(&StoreView::from(store)).etag(store.meta.version)
 }
 
@@ -84,9 +84,9 @@ struct StoreView<'a> {
     updated_at: Instant,
 }
 
-impl<'a> From<&'a Stored<Store>> for StoreView<'a> {
-    fn from(store: &'a Stored<Store>) -> Self {
-        let Store { id, country, city, name } = &store.data;
+impl<'a> From<&'a Stored<StoreLocation>> for StoreView<'a> {
+    fn from(store: &'a Stored<StoreLocation>) -> Self {
+        let StoreLocation { id, country, city, name } = &store.data;
         let meta = &store.meta;
         let (version, created_at, updated_at) = (meta.version, meta.created_at, meta.updated_at);
         Self { id, country, city, name, version, created_at, updated_at }

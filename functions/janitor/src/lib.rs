@@ -1,5 +1,6 @@
-//! The janitor. It finishes or undoes abandoned work on orders, cancels orders that were not paid in
-//! time, finishes erasures, continues the move of a category, and deletes unreferenced objects.
+//! The janitor. It finishes or undoes abandoned work on orders, and cancels orders that were not
+//! paid in time. It also finishes erasures, continues the move of a category, and deletes
+//! unreferenced objects.
 //!
 //! Placing an order of many lines, and giving its stock back, take several transactions
 //! ([`key_schema::order::staged`]). The function that does the work may crash, lose its table or
@@ -94,7 +95,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         // layout.
         let round = Box::pin(async move {
             janitor.beat(now).await;
-            let (mut round, list) = janitor.come_by(now, grace, stop).await;
+            let (mut round, list) = janitor.run_round(now, grace, stop).await;
             round.category = janitor.go_on(now, grace, stop).await;
             round.failed += u32::from(round.category == Some(Moved::Failed));
             (round, list)

@@ -59,13 +59,13 @@ pub struct Round {
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The table cannot be read.
-    #[error("what is unfinished cannot be listed: {0}")]
+    #[error("the unfinished work cannot be listed: {0}")]
     Table(#[from] TableError),
     /// The key of the list is invalid.
-    #[error("what is unfinished cannot be listed: {0}")]
+    #[error("the unfinished work cannot be listed: {0}")]
     Key(#[from] KeyError),
     /// The list was not read in time.
-    #[error("what is unfinished cannot be listed in time")]
+    #[error("the unfinished work cannot be listed in time")]
     Time,
 }
 
@@ -124,7 +124,7 @@ impl Janitor {
     /// Handles all orders that have been unfinished for longer than the grace, until `stop`, and
     /// then orders that have lapsed, erasures and objects. If the list breaks off, the orders read
     /// so far are still handled.
-    pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
+    pub async fn run_round(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
         // Listing takes at most half of the time, because a slow table and a long list would leave
         // no time for the work.

@@ -52,7 +52,7 @@ pub enum Outcome {
     /// The event does not concern customers, or is too old.
     NoNews,
     /// The customer or the order does not exist any more.
-    Nobody,
+    NotFound,
     /// The mail service refuses the message permanently.
     Rejected,
     /// The customer has not verified the address.
@@ -73,7 +73,7 @@ impl Outcome {
             Self::Sent => "sent",
             Self::Known => "known",
             Self::NoNews => "no_news",
-            Self::Nobody => "nobody",
+            Self::NotFound => "nobody",
             Self::Rejected => "rejected",
             Self::Unverified => "unverified",
             Self::Limited => "limited",
@@ -171,10 +171,10 @@ impl<M: Mailer> Notifier<M> {
                 Claim::Ours(claim) => break claim,
                 Claim::Settled => return Ok(Outcome::Known),
                 Claim::Refused(outcome) => return Ok(outcome),
-                Claim::Anothers if Clock::now() + LOOK_AGAIN + SEND_UNTIL + MARGIN < deadline => {
+                Claim::OtherAttempt if Clock::now() + LOOK_AGAIN + SEND_UNTIL + MARGIN < deadline => {
                     sleep(LOOK_AGAIN).await
                 }
-                Claim::Anothers => return Err(NotifyError::Claimed),
+                Claim::OtherAttempt => return Err(NotifyError::Claimed),
             }
         };
         crash_point("notifier.claimed");
@@ -202,7 +202,7 @@ impl<M: Mailer> Notifier<M> {
                 let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::CustomerOrder(copy)))) =
                     (found.next(), found.next())
                 else {
-                    return Ok(Composed::None(Outcome::Nobody));
+                    return Ok(Composed::None(Outcome::NotFound));
                 };
                 if !customer.email_verified {
                     return Ok(Composed::None(Outcome::Unverified));
@@ -225,7 +225,7 @@ impl<M: Mailer> Notifier<M> {
         let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::EmailVerification(request)))) =
             (found.next(), found.next())
         else {
-            return Ok(Composed::None(Outcome::Nobody));
+            return Ok(Composed::None(Outcome::NotFound));
         };
         let Customer { email, .. } = &customer.data;
         let nonce = request.open_nonce(email, now).filter(|_| request.code_expires_at == expires_at);
@@ -265,7 +265,7 @@ impl<M: Mailer> Notifier<M> {
         }
         match self.table.transact(&mail::reclaim(&claim, &to, now)?).await {
             Ok(()) => Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
-            Err(TransactError::Refused(refusals)) => Ok(judge(refusals, now)?.unwrap_or(Claim::Anothers)),
+            Err(TransactError::Refused(refusals)) => Ok(judge(refusals, now)?.unwrap_or(Claim::OtherAttempt)),
             Err(TransactError::Table(error)) => Err(error.into()),
         }
     }
@@ -344,15 +344,15 @@ impl<M: Mailer> Notifier<M> {
     }
 }
 
-/// The owner of a message.
+/// The owner of a message, or the reason why it needs none.
 enum Claim {
     /// This attempt.
     Ours(Lease),
     /// Another attempt, which may be running or have crashed.
-    Anothers,
-    /// Nobody: the message was sent or given up.
+    OtherAttempt,
+    /// No owner: the message was sent or given up.
     Settled,
-    /// Nobody: the recipient gets no mail, for this reason.
+    /// No owner: the recipient gets no mail, for this reason.
     Refused(Outcome),
 }
 
@@ -365,13 +365,13 @@ fn judge(refusals: Vec<Refusal<MailAction>>, now: Instant) -> Result<Option<Clai
             let known = Stored::<Mail>::from_item(*item)?;
             Ok(match known.state {
                 MailState::Sent | MailState::Rejected => Some(Claim::Settled),
-                MailState::Sending if known.lease_until >= now => Some(Claim::Anothers),
+                MailState::Sending if known.lease_until >= now => Some(Claim::OtherAttempt),
                 MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
                 MailState::Sending => None,
             })
         }
         // Refused by an item that has expired meanwhile.
-        Some(Refusal { item: None, .. }) => Ok(Some(Claim::Anothers)),
+        Some(Refusal { item: None, .. }) => Ok(Some(Claim::OtherAttempt)),
         None if is_stopped => Ok(Some(Claim::Refused(Outcome::Stopped))),
         None => Ok(Some(Claim::Refused(Outcome::Limited))),
     }

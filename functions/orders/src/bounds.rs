@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use http_api::{Code, Problem, Store};
+use http_api::{Code, Problem, Services};
 use key_schema::id::{OrderId, ProductId};
 use key_schema::item::Stored;
 use key_schema::order::open::{Limits, OpenOrder, OpenOrders};
@@ -11,14 +11,14 @@ use key_schema::order::{self, MAX_LINES};
 
 use crate::place::WantedLine;
 
-/// Returns the entry of a wanted order among its customer's open orders, which were read as `known`.
-/// Returns [`None`] while another order is only partly there: the caller reads the open orders
-/// again.
+/// Returns the entry of a wanted order among its customer's open orders, which were read as
+/// `known`. Returns [`None`] while another order is only partly there: the caller reads the open
+/// orders again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, or 409 `quantity_limit` with the lines.
 pub async fn entry(
-    store: &Store,
+    services: &Services,
     known: Option<&Stored<OpenOrders>>,
     lines: &[WantedLine],
     limits: Limits,
@@ -49,7 +49,7 @@ pub async fn entry(
         if lines.iter().all(|line| with(&pieces, line, unread) <= max) {
             break;
         }
-        let read = store.table.query(&order::lines(id)?.limit(MAX_LINES)).await?.items;
+        let read = services.table.query(&order::lines(id)?.limit(MAX_LINES)).await?.items;
         if u64::try_from(read.len()) != Ok(entry.lines) {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! Checkout: one transaction turns the cart into an order and removes the cart.
 
-use http_api::read::{boolean, money};
+use http_api::fields::{boolean, money};
 use http_api::{Code, Once, Problem, Request, Response};
 use key_schema::cart::{self, CartLine};
 use key_schema::id::{CustomerId, ProductId};
@@ -15,7 +15,7 @@ use crate::place::{Wanted, WantedLine, place, replay};
 /// optional. Without one, a repeated request finds an empty cart, because the order's transaction
 /// removes the cart.
 pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let store = &app.store;
+    let services = &app.services;
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
     let mut body = request.object()?;
@@ -27,12 +27,12 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     let lapses = lapses == Some(true);
     let once = Once::optional(request)?;
     let now = Instant::now();
-    let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
+    let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
     // The record is read after the cart. If a first attempt has removed the cart, this read finds
     // its record.
     if let Some(once) = &once
-        && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
-        && let Some(first) = replay(store, once, Some(&record), now).await?
+        && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
+        && let Some(first) = replay(services, once, Some(&record), now).await?
     {
         return Ok(first);
     }

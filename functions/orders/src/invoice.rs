@@ -1,9 +1,9 @@
 //! Invoices: one per order, numbered without gaps.
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::invoice::{self, Invoice, Part};
+use key_schema::invoice::{self, Invoice, InvoiceAction};
 use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
 use key_schema::order::{self, OrderStatus};
@@ -29,23 +29,23 @@ impl<'a> From<&'a Invoice> for View<'a> {
 }
 
 /// POST orders/{id}/invoice: issues an invoice, or returns the existing one.
-pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
     let mut backoff = Backoff::new();
     loop {
         let now = Instant::now();
-        let order = store.table.get(&order::head(&id)?).await?;
+        let order = services.table.get(&order::head(&id)?).await?;
         let order = order
             .filter(|order| order.status != OrderStatus::Placing && !order.is_expired(now))
             .ok_or_else(no_such_order)?;
         if let Some(number) = order.invoice_number {
-            return Ok(shown(&read(store, number).await?));
+            return Ok(shown(&read(services, number).await?));
         }
         if order.status == OrderStatus::Cancelled {
             return Err(Problem::new(Code::IllegalTransition, "A cancelled order has no invoice."));
         }
-        let seen = store.table.get(&invoice::counter()?).await?;
+        let seen = services.table.get(&invoice::counter()?).await?;
         let invoice = Invoice {
             number: seen.as_ref().map_or(0, |seen| seen.last) + 1,
             order_id: id.clone(),
@@ -53,8 +53,8 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
             total: order.total,
             issued_at: now,
         };
-        let invoice = Stored::new(invoice, store.born(now)?, now);
-        match store.table.transact(&invoice::issue(&invoice, &order, seen.as_ref())?).await {
+        let invoice = Stored::new(invoice, services.born(now)?, now);
+        match services.table.transact(&invoice::issue(&invoice, &order, seen.as_ref())?).await {
             Ok(()) => {
                 let answer = Response::created(location(invoice.number), &View::from(&invoice.data));
                 return Ok(answer.etag(invoice.meta.version));
@@ -62,7 +62,7 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
             // Another request took the number, changed the order, or issued its invoice. The next
             // attempt reads all of them again.
             Err(TransactError::Refused(refusals)) => {
-                if refusals.iter().all(|refusal| refusal.label == Part::Invoice) {
+                if refusals.iter().all(|refusal| refusal.label == InvoiceAction::Invoice) {
                     return Err(Problem::internal("the invoice counter is behind the invoices"));
                 }
             }
@@ -75,16 +75,16 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
 }
 
 /// GET invoices/{number}: returns an invoice.
-pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let number = request.path_number("number", "invoice")?;
-    let invoice = read(store, number).await?;
+    let invoice = read(services, number).await?;
     request.owner(&invoice.customer_id).map_err(|_| no_such_invoice())?;
     Ok(shown(&invoice))
 }
 
-async fn read(store: &Store, number: u64) -> Result<Stored<Invoice>, Problem> {
-    store.table.get(&invoice::get(number)?).await?.ok_or_else(no_such_invoice)
+async fn read(services: &Services, number: u64) -> Result<Stored<Invoice>, Problem> {
+    services.table.get(&invoice::get(number)?).await?.ok_or_else(no_such_invoice)
 }
 
 fn shown(invoice: &Stored<Invoice>) -> Response {

@@ -15,14 +15,14 @@ mod sales;
 mod status;
 mod view;
 
-use http_api::{Error, Measured, PatternCost, Routes, SettingsCache, Store};
+use http_api::{Error, Measured, PatternCost, Routes, Services, SettingsCache};
 use key_schema::order::open::Limits;
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
-    pub store: Store,
+    pub services: Services,
     /// The settings that this execution environment has cached.
     pub settings: SettingsCache,
     /// The limits of open orders, where the settings have none.
@@ -32,14 +32,14 @@ pub struct App {
 impl App {
     /// Creates the state with empty settings and the usual limits.
     #[must_use]
-    pub fn new(store: Store) -> Self {
-        Self { store, settings: SettingsCache::default(), defaults: Limits::default() }
+    pub fn new(services: Services) -> Self {
+        Self { services, settings: SettingsCache::default(), defaults: Limits::default() }
     }
 }
 
 impl Measured for App {
     fn take(&self) -> Vec<PatternCost> {
-        self.store.take()
+        self.services.take()
     }
 }
 
@@ -47,21 +47,21 @@ impl Measured for App {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
-        .checking(|app: &App| app.store.sign_ins())
+        .checking(|app: &App| app.services.sign_ins())
         .on("POST /v1/orders", |app, request| Box::pin(place::create(app, request)))
-        .on("GET /v1/orders", |app, request| Box::pin(list::by_status(&app.store, request)))
-        .on("GET /v1/orders/{id}", |app, request| Box::pin(list::get(&app.store, request)))
-        .on("POST /v1/orders/{id}/status", |app, request| Box::pin(status::change(&app.store, request)))
-        .on("POST /v1/orders/{id}/refunds", |app, request| Box::pin(refund::create(&app.store, request)))
-        .on("POST /v1/orders/{id}/invoice", |app, request| Box::pin(invoice::issue(&app.store, request)))
-        .on("GET /v1/invoices/{number}", |app, request| Box::pin(invoice::get(&app.store, request)))
-        .on("POST /v1/orders/{id}/log", |app, request| Box::pin(log::add(&app.store, request)))
-        .on("GET /v1/orders/{id}/log", |app, request| Box::pin(log::list(&app.store, request)))
+        .on("GET /v1/orders", |app, request| Box::pin(list::by_status(&app.services, request)))
+        .on("GET /v1/orders/{id}", |app, request| Box::pin(list::get(&app.services, request)))
+        .on("POST /v1/orders/{id}/status", |app, request| Box::pin(status::change(&app.services, request)))
+        .on("POST /v1/orders/{id}/refunds", |app, request| Box::pin(refund::create(&app.services, request)))
+        .on("POST /v1/orders/{id}/invoice", |app, request| Box::pin(invoice::issue(&app.services, request)))
+        .on("GET /v1/invoices/{number}", |app, request| Box::pin(invoice::get(&app.services, request)))
+        .on("POST /v1/orders/{id}/log", |app, request| Box::pin(log::add(&app.services, request)))
+        .on("GET /v1/orders/{id}/log", |app, request| Box::pin(log::list(&app.services, request)))
         .on("POST /v1/customers/{id}/cart/checkout", |app, request| Box::pin(checkout::checkout(app, request)))
-        .on("GET /v1/picking", |app, request| Box::pin(picking::queue(&app.store, request)))
-        .on("GET /v1/customers/{id}/orders", |app, request| Box::pin(list::of_customer(&app.store, request)))
-        .on("GET /v1/customers/{id}/shipments", |app, request| Box::pin(list::shipments(&app.store, request)))
-        .on("GET /v1/products/{id}/sales", |app, request| Box::pin(sales::of_product(&app.store, request)))
+        .on("GET /v1/picking", |app, request| Box::pin(picking::queue(&app.services, request)))
+        .on("GET /v1/customers/{id}/orders", |app, request| Box::pin(list::of_customer(&app.services, request)))
+        .on("GET /v1/customers/{id}/shipments", |app, request| Box::pin(list::shipments(&app.services, request)))
+        .on("GET /v1/products/{id}/sales", |app, request| Box::pin(sales::of_product(&app.services, request)))
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -72,6 +72,6 @@ pub fn routes() -> Routes<App> {
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;
-    let app = App { defaults, ..App::new(Store::from_env().await?) };
+    let app = App { defaults, ..App::new(Services::from_env().await?) };
     http_api::run(routes(), app).await
 }

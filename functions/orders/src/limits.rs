@@ -33,7 +33,7 @@ impl App {
     /// Returns the present limits. A changed setting counts after
     /// [`SETTINGS_MAX_AGE`](http_api::SETTINGS_MAX_AGE) at most.
     pub async fn limits(&self) -> Result<Limits, Problem> {
-        let (known, _) = self.settings.current(&self.store).await?;
+        let (known, _) = self.settings.current(&self.services).await?;
         Ok(of(&known, self.defaults))
     }
 }

@@ -1,22 +1,22 @@
 //! Reads orders: a single one, and the lists by customer, status and shipment.
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
-use key_schema::order::{self, OrderStatus, Summary};
+use key_schema::order::{self, OrderStatus, OrderSummary};
 use table::Page as Found;
 
-use crate::view::{Whole, no_such_order};
+use crate::view::{OrderCollection, no_such_order};
 
 /// GET orders/{id}: returns head, lines and history, read in one Query.
-pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
-    let items = store.table.query(&order::get(&id)?).await?.items;
-    let whole = Whole::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    request.owner(&whole.order.customer_id).map_err(|_| no_such_order())?;
-    Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
+    let items = services.table.query(&order::get(&id)?).await?.items;
+    let collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
+    request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
+    Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
 }
 
 /// The maximum number of refills of a page from which expired orders were left out. After them the
@@ -24,17 +24,17 @@ pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 const MAX_REFILLS: usize = 4;
 
 /// GET customers/{id}/orders?from=&to=: lists a customer's orders, newest first.
-pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let (from, to) = request.query_range()?;
     let parameters = [("customer", customer.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
-    let page = request.page(&store.cursors, order::OF_CUSTOMER.id, &parameters)?;
-    let (now, mut alive) = (Instant::now(), Found::<Summary>::new([], page.after()));
+    let page = request.page(&services.cursors, order::OF_CUSTOMER.id, &parameters)?;
+    let (now, mut alive) = (Instant::now(), Found::<OrderSummary>::new([], page.after()));
     for _ in 0..=MAX_REFILLS {
         let missing = page.limit() - alive.items.len();
         let query = order::of_customer(&customer, from, to)?.limit(missing).after(alive.next.take());
-        let found = store.table.query(&query).await?;
+        let found = services.table.query(&query).await?;
         alive.append(found.filter_map(|copy| (!copy.is_expired(now)).then(|| copy.data.into())));
         if alive.next.is_none() || alive.items.len() >= page.limit() {
             break;
@@ -45,28 +45,28 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 
 /// GET orders?status=&from=&to=: lists orders by status, newest first. It is the work queue of
 /// staff.
-pub async fn by_status(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let status: OrderStatus = request
         .query_as("status")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."))?;
     let (from, to) = request.query_range()?;
     let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
-    let page = request.page(&store.cursors, order::BY_STATUS.id, &parameters)?;
+    let page = request.page(&services.cursors, order::BY_STATUS.id, &parameters)?;
     let query = order::by_status(status, from, to)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     page.answer(&found.items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/shipments?since=: lists shipments, newest first.
-pub async fn shipments(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let since = request.query_instant("since")?;
     let parameters = [("customer", customer.as_str()), ("since", text(request, "since")?)];
-    let page = request.page(&store.cursors, order::SHIPMENTS.id, &parameters)?;
+    let page = request.page(&services.cursors, order::SHIPMENTS.id, &parameters)?;
     let query = order::shipments(&customer, since)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     page.answer(&found.items, |kept| found.end(kept))
 }
 

@@ -1,7 +1,7 @@
 //! The log: notes of staff about an order.
 
-use http_api::read::long_text;
-use http_api::{Problem, Request, Response, Store};
+use http_api::fields::long_text;
+use http_api::{Problem, Request, Response, Services};
 use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -11,16 +11,16 @@ use table::TransactError;
 use crate::view::no_such_order;
 
 /// POST orders/{id}/log: adds a note.
-pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let order_id: OrderId = request.path("id")?;
     let mut body = request.object()?;
     let text = body.required("text", long_text(1..=4000));
     let text = body.finish(text)?;
     let at = Instant::now();
-    let line = OrderLog { id: LogId::generate(at, store.random()?), order_id, at, by: staff.id().to_string(), text };
-    let line = Stored::new(line, store.born(at)?, at);
-    match store.table.transact(&order::add_log(&line)?).await {
+    let line = OrderLog { id: LogId::generate(at, services.random()?), order_id, at, by: staff.id().to_string(), text };
+    let line = Stored::new(line, services.born(at)?, at);
+    match services.table.transact(&order::add_log(&line)?).await {
         Ok(()) => {}
         Err(TransactError::Refused(_)) => return Err(no_such_order()),
         Err(TransactError::Table(error)) => return Err(error.into()),
@@ -32,17 +32,17 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 }
 
 /// GET orders/{id}/log: lists the notes, oldest first.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let order_id: OrderId = request.path("id")?;
     let parameters = [("order", order_id.as_str())];
-    let page = request.page(&store.cursors, order::LOG.id, &parameters)?;
-    let head = store.table.get(&order::head(&order_id)?).await?;
+    let page = request.page(&services.cursors, order::LOG.id, &parameters)?;
+    let head = services.table.get(&order::head(&order_id)?).await?;
     // An order in status `placing` is invisible.
     if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }
     let query = order::log(&order_id)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     page.answer(&found.items, |kept| found.end(kept))
 }

@@ -1,6 +1,6 @@
 //! Lists the orders in picking and those that wait for a picking station.
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::picking;
@@ -26,13 +26,13 @@ struct Waiting {
 
 /// GET picking: returns the orders with a picking station, and a page of the waiting orders, the
 /// first placed first.
-pub async fn queue(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let page = request.page(&store.cursors, picking::WAITING.id, &[])?;
-    let waiting = store.table.query(&picking::waiting()?.limit(page.limit()).after(page.after())).await?;
+    let page = request.page(&services.cursors, picking::WAITING.id, &[])?;
+    let waiting = services.table.query(&picking::waiting()?.limit(page.limit()).after(page.after())).await?;
     // The stations are read after the list. So an order that gets a station between the two reads
     // is shown, and shown only once.
-    let jobs = store.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
+    let jobs = services.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
     let waiting = waiting.filter_map(|job| {
         let job = Some(job).filter(|job| !jobs.contains(&job.order_id))?;
         Some(Waiting { waiting_since: job.meta.created_at, order_id: job.data.order_id })

@@ -15,17 +15,17 @@
 
 use std::borrow::Cow;
 
-use http_api::read::{array, boolean, instant, integer, money, parsed};
-use http_api::{Code, Once, Problem, Request, Response, SignedIn, Store};
+use http_api::fields::{array, boolean, instant, integer, money, parsed};
+use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
-use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
+use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{
-    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderLine, OrderStatus, Part, Placement, open,
+    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderAction, OrderLine, OrderStatus, Placement, open,
 };
 use key_schema::product::Product;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
@@ -35,7 +35,7 @@ use table::{Backoff, Refusal, TableError, TransactError};
 use crate::App;
 use crate::bounds;
 use crate::refusal::{amount_refused, price_changed, reference_taken, refused, unknown_products};
-use crate::view::Whole;
+use crate::view::OrderCollection;
 
 /// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
 /// cannot start in the future.
@@ -89,19 +89,19 @@ impl WantedLine {
 /// Returns the first response again, if the record belongs to this request and has not expired. The
 /// function rebuilds it from the order's items, whose data in that response never changes.
 pub async fn replay(
-    store: &Store,
+    services: &Services,
     once: &Once,
     record: Option<&IdempotencyRecord>,
     now: Instant,
 ) -> Result<Option<Response>, Problem> {
     let Some(answer) = once.first(record, now)? else { return Ok(None) };
-    let Answer::Order(id) = answer else {
+    let StoredResponse::Order(id) = answer else {
         return Err(Problem::internal("the idempotency record of an order holds another answer"));
     };
-    let items = store.table.query(&order::edit(id)?).await?.items;
+    let items = services.table.query(&order::read_for_update(id)?).await?.items;
     // The items may still be incomplete: a large order takes several transactions.
-    let whole = Whole::assemble(items).ok_or_else(Once::in_progress)?;
-    Ok(Some(created(&whole.into_placed()).header("idempotency-replayed", "true")))
+    let collection = OrderCollection::assemble(items).ok_or_else(Once::in_progress)?;
+    Ok(Some(created(&collection.into_placed()).header("idempotency-replayed", "true")))
 }
 
 /// POST orders: places an order.
@@ -170,14 +170,14 @@ pub async fn place(
     lookup: Option<&Scope>,
     cart: Option<Guarded>,
 ) -> Result<Response, Problem> {
-    let (store, now) = (&app.store, Instant::now());
+    let (services, now) = (&app.services, Instant::now());
     if wanted.lines.len() > MAX_LINES {
         return Err(Problem::new(Code::TooManyLines, format!("An order can have at most {MAX_LINES} lines.")));
     }
     let bounded = !caller.is_staff();
     let known = wanted.lines.iter().map(|line| &line.product_id);
     let known = order::prepare(&wanted.customer_id, bounded, lookup, known)?;
-    let mut known = store.table.batch_get(&known).await?.into_iter();
+    let mut known = services.table.batch_get(&known).await?.into_iter();
     let customer = known.next().flatten();
     let mut open = match bounded.then(|| known.next().flatten()) {
         Some(Some(AnyEntity::OpenOrders(open))) => Some(open),
@@ -185,43 +185,49 @@ pub async fn place(
     };
     if lookup.is_some()
         && let (Some(once), Some(Some(AnyEntity::IdempotencyRecord(record)))) = (once, known.next())
-        && let Some(first) = replay(store, once, Some(&record), now).await?
+        && let Some(first) = replay(services, once, Some(&record), now).await?
     {
         return Ok(first);
     }
     if customer.is_none() {
-        return first_or(store, once, now, Problem::not_found("customer")).await;
+        return first_or(services, once, now, Problem::not_found("customer")).await;
     }
     let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
-    let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), store.random()?);
-    let whole = match assemble(store, &wanted, order_id, lapses_at, known.collect(), caller, now) {
-        Ok(whole) => whole,
+    let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
+    let collection = match assemble(services, &wanted, order_id, lapses_at, known.collect(), caller, now) {
+        Ok(collection) => collection,
         // The first attempt may have finished during these reads, and data may have changed since.
-        Err(problem) => return first_or(store, once, now, problem).await,
+        Err(problem) => return first_or(services, once, now, problem).await,
     };
-    let lines: Vec<Stored<OrderLine>> =
-        whole.lines.iter().map(|line| Stored::new(line.clone(), whole.order.meta.born.clone(), now)).collect();
-    let placing = Attempt { store, whole: &whole, lines: &lines, once, by: caller.id().as_str(), cart, now };
+    let lines: Vec<Stored<OrderLine>> = collection
+        .lines
+        .iter()
+        .map(|line| Stored::new(line.clone(), collection.order.meta.born.clone(), now))
+        .collect();
+    let placing =
+        Attempt { services, collection: &collection, lines: &lines, once, by: caller.id().as_str(), cart, now };
     let limits = limits.filter(|_| bounded);
     let mut backoff = Backoff::new();
     let refusals = loop {
         let entry = match limits {
             None => Some(None),
-            Some(limits) => match bounds::entry(store, open.as_ref(), &wanted.lines, limits).await {
-                Ok(entry) => entry.map(|entry| open::enter(&whole.order, entry, open.as_ref())).transpose()?.map(Some),
+            Some(limits) => match bounds::entry(services, open.as_ref(), &wanted.lines, limits).await {
+                Ok(entry) => {
+                    entry.map(|entry| open::enter(&collection.order, entry, open.as_ref())).transpose()?.map(Some)
+                }
                 Err(problem) => {
-                    let problem = reference_taken(store, &whole.order, now).await?.unwrap_or(problem);
-                    return first_or(store, once, now, problem).await;
+                    let problem = reference_taken(services, &collection.order, now).await?.unwrap_or(problem);
+                    return first_or(services, once, now, problem).await;
                 }
             },
         };
         if let Some(entry) = entry {
             let refusals = placing.send(entry).await?;
             if refusals.is_empty() {
-                return Ok(created(&whole));
+                return Ok(created(&collection));
             }
-            if refusals.iter().any(|refusal| refusal.label != Part::Open) {
+            if refusals.iter().any(|refusal| refusal.label != OrderAction::Open) {
                 break refusals;
             }
         }
@@ -230,18 +236,18 @@ pub async fn place(
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }
-        open = store.table.get(&open::get(&wanted.customer_id)?).await?;
+        open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
-    match refused(store, caller, once, &wanted.lines, &refusals, now).await {
-        Err(problem) => first_or(store, once, now, problem).await,
+    match refused(services, caller, once, &wanted.lines, &refusals, now).await {
+        Err(problem) => first_or(services, once, now, problem).await,
         answer => answer,
     }
 }
 
 /// An order that is ready to be placed.
 struct Attempt<'a> {
-    store: &'a Store,
-    whole: &'a Whole,
+    services: &'a Services,
+    collection: &'a OrderCollection,
     lines: &'a [Stored<OrderLine>],
     once: Option<&'a Once>,
     by: &'a str,
@@ -252,16 +258,16 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Sends the order's transactions, and returns their refusals. Without refusals the order is
     /// placed. `open` is its entry in the customer's open orders.
-    async fn send(&self, open: Option<Guarded>) -> Result<Vec<Refusal<Part>>, Problem> {
-        let Self { store, whole, lines, once, by, now, .. } = *self;
-        let (order, cart) = (&whole.order, self.cart.clone());
-        let claim = |once: &Once| once.claim(Answer::Order(order.id.clone()), order.meta.born.clone(), now);
+    async fn send(&self, open: Option<Guarded>) -> Result<Vec<Refusal<OrderAction>>, Problem> {
+        let Self { services, collection, lines, once, by, now, .. } = *self;
+        let (order, cart) = (&collection.order, self.cart.clone());
+        let claim = |once: &Once| once.claim(StoredResponse::Order(order.id.clone()), order.meta.born.clone(), now);
         let claim = once.map(claim).transpose()?;
         let is_claimed = order.reference.is_some();
         let actions = order::actions(lines.len(), is_claimed, once.is_some(), open.is_some(), cart.is_some());
         if actions <= MAX_TRANSACTION_ACTIONS {
             let transaction = order::place(Placement { order, lines, by, claim, open, cart })?;
-            return match store.table.transact(&transaction).await {
+            return match services.table.transact(&transaction).await {
                 Ok(()) => {
                     telemetry::crash_point("orders.placed");
                     Ok(Vec::new())
@@ -274,7 +280,7 @@ impl Attempt<'_> {
         order.data.status = OrderStatus::Placing;
         let work = Work::Placing { key: once.map(|once| once.scope().clone()), lines: 0 };
         order.data.unfinished = Some(Unfinished { since: now, work });
-        match staging::place(&store.table, Placing { order: &order, lines, by, claim, open, cart }).await {
+        match staging::place(&services.table, Placing { order: &order, lines, by, claim, open, cart }).await {
             Ok(()) => Ok(Vec::new()),
             Err(StagingError::Refused(refusals)) => Ok(refusals),
             Err(error) => Err(staging_failed(error)),
@@ -283,10 +289,15 @@ impl Attempt<'_> {
 }
 
 /// Returns the first response if another attempt has finished meanwhile, else this problem.
-async fn first_or(store: &Store, once: Option<&Once>, now: Instant, problem: Problem) -> Result<Response, Problem> {
+async fn first_or(
+    services: &Services,
+    once: Option<&Once>,
+    now: Instant,
+    problem: Problem,
+) -> Result<Response, Problem> {
     if let Some(once) = once
-        && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
-        && let Some(first) = replay(store, once, Some(&record), now).await?
+        && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
+        && let Some(first) = replay(services, once, Some(&record), now).await?
     {
         return Ok(first);
     }
@@ -304,14 +315,14 @@ pub fn staging_failed(error: StagingError) -> Problem {
 
 /// Builds head, lines and first step from the wanted order and the current products.
 fn assemble(
-    store: &Store,
+    services: &Services,
     wanted: &Wanted,
     id: OrderId,
     lapses_at: Option<Instant>,
     products: Vec<Option<AnyEntity>>,
     caller: &SignedIn,
     now: Instant,
-) -> Result<Whole, Problem> {
+) -> Result<OrderCollection, Problem> {
     let (mut lines, mut unknown) = (Vec::with_capacity(wanted.lines.len()), Vec::new());
     for (number, (line, product)) in (1_u64..).zip(wanted.lines.iter().zip(products)) {
         match product {
@@ -353,7 +364,7 @@ fn assemble(
         lapsed: false,
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
-    Ok(Whole { order: Stored::new(order, store.born(now)?, now), lines, history: vec![first] })
+    Ok(OrderCollection { order: Stored::new(order, services.born(now)?, now), lines, history: vec![first] })
 }
 
 fn order_line(
@@ -381,6 +392,6 @@ fn order_line(
     })
 }
 
-fn created(whole: &Whole) -> Response {
-    Response::created(whole.location(), &whole.view()).etag(whole.order.meta.version)
+fn created(collection: &OrderCollection) -> Response {
+    Response::created(collection.location(), &collection.view()).etag(collection.order.meta.version)
 }

@@ -1,17 +1,17 @@
 //! Refunds: money returned to the customer's wallet.
 
-use http_api::read::money;
-use http_api::{Code, Once, Problem, Request, Response, Store};
+use http_api::fields::money;
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
 use key_schema::money::Money;
-use key_schema::order::{self, Movement, Order, OrderStatus, Part};
+use key_schema::order::{self, Movement, Order, OrderAction, OrderStatus};
 use key_schema::wallet::{self, Wallet, WalletError};
 use serde::Serialize;
 use table::{Backoff, Refusal, TableError, TransactError, WriteError};
 
-use crate::view::{Whole, location, no_such_order};
+use crate::view::{OrderCollection, location, no_such_order};
 
 /// The largest refund, in minor units: the largest total of an order.
 const MAX_REFUND: i64 = order::MAX_TOTAL;
@@ -27,8 +27,8 @@ struct View<'a> {
 }
 
 /// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The
-/// customer's wallet receives the money, whatever the method of payment was.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+/// customer's wallet receives the money, for every method of payment.
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
     let once = Once::required(request)?;
@@ -38,31 +38,31 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let mut backoff = Backoff::new();
     loop {
         let now = Instant::now();
-        let items = store.table.query(&order::edit(&id)?).await?.items;
-        let whole = Whole::visible(items, now).ok_or_else(no_such_order)?;
-        let order = &whole.order;
-        if let Err(problem) = refundable(&whole, amount, "/amount") {
-            return once.replay_or(store, problem).await;
+        let items = services.table.query(&order::read_for_update(&id)?).await?.items;
+        let collection = OrderCollection::visible(items, now).ok_or_else(no_such_order)?;
+        let order = &collection.order;
+        if let Err(problem) = refundable(&collection, amount, "/amount") {
+            return once.replay_or(services, problem).await;
         }
-        let entry = EntryId::generate(now, store.random()?);
+        let entry = EntryId::generate(now, services.random()?);
         let refunded = Money::new(order.refunded.saturating_add(amount.amount), amount.currency);
         let view = View { id: &entry, order_id: &id, amount, refunded, at: now };
         // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;
-        let refusals = match store.table.transact(&order::refund(order, &entry, amount.amount, claim, now)?).await {
+        let refusals = match services.table.transact(&order::refund(order, &entry, amount.amount, claim, now)?).await {
             Ok(()) => return Ok(answer),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
-        let refused = |part| refusals.iter().any(|refusal| refusal.label == part);
-        if refused(Part::Wallet) && !converted(store, &refusals).await? {
+        let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
+        if refused(OrderAction::Wallet) && !converted(services, &refusals).await? {
             return once
-                .replay_or(store, wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order))
+                .replay_or(services, wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order))
                 .await;
         }
-        if refused(Part::Idempotency)
-            && let Some(first) = once.replay(store).await?
+        if refused(OrderAction::Idempotency)
+            && let Some(first) = once.replay(services).await?
         {
             return Ok(first);
         }
@@ -77,12 +77,12 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 ///
 /// # Errors
 /// 409 `illegal_transition`, or 422 `invalid_body` below `pointer`.
-pub fn refundable(whole: &Whole, amount: Money, pointer: &str) -> Result<(), Problem> {
-    let order = &whole.order;
+pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) -> Result<(), Problem> {
+    let order = &collection.order;
     if order.expires_at.is_some() {
         return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
-    if !whole.history.iter().any(|step| step.status == OrderStatus::Paid) {
+    if !collection.history.iter().any(|step| step.status == OrderStatus::Paid) {
         return Err(Problem::new(Code::IllegalTransition, "The order was never paid."));
     }
     let refuse = |field: &str, detail: String| {
@@ -94,7 +94,7 @@ pub fn refundable(whole: &Whole, amount: Money, pointer: &str) -> Result<(), Pro
     }
     let left = left(order);
     if amount.amount > left {
-        return refuse("amount", format!("must be at most {left}, what is left of the total"));
+        return refuse("amount", format!("must be at most {left}, the part of the total that was not refunded"));
     }
     Ok(())
 }
@@ -105,25 +105,25 @@ pub fn left(order: &Order) -> i64 {
 }
 
 /// Returns the wallet that a refusal carries.
-fn wallet_in(refusals: &[Refusal<Part>]) -> Option<Stored<Wallet>> {
-    let refusal = refusals.iter().find(|refusal| refusal.label == Part::Wallet)?;
+fn wallet_in(refusals: &[Refusal<OrderAction>]) -> Option<Stored<Wallet>> {
+    let refusal = refusals.iter().find(|refusal| refusal.label == OrderAction::Wallet)?;
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }
 
 /// Converts the refused wallet if an earlier version opened it in another currency. Returns `false`
-/// for any other wallet. After `true` the caller repeats its transaction, because another request may have
-/// converted the wallet first.
-pub async fn converted(store: &Store, refusals: &[Refusal<Part>]) -> Result<bool, Problem> {
+/// for any other wallet. After `true` the caller repeats its transaction, because another request
+/// may have converted the wallet first.
+pub async fn converted(services: &Services, refusals: &[Refusal<OrderAction>]) -> Result<bool, Problem> {
     let Some(wallet) = wallet_in(refusals) else { return Ok(false) };
     let Some(write) = wallet::convert(&wallet)? else { return Ok(false) };
-    match store.table.write(&write).await {
+    match services.table.write(&write).await {
         Ok(()) | Err(WriteError::Refused(_)) => Ok(true),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
 /// Explains the refusal of the wallet.
-pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order: &Order) -> Problem {
+pub fn wallet_refused(refusals: &[Refusal<OrderAction>], movement: Movement<'_>, order: &Order) -> Problem {
     let wallet = wallet_in(refusals);
     let held = wallet.as_deref();
     let currency = order.total.currency;

@@ -1,11 +1,11 @@
 //! Explains why an order was not placed.
 
-use http_api::{Code, Once, Problem, Response, SignedIn, Store};
+use http_api::{Code, Once, Problem, Response, Services, SignedIn};
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, FromItem as _, Item, Stored};
 use key_schema::money::{Money, MoneyError};
-use key_schema::order::{self, Order, OrderStatus, Part, ReferenceClaim};
+use key_schema::order::{self, Order, OrderAction, OrderStatus, ReferenceClaim};
 use key_schema::product::Stock;
 use table::{Refusal, TableError};
 
@@ -43,19 +43,19 @@ pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> 
 const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
 
 /// Returns the problem of an order whose reference is taken, if it is.
-pub async fn reference_taken(store: &Store, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
+pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
     let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
-    match store.table.get(&order::reference(&claim)?).await? {
-        Some(first) => claimed(store, &first, now).await.map(Some),
+    match services.table.get(&order::reference(&claim)?).await? {
+        Some(first) => claimed(services, &first, now).await.map(Some),
         None => Ok(None),
     }
 }
 
 /// Returns the problem of an order whose reference has this claim of another one.
-async fn claimed(store: &Store, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
+async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
     // An order in status `placing` may still be undone, which frees the reference. An expired order
     // keeps its reference, even without a head.
-    let first = store.table.get(&order::head(&claim.order_id)?).await?;
+    let first = services.table.get(&order::head(&claim.order_id)?).await?;
     let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
     let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
     Ok(if placed {
@@ -70,42 +70,42 @@ async fn claimed(store: &Store, claim: &Stored<ReferenceClaim>, now: Instant) ->
 
 /// Explains the transaction's refusals, the most specific first.
 pub async fn refused(
-    store: &Store,
+    services: &Services,
     caller: &SignedIn,
     once: Option<&Once>,
     lines: &[WantedLine],
-    refusals: &[Refusal<Part>],
+    refusals: &[Refusal<OrderAction>],
     now: Instant,
 ) -> Result<Response, Problem> {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-    if let (Some(once), Some(refusal)) = (once, of(Part::Idempotency)) {
+    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+    if let (Some(once), Some(refusal)) = (once, of(OrderAction::Idempotency)) {
         // The other of two concurrent attempts came first, and its result is the response to both.
         let record = decoded::<IdempotencyRecord>(refusal.item.as_deref());
-        return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
+        return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
-    if let Some(refusal) = of(Part::Reference) {
+    if let Some(refusal) = of(OrderAction::Reference) {
         return Err(match decoded::<ReferenceClaim>(refusal.item.as_deref()) {
-            Some(claim) => claimed(store, &claim, now).await?,
+            Some(claim) => claimed(services, &claim, now).await?,
             None => Problem::new(Code::AlreadyExists, REFERENCE_TAKEN),
         });
     }
-    if of(Part::Customer).is_some() {
+    if of(OrderAction::Customer).is_some() {
         return Err(Problem::not_found("customer"));
     }
-    if of(Part::Cart).is_some() {
+    if of(OrderAction::Cart).is_some() {
         return Err(Problem::new(Code::Conflict, "The cart changed during the checkout. Read it again."));
     }
     let short: Vec<(&WantedLine, Option<Stored<Stock>>)> = refusals
         .iter()
         .filter_map(|refusal| match refusal.label {
-            Part::Stock(number) => {
+            OrderAction::Stock(number) => {
                 let at = usize::try_from(number).ok()?.checked_sub(1)?;
                 Some((lines.get(at)?, decoded(refusal.item.as_deref())))
             }
             _ => None,
         })
         .collect();
-    if of(Part::Order).is_some() {
+    if of(OrderAction::Order).is_some() {
         // The janitor treated the order as abandoned.
         return Err(TableError::Contended.into());
     }

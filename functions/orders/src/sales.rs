@@ -1,9 +1,9 @@
 //! Lists a product's sales by date.
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
-use key_schema::sales::{self, Listed};
+use key_schema::sales::{self, SaleSummary};
 
 /// The maximum number of yearly buckets that one request may read.
 const MAX_YEARS: i32 = 20;
@@ -13,12 +13,12 @@ const MAX_YEARS: i32 = 20;
 ///
 /// Without them, `to` is now and `from` is 1 January of the previous year. So the bounds stay the
 /// same from page to page, except for sales made meanwhile.
-pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
     let (from, to) = (request.query("from")?.unwrap_or_default(), request.query("to")?.unwrap_or_default());
     let parameters = [("product", product.as_str()), ("from", from), ("to", to)];
-    let page = request.page(&store.cursors, sales::OF_PRODUCT.id, &parameters)?;
+    let page = request.page(&services.cursors, sales::OF_PRODUCT.id, &parameters)?;
     let (from, to) = request.query_range()?;
     let to = to.unwrap_or_else(Instant::now);
     let from = match from {
@@ -35,10 +35,10 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     }
     let after = page.after();
     let newest = after.as_deref().map(sales::placed_at_of).transpose().map_err(Problem::internal)?.unwrap_or(to);
-    let (wanted, mut items) = (page.limit() + 1, Vec::<Listed>::new());
+    let (wanted, mut items) = (page.limit() + 1, Vec::<SaleSummary>::new());
     for year in (from.year()..=newest.year()).rev() {
         let query = sales::of_product(&product, year, from, to)?.limit(wanted - items.len()).after(after.clone());
-        items.extend(store.table.query(&query).await?.items);
+        items.extend(services.table.query(&query).await?.items);
         if items.len() >= wanted {
             break;
         }
@@ -47,7 +47,7 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     items.truncate(page.limit());
     let end = |kept: usize| {
         let last = kept.checked_sub(1).and_then(|last| items.get(last));
-        last.filter(|_| more || kept < items.len()).map(Listed::sort_key)
+        last.filter(|_| more || kept < items.len()).map(SaleSummary::sort_key)
     };
     page.answer(&items, end)
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use http_api::read::{boolean, money, one_of, text};
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::fields::{boolean, money, one_of, text};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::order::{self, MAX_TOTAL, Movement, OrderStatus, Part, RETURNED_AT_ONCE, Step};
+use key_schema::order::{self, MAX_TOTAL, Movement, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
 use table::TransactError;
 
 use crate::refund::{converted, left, refundable, wallet_refused};
-use crate::view::{Whole, no_such_order};
+use crate::view::{OrderCollection, no_such_order};
 
 /// The time that a request spends on the rest of a large order's stock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled
 /// history, the customer's copy and, for returned goods, the stock of the lines. It is conditional
 /// on the head's version in If-Match. Further transactions return the stock of a large order that
 /// the first cannot hold.
-pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let mut body = request.object()?;
@@ -54,20 +54,20 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if refund.is_some() && !to.returns_stock() {
         return misplaced("/refund", "belongs to a cancelled or returned order");
     }
-    let items = store.table.query(&order::edit(&id)?).await?.items;
-    let mut whole = Whole::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    // Another customer's order responds 404, whatever the version.
-    request.owner(&whole.order.customer_id).map_err(|_| no_such_order())?;
+    let items = services.table.query(&order::read_for_update(&id)?).await?.items;
+    let mut collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
+    // Another customer's order responds 404, before the version is compared.
+    request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
     let version = request.if_match()?;
-    if version != whole.order.meta.version {
+    if version != collection.order.meta.version {
         return Err(Problem::version_mismatch());
     }
-    let from = whole.order.status;
+    let from = collection.order.status;
     let owners = to == OrderStatus::Cancelled || pay_from_wallet;
     if !caller.is_staff() && !owners {
         return Err(Problem::new(Code::Forbidden, "Only staff can make this change."));
     }
-    if whole.order.expires_at.is_some() {
+    if collection.order.expires_at.is_some() {
         return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
     if !from.may_become(to) {
@@ -76,30 +76,34 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
+    // Without a payment the order would leave the bounds of unpaid orders and keep its stock.
+    if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
+        return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Staff confirm an order without a price."));
+    }
     // Clocks may differ. The history is ordered by its instants and never runs backward.
-    let last = whole.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
+    let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
     let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
-    let event = order::history(&whole.order, to, at, by, note.clone());
-    let entry = EntryId::generate(at, store.random()?);
-    let money = movement(&whole, &entry, pay_from_wallet, to, refund)?;
-    let step = Step { order: &whole.order, lines: &whole.lines, to, at, by, note, carrier, tracking, money };
+    let event = order::history(&collection.order, to, at, by, note.clone());
+    let entry = EntryId::generate(at, services.random()?);
+    let money = movement(&collection, &entry, pay_from_wallet, to, refund)?;
+    let step = Step { order: &collection.order, lines: &collection.lines, to, at, by, note, carrier, tracking, money };
     let advance = order::advance(step)?;
-    let mut moved = staging::advance(&store.table, advance.clone()).await;
+    let mut moved = staging::advance(&services.table, advance.clone()).await;
     if let Err(TransactError::Refused(refusals)) = &moved
-        && converted(store, refusals).await?
+        && converted(services, refusals).await?
     {
-        moved = staging::advance(&store.table, advance).await;
+        moved = staging::advance(&services.table, advance).await;
     }
     match moved {
         Ok(()) => {}
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Order) => {
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == OrderAction::Order) => {
             return Err(Problem::version_mismatch());
         }
         Err(TransactError::Refused(refusals)) => {
             if let Some(money) = money
-                && refusals.iter().any(|refusal| refusal.label == Part::Wallet)
+                && refusals.iter().any(|refusal| refusal.label == OrderAction::Wallet)
             {
-                return Err(wallet_refused(&refusals, money, &whole.order));
+                return Err(wallet_refused(&refusals, money, &collection.order));
             }
             return Err(Problem::internal(format!(
                 "unexpected refusal of {:?}",
@@ -110,32 +114,32 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
     telemetry::crash_point("orders.moved");
     if to.returns_stock()
-        && whole.lines.len() > RETURNED_AT_ONCE
-        && !matches!(tokio::time::timeout(PATIENCE, staging::give_back(&store.table, &id)).await, Ok(Ok(())))
+        && collection.lines.len() > RETURNED_AT_ONCE
+        && !matches!(tokio::time::timeout(PATIENCE, staging::give_back(&services.table, &id)).await, Ok(Ok(())))
     {
         // The status has changed. The janitor returns the rest of the stock.
         tracing::warn!(order = %id, "some of an order's stock is left to the janitor");
     }
     if let Some(Movement::Refund(_, amount)) = money {
-        whole.order.data.refunded = whole.order.refunded.saturating_add(amount);
+        collection.order.data.refunded = collection.order.refunded.saturating_add(amount);
     }
-    whole.order.data.status = to;
-    whole.order.meta.version += 1;
-    whole.history.push(event);
-    Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
+    collection.order.data.status = to;
+    collection.order.meta.version += 1;
+    collection.history.push(event);
+    Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
 }
 
 /// Returns the movement of money that belongs to a step. The rest of a wallet payment returns to
 /// the wallet with the goods, unless staff give an amount. Other payments are refunded only if
 /// staff give an amount.
 fn movement<'a>(
-    whole: &Whole,
+    collection: &OrderCollection,
     entry: &'a EntryId,
     pay: bool,
     to: OrderStatus,
     refund: Option<Money>,
 ) -> Result<Option<Movement<'a>>, Problem> {
-    let order = &whole.order;
+    let order = &collection.order;
     if pay {
         return Ok((order.total.amount > 0).then_some(Movement::Payment(entry)));
     }
@@ -144,7 +148,7 @@ fn movement<'a>(
     }
     let amount = match refund {
         Some(refund) if refund.amount > 0 => {
-            refundable(whole, refund, "/refund")?;
+            refundable(collection, refund, "/refund")?;
             refund.amount
         }
         Some(_) => 0,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// An order with its lines and history, read from its partition.
 #[derive(Debug, Clone)]
-pub struct Whole {
+pub struct OrderCollection {
     /// The head.
     pub order: Stored<Order>,
     /// The lines, by number.
@@ -20,11 +20,11 @@ pub struct Whole {
     pub history: Vec<OrderStatusEvent>,
 }
 
-impl Whole {
+impl OrderCollection {
     /// Assembles an order that is visible at `now`. A retired order is invisible from its expiry,
     /// even while its items still exist.
     pub fn visible(items: Vec<AnyEntity>, now: Instant) -> Option<Self> {
-        Self::assemble(items).filter(|whole| !whole.order.is_expired(now))
+        Self::assemble(items).filter(|collection| !collection.order.is_expired(now))
     }
 
     /// Assembles an order from the items of its partition. An order in status `placing` is
@@ -41,9 +41,9 @@ impl Whole {
             }
         }
         let order = head.filter(|order| order.status != OrderStatus::Placing)?;
-        let is_whole = u64::try_from(lines.len()) == Ok(order.line_count)
+        let is_complete = u64::try_from(lines.len()) == Ok(order.line_count)
             && history.iter().any(|step| step.status == OrderStatus::Pending);
-        if !is_whole {
+        if !is_complete {
             return None;
         }
         Some(Self { order, lines, history })

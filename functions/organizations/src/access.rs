@@ -1,10 +1,10 @@
 //! Permissions: only members and staff see an organization. For any other caller it does not exist.
 
 use http_api::identity::SignedIn;
-use http_api::{Code, Problem, Store};
+use http_api::{Code, Problem, Services};
 use key_schema::id::OrganizationId;
 use key_schema::item::{FromItem as _, Stored};
-use key_schema::organization::{self, Authority, Member, Part, Role};
+use key_schema::organization::{self, Authority, Member, OrganizationAction, Role};
 use table::Refusal;
 
 /// Returns the authority under which the caller changes an organization. The table decides whether
@@ -17,8 +17,8 @@ pub const fn authority(caller: &SignedIn) -> Authority<'_> {
 ///
 /// # Errors
 /// 404 `not_found` for any other caller.
-pub async fn may_see(store: &Store, caller: &SignedIn, id: &OrganizationId) -> Result<(), Problem> {
-    if caller.is_staff() || store.table.get(&organization::member(id, caller.id())?).await?.is_some() {
+pub async fn may_see(services: &Services, caller: &SignedIn, id: &OrganizationId) -> Result<(), Problem> {
+    if caller.is_staff() || services.table.get(&organization::member(id, caller.id())?).await?.is_some() {
         Ok(())
     } else {
         Err(no_such_organization())
@@ -28,11 +28,11 @@ pub async fn may_see(store: &Store, caller: &SignedIn, id: &OrganizationId) -> R
 /// Explains a refusal because of the caller's profile or membership. Returns `None` if neither was
 /// the reason. A member who is not an admin gets 403. A caller who is not a member, or was erased,
 /// gets 404, even if a membership still exists.
-pub fn denied(refusals: &[Refusal<Part>]) -> Option<Problem> {
-    if refusals.iter().any(|refusal| refusal.label == Part::Profile) {
+pub fn denied(refusals: &[Refusal<OrganizationAction>]) -> Option<Problem> {
+    if refusals.iter().any(|refusal| refusal.label == OrganizationAction::Profile) {
         return Some(no_such_organization());
     }
-    refusals.iter().find(|refusal| refusal.label == Part::Caller).map(|refusal| match &refusal.item {
+    refusals.iter().find(|refusal| refusal.label == OrganizationAction::Caller).map(|refusal| match &refusal.item {
         Some(_) => not_an_admin(),
         None => no_such_organization(),
     })
@@ -48,7 +48,7 @@ pub fn denied_by(member: Option<&Stored<Member>>) -> Option<Problem> {
 }
 
 /// Returns the membership that a refusal carries.
-pub fn member_in(refusal: &Refusal<Part>) -> Option<Stored<Member>> {
+pub fn member_in(refusal: &Refusal<OrganizationAction>) -> Option<Stored<Member>> {
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }
 

@@ -5,7 +5,7 @@
 
 use http_api::identity::SignedIn;
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
@@ -13,7 +13,7 @@ use key_schema::item::{Entity as _, Meta, Stored};
 use key_schema::organization::invitation::{
     self, Invitation, LIFETIME_SECONDS, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION, State,
 };
-use key_schema::organization::{self, Member, Organization, Part, Role};
+use key_schema::organization::{self, Member, Organization, OrganizationAction, Role};
 use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::access::{denied, denied_by, no_customer, no_such_organization};
@@ -27,20 +27,20 @@ const MAX_PAGES: usize = 5;
 
 /// GET organizations/{id}/invitations: lists the open invitations by customer id, for admins and
 /// staff.
-pub async fn of_organization(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_organization(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
-    let page = request.page(&store.cursors, invitation::OF_ORGANIZATION.id, &parameters)?;
+    let page = request.page(&services.cursors, invitation::OF_ORGANIZATION.id, &parameters)?;
     if !caller.is_staff() {
-        let member = store.table.get(&organization::member(&id, caller.id())?).await?;
+        let member = services.table.get(&organization::member(&id, caller.id())?).await?;
         denied_by(member.as_ref()).map_or(Ok(()), Err)?;
     }
     let query = invitation::of_organization(&id)?.limit(page.limit()).after(page.after());
     let now = Instant::now();
-    let found = store.table.query(&query).await?.filter_map(|item| (!item.is_expired(now)).then_some(item));
+    let found = services.table.query(&query).await?.filter_map(|item| (!item.is_expired(now)).then_some(item));
     // Only staff get here for an organization that does not exist.
-    if found.items.is_empty() && caller.is_staff() && store.table.get(&organization::head(&id)?).await?.is_none() {
+    if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
     let items: Vec<InvitationView<'_>> = found.items.iter().map(InvitationView::from).collect();
@@ -48,13 +48,13 @@ pub async fn of_organization(store: &Store, request: &Request<'_>) -> Result<Res
 }
 
 /// GET customers/{id}/invitations: lists a customer's open invitations, the first to expire first.
-pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, invitation::OF_CUSTOMER.id, &parameters)?;
+    let page = request.page(&services.cursors, invitation::OF_CUSTOMER.id, &parameters)?;
     let query = invitation::of_customer(&customer, Instant::now())?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<InvitationView<'_>> = found.items.iter().map(InvitationView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
@@ -62,13 +62,13 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 /// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the
 /// customer, or withdraws it, at the request of an admin or of staff. A missing or expired one
 /// counts as ended. To a customer without one the organization does not exist.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);
     let is_own = !caller.is_staff() && *caller.id() == customer;
     let mut backoff = Backoff::new();
     loop {
-        let Read { head, state, caller: asking } = read(store, &id, &customer, &caller).await?;
+        let Read { head, state, caller: asking } = read(services, &id, &customer, &caller).await?;
         let at = Instant::now();
         let open = state.open(at);
         if caller.is_staff() {
@@ -78,7 +78,7 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         }
         let Some(open) = open else { return Ok(Response::no_content()) };
         let admin = (!caller.is_staff() && !is_own).then(|| caller.id());
-        match store.table.transact(&invitation::withdraw(open, &state, admin, at)?).await {
+        match services.table.transact(&invitation::withdraw(open, &state, admin, at)?).await {
             Ok(()) => return Ok(Response::no_content()),
             Err(TransactError::Refused(refusals)) => denied(&refusals).map_or(Ok(()), Err)?,
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -98,13 +98,14 @@ pub struct Read {
 
 /// Reads an invitation with the items that decide about it.
 pub async fn read(
-    store: &Store,
+    services: &Services,
     id: &OrganizationId,
     customer: &CustomerId,
     caller: &SignedIn,
 ) -> Result<Read, Problem> {
     let mut read = Read { head: None, state: State::default(), caller: None };
-    for item in store.table.batch_get(&invitation::prepare(id, customer, caller.id())?).await?.into_iter().flatten() {
+    for item in services.table.batch_get(&invitation::prepare(id, customer, caller.id())?).await?.into_iter().flatten()
+    {
         match item {
             AnyEntity::Organization(head) => read.head = Some(head),
             AnyEntity::Invitation(invitation) => read.state.invitation = Some(invitation),
@@ -119,7 +120,7 @@ pub async fn read(
 /// Invites a customer who is not a member, or renews the invitation, at the request of an admin.
 /// Returns [`None`] when another request came first.
 pub async fn invite(
-    store: &Store,
+    services: &Services,
     admin: &CustomerId,
     read: &Read,
     wanted: &Member,
@@ -136,7 +137,7 @@ pub async fn invite(
             "The customer has {MAX_OF_INVITER} open invitations by you and must answer some."
         )));
     }
-    if !has_room(store, wanted, at).await? {
+    if !has_room(services, wanted, at).await? {
         return Err(too_many(format!("An organization can have at most {MAX_OF_ORGANIZATION} open invitations.")));
     }
     let data = Invitation {
@@ -152,9 +153,9 @@ pub async fn invite(
             let (version, rev) = (meta.version + 1, meta.rev + 1);
             Stored { meta: Meta { version, rev, updated_at: at, ..meta.clone() }, data }
         }
-        None => Stored::new(data, store.born(at)?, at),
+        None => Stored::new(data, services.born(at)?, at),
     };
-    let refusals = match store.table.transact(&invitation::invite(head, state, &new, admin)?).await {
+    let refusals = match services.table.transact(&invitation::invite(head, state, &new, admin)?).await {
         Ok(()) => return Ok(Some(Response::accepted(&InvitationView::from(&new)))),
         Err(TransactError::Refused(refusals)) => refusals,
         Err(TransactError::Table(error)) => return Err(error.into()),
@@ -162,21 +163,21 @@ pub async fn invite(
     if let Some(problem) = denied(&refusals) {
         return Err(problem);
     }
-    let of = |part| refusals.iter().any(|refusal| refusal.label == part);
-    if of(Part::Customer) {
+    let of = |action| refusals.iter().any(|refusal| refusal.label == action);
+    if of(OrganizationAction::Customer) {
         return Err(no_customer());
     }
-    if of(Part::Team) && !of(Part::Member) {
+    if of(OrganizationAction::Team) && !of(OrganizationAction::Member) {
         return Err(no_such_team());
     }
     Ok(None)
 }
 
 /// Counts the open invitations of other customers.
-async fn has_room(store: &Store, wanted: &Member, at: Instant) -> Result<bool, Problem> {
+async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<bool, Problem> {
     let (mut open, mut after) = (0, None);
     for _ in 0..MAX_PAGES {
-        let page = store.table.query(&invitation::open(&wanted.id)?.limit(PAGE).after(after)).await?;
+        let page = services.table.query(&invitation::open(&wanted.id)?.limit(PAGE).after(after)).await?;
         let counts = |item: &&Stored<Invitation>| !item.is_expired(at) && item.customer_id != wanted.customer_id;
         open += page.items.iter().filter(counts).count();
         after = page.next;
@@ -192,7 +193,7 @@ async fn has_room(store: &Store, wanted: &Member, at: Instant) -> Result<bool, P
 /// seen. A team that no longer exists is left out. Returns [`None`] when another request came
 /// first.
 pub async fn accept(
-    store: &Store,
+    services: &Services,
     state: &State,
     role: Option<Role>,
     team: Option<&TeamId>,
@@ -210,8 +211,8 @@ pub async fn accept(
     let mut new = Member { id: open.id.clone(), customer_id: open.customer_id.clone(), role: open.role, team: None };
     for team in [open.team.clone(), None] {
         new.team = team;
-        let member = Stored::new(new.clone(), store.born(at)?, at);
-        let refusals = match store.table.transact(&invitation::accept(open, state, &member)?).await {
+        let member = Stored::new(new.clone(), services.born(at)?, at);
+        let refusals = match services.table.transact(&invitation::accept(open, state, &member)?).await {
             Ok(()) => {
                 let location = location(&["organizations", member.id.as_str()]);
                 return Ok(Some(Response::created(location, &MemberView::from(&member))));
@@ -219,7 +220,10 @@ pub async fn accept(
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
-        if refusals.iter().any(|refusal| matches!(refusal.label, Part::Profile | Part::Organization)) {
+        if refusals
+            .iter()
+            .any(|refusal| matches!(refusal.label, OrganizationAction::Profile | OrganizationAction::Organization))
+        {
             return Err(no_such_organization());
         }
         if !refusals.iter().all(is_team) {
@@ -229,8 +233,8 @@ pub async fn accept(
     Ok(None)
 }
 
-fn is_team(refusal: &Refusal<Part>) -> bool {
-    refusal.label == Part::Team
+fn is_team(refusal: &Refusal<OrganizationAction>) -> bool {
+    refusal.label == OrganizationAction::Team
 }
 
 pub fn no_such_team() -> Problem {

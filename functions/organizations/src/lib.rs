@@ -7,31 +7,39 @@ mod organizations;
 mod teams;
 mod view;
 
-use http_api::{Error, Routes, Store};
+use http_api::{Error, Routes, Services};
 
 /// Returns the routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
+pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Store::sign_ins)
-        .on("POST /v1/organizations", |store, request| Box::pin(organizations::create(store, request)))
-        .on("GET /v1/organizations/{id}", |store, request| Box::pin(organizations::read(store, request)))
-        .on("PATCH /v1/organizations/{id}", |store, request| Box::pin(organizations::rename(store, request)))
-        .on("PUT /v1/organizations/{id}/teams/{team}", |store, request| Box::pin(teams::put(store, request)))
-        .on("DELETE /v1/organizations/{id}/teams/{team}", |store, request| Box::pin(teams::remove(store, request)))
-        .on("GET /v1/organizations/{id}/members", |store, request| Box::pin(members::list(store, request)))
-        .on("PUT /v1/organizations/{id}/members/{customer}", |store, request| Box::pin(members::put(store, request)))
-        .on("DELETE /v1/organizations/{id}/members/{customer}", |store, request| {
-            Box::pin(members::remove(store, request))
+        .checking(Services::sign_ins)
+        .on("POST /v1/organizations", |services, request| Box::pin(organizations::create(services, request)))
+        .on("GET /v1/organizations/{id}", |services, request| Box::pin(organizations::read(services, request)))
+        .on("PATCH /v1/organizations/{id}", |services, request| Box::pin(organizations::rename(services, request)))
+        .on("PUT /v1/organizations/{id}/teams/{team}", |services, request| Box::pin(teams::put(services, request)))
+        .on("DELETE /v1/organizations/{id}/teams/{team}", |services, request| {
+            Box::pin(teams::remove(services, request))
         })
-        .on("GET /v1/organizations/{id}/invitations", |store, request| {
-            Box::pin(invitations::of_organization(store, request))
+        .on("GET /v1/organizations/{id}/members", |services, request| Box::pin(members::list(services, request)))
+        .on("PUT /v1/organizations/{id}/members/{customer}", |services, request| {
+            Box::pin(members::put(services, request))
         })
-        .on("DELETE /v1/organizations/{id}/invitations/{customer}", |store, request| {
-            Box::pin(invitations::remove(store, request))
+        .on("DELETE /v1/organizations/{id}/members/{customer}", |services, request| {
+            Box::pin(members::remove(services, request))
         })
-        .on("GET /v1/customers/{id}/invitations", |store, request| Box::pin(invitations::of_customer(store, request)))
-        .on("GET /v1/customers/{id}/organizations", |store, request| Box::pin(members::of_customer(store, request)))
+        .on("GET /v1/organizations/{id}/invitations", |services, request| {
+            Box::pin(invitations::of_organization(services, request))
+        })
+        .on("DELETE /v1/organizations/{id}/invitations/{customer}", |services, request| {
+            Box::pin(invitations::remove(services, request))
+        })
+        .on("GET /v1/customers/{id}/invitations", |services, request| {
+            Box::pin(invitations::of_customer(services, request))
+        })
+        .on("GET /v1/customers/{id}/organizations", |services, request| {
+            Box::pin(members::of_customer(services, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -40,6 +48,6 @@ pub fn routes() -> Routes<Store> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("organizations");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let services = Services::from_env().await?;
+    http_api::run(routes(), services).await
 }

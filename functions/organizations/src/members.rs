@@ -4,15 +4,15 @@
 //! The counters of organization and teams change by the difference to the membership that was read.
 //! So a change is conditional on that membership, and tries again when another request came first.
 
+use http_api::fields::{one_of, parsed};
 use http_api::identity::SignedIn;
-use http_api::read::{one_of, parsed};
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::invitation::State;
-use key_schema::organization::{self, Authority, Member, Organization, Part, Role};
+use key_schema::organization::{self, Authority, Member, Organization, OrganizationAction, Role};
 use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::access::{authority, denied, denied_by, may_see, member_in, no_customer, no_such_organization};
@@ -21,17 +21,20 @@ use crate::view::{MemberView, MembershipView};
 
 /// GET organizations/{id}/members: lists the members by customer id. The caller's membership is
 /// read concurrently.
-pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
-    let page = request.page(&store.cursors, organization::MEMBERS.id, &parameters)?;
+    let page = request.page(&services.cursors, organization::MEMBERS.id, &parameters)?;
     let query = organization::members(&id)?.limit(page.limit()).after(page.after());
-    let members = async { Ok::<_, Problem>(store.table.query(&query).await?) };
-    let ((), found) = tokio::try_join!(may_see(store, &caller, &id), members)?;
+    let members = async { Ok::<_, Problem>(services.table.query(&query).await?) };
+    let ((), found) = tokio::try_join!(may_see(services, &caller, &id), members)?;
     // Only staff get here without a membership. An empty first page means that the organization is
     // missing or that all its members were erased. The head shows which.
-    if found.items.is_empty() && page.after().is_none() && store.table.get(&organization::head(&id)?).await?.is_none() {
+    if found.items.is_empty()
+        && page.after().is_none()
+        && services.table.get(&organization::head(&id)?).await?.is_none()
+    {
         return Err(no_such_organization());
     }
     let items: Vec<MemberView<'_>> = found.items.iter().map(MemberView::from).collect();
@@ -43,13 +46,13 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 /// The list does not contain the names of the organizations. With copies of a name, each renaming
 /// would rewrite as many items as the organization has members. A client that opens an organization
 /// reads its name there.
-pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, organization::OF_CUSTOMER.id, &parameters)?;
+    let page = request.page(&services.cursors, organization::OF_CUSTOMER.id, &parameters)?;
     let query = organization::of_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<MembershipView<'_>> = found.items.iter().map(MembershipView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
@@ -57,28 +60,28 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 /// PUT organizations/{id}/members/{customer}: sets a membership. Staff add a member directly. An
 /// admin changes a member, and invites a customer who is none. The invited customer accepts with
 /// the same request for their own id.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
     let is_own = !caller.is_staff() && *caller.id() == customer;
     let mut body = request.object()?;
     let known = one_of::<Role>(&["admin", "member"]);
-    // Who accepts an invitation gets its role.
+    // A customer who accepts an invitation gets its role.
     let role = if is_own { body.optional("role", known) } else { body.required("role", known).map(Some) };
     let team = body.optional("team", parsed::<TeamId>);
     let (role, team) = body.finish((role, team))?;
     let mut backoff = Backoff::new();
     loop {
-        let Read { member: old, caller: asking, .. } = read(store, &id, &customer, &caller).await?;
+        let Read { member: old, caller: asking, .. } = read(services, &id, &customer, &caller).await?;
         let answer = match (&old, role) {
             (None, role) if is_own => {
-                let read = invitations::read(store, &id, &customer, &caller).await?;
+                let read = invitations::read(services, &id, &customer, &caller).await?;
                 if read.state.open(Instant::now()).is_some() {
-                    invitations::accept(store, &read.state, role, team.as_ref()).await?
+                    invitations::accept(services, &read.state, role, team.as_ref()).await?
                 } else {
                     // An acceptance between the two reads left a membership. Without a membership
                     // the response is 404.
-                    let Read { member, .. } = self::read(store, &id, &customer, &caller).await?;
+                    let Read { member, .. } = self::read(services, &id, &customer, &caller).await?;
                     member.ok_or_else(no_such_organization)?;
                     None
                 }
@@ -89,15 +92,15 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
             }
             (Some(old), Some(role)) => {
                 let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
-                change(store, &caller, old, asking.as_ref(), wanted).await?
+                change(services, &caller, old, asking.as_ref(), wanted).await?
             }
             (None, Some(role)) => {
                 let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
-                let read = invitations::read(store, &id, &customer, &caller).await?;
+                let read = invitations::read(services, &id, &customer, &caller).await?;
                 if caller.is_staff() {
-                    add(store, &read.state, wanted).await?
+                    add(services, &read.state, wanted).await?
                 } else {
-                    invitations::invite(store, caller.id(), &read, &wanted).await?
+                    invitations::invite(services, caller.id(), &read, &wanted).await?
                 }
             }
             (_, None) => return Err(Problem::internal("a request without a role was read")),
@@ -112,8 +115,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// Returns whether a customer's request for their own membership asks for no change. Only admins
-/// can ask for one.
+/// Returns whether a customer's request for their own membership changes nothing. Only admins and
+/// staff can change a membership.
 fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool {
     let same_team = team.is_none() || team == member.team.as_ref();
     match role {
@@ -123,11 +126,11 @@ fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool 
 }
 
 /// Adds a member, at the request of staff. Returns [`None`] when another request came first.
-async fn add(store: &Store, state: &State, wanted: Member) -> Result<Option<Response>, Problem> {
+async fn add(services: &Services, state: &State, wanted: Member) -> Result<Option<Response>, Problem> {
     let at = Instant::now();
-    let new = Stored::new(wanted, store.born(at)?, at);
+    let new = Stored::new(wanted, services.born(at)?, at);
     let put = organization::put_member(None, &new, Authority::Staff)?;
-    match store.table.transact(&state.end(put, &new.id, &new.customer_id, at)?).await {
+    match services.table.transact(&state.end(put, &new.id, &new.customer_id, at)?).await {
         Ok(()) => Ok(Some(Response::ok(&MemberView::from(&new)))),
         Err(TransactError::Refused(refusals)) => explain(&refusals).map_or(Ok(None), Err),
         Err(TransactError::Table(error)) => Err(error.into()),
@@ -136,7 +139,7 @@ async fn add(store: &Store, state: &State, wanted: Member) -> Result<Option<Resp
 
 /// Changes the membership that was read. Returns [`None`] when another request came first.
 async fn change(
-    store: &Store,
+    services: &Services,
     caller: &SignedIn,
     old: &Stored<Member>,
     asking: Option<&Stored<Member>>,
@@ -150,13 +153,13 @@ async fn change(
     let mut meta = old.meta.clone();
     meta.updated_at = Instant::now();
     let new = Stored { meta, data: wanted };
-    let refusals = match store.table.transact(&organization::put_member(Some(old), &new, authority(caller))?).await {
+    let refusals = match services.table.transact(&organization::put_member(Some(old), &new, authority(caller))?).await {
         Ok(()) => return Ok(Some(Response::ok(&MemberView::from(&new)))),
         Err(TransactError::Refused(refusals)) => refusals,
         Err(TransactError::Table(error)) => return Err(error.into()),
     };
     // For callers who change their own membership, the write of that membership checks their right.
-    let own = refusals.iter().find(|refusal| refusal.label == Part::Member);
+    let own = refusals.iter().find(|refusal| refusal.label == OrganizationAction::Member);
     let own = own.filter(|_| !caller.is_staff() && *caller.id() == old.customer_id);
     match denied(&refusals).or_else(|| denied_own(own)).or_else(|| explain(&refusals)) {
         Some(problem) => Err(problem),
@@ -165,15 +168,18 @@ async fn change(
 }
 
 /// Explains why a membership was not written. Returns [`None`] when another request came first.
-fn explain(refusals: &[Refusal<Part>]) -> Option<Problem> {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-    if of(Part::Customer).is_some() {
+fn explain(refusals: &[Refusal<OrganizationAction>]) -> Option<Problem> {
+    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+    if of(OrganizationAction::Customer).is_some() {
         return Some(no_customer());
     }
-    if [Part::Member, Part::Invitation, Part::Invitations].into_iter().any(|part| of(part).is_some()) {
+    if [OrganizationAction::Member, OrganizationAction::Invitation, OrganizationAction::Invitations]
+        .into_iter()
+        .any(|action| of(action).is_some())
+    {
         return None;
     }
-    match (of(Part::Organization), of(Part::Team)) {
+    match (of(OrganizationAction::Organization), of(OrganizationAction::Team)) {
         (Some(head), _) => Some(head_refused(head)),
         (None, Some(_)) => Some(no_such_team()),
         (None, None) => None,
@@ -183,18 +189,18 @@ fn explain(refusals: &[Refusal<Part>]) -> Option<Problem> {
 /// DELETE organizations/{id}/members/{customer}: ends a membership, at the request of an admin or
 /// of the member. A missing membership counts as ended. The last admin stays, except that staff can
 /// remove one who was erased and whom the erasure did not find.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
     let mut backoff = Backoff::new();
     loop {
-        let Read { head, member: old, caller: asking } = read(store, &id, &customer, &caller).await?;
+        let Read { head, member: old, caller: asking } = read(services, &id, &customer, &caller).await?;
         let Some(old) = old else {
             head.ok_or_else(no_such_organization)?;
             let denied = if caller.is_staff() { None } else { denied_by(asking.as_ref()) };
             return denied.map_or_else(|| Ok(Response::no_content()), Err);
         };
-        let refusals = match store.table.transact(&organization::remove_member(&old, authority(&caller))?).await {
+        let refusals = match services.table.transact(&organization::remove_member(&old, authority(&caller))?).await {
             Ok(()) => return Ok(Response::no_content()),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
@@ -202,13 +208,13 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         if let Some(problem) = denied(&refusals) {
             return Err(problem);
         }
-        let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-        if let (None, Some(head)) = (of(Part::Member), of(Part::Organization)) {
+        let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+        if let (None, Some(head)) = (of(OrganizationAction::Member), of(OrganizationAction::Organization)) {
             let refused = head_refused(head);
             if !caller.is_staff() || refused.code() != Code::LastAdmin {
                 return Err(refused);
             }
-            match store.table.transact(&organization::remove_ghost(&old)?).await {
+            match services.table.transact(&organization::remove_ghost(&old)?).await {
                 Ok(()) => return Ok(Response::no_content()),
                 Err(TransactError::Refused(refusals)) if refusals.iter().any(is_customer) => return Err(refused),
                 Err(TransactError::Refused(_)) => {}
@@ -222,12 +228,12 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 /// Returns whether the refusal shows that the customer has a profile.
-fn is_customer(refusal: &Refusal<Part>) -> bool {
-    refusal.label == Part::Customer
+fn is_customer(refusal: &Refusal<OrganizationAction>) -> bool {
+    refusal.label == OrganizationAction::Customer
 }
 
 /// Explains a refused head: the organization does not exist, or would have no admin.
-fn head_refused(refusal: &Refusal<Part>) -> Problem {
+fn head_refused(refusal: &Refusal<OrganizationAction>) -> Problem {
     if refusal.item.is_none() {
         return no_such_organization();
     }
@@ -235,7 +241,7 @@ fn head_refused(refusal: &Refusal<Part>) -> Problem {
 }
 
 /// Explains a refusal when the caller changes their own membership.
-fn denied_own(own: Option<&Refusal<Part>>) -> Option<Problem> {
+fn denied_own(own: Option<&Refusal<OrganizationAction>>) -> Option<Problem> {
     own.and_then(|refusal| denied_by(member_in(refusal).as_ref()))
 }
 
@@ -246,8 +252,13 @@ struct Read {
     caller: Option<Stored<Member>>,
 }
 
-async fn read(store: &Store, id: &OrganizationId, customer: &CustomerId, caller: &SignedIn) -> Result<Read, Problem> {
-    let mut found = store.table.batch_get(&organization::prepare(id, customer, caller.id())?).await?.into_iter();
+async fn read(
+    services: &Services,
+    id: &OrganizationId,
+    customer: &CustomerId,
+    caller: &SignedIn,
+) -> Result<Read, Problem> {
+    let mut found = services.table.batch_get(&organization::prepare(id, customer, caller.id())?).await?.into_iter();
     let head = match found.next().flatten() {
         Some(AnyEntity::Organization(head)) => Some(head),
         _ => None,

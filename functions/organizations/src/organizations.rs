@@ -1,13 +1,14 @@
 //! The organization itself: creating, reading and renaming it.
 
-use http_api::read::{parsed, text};
+use http_api::fields::{parsed, text};
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrganizationId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::organization::{self, Member, Organization, Part, Role};
+use key_schema::organization::{self, Member, Organization, OrganizationAction, Role};
+use key_schema::quota::Quota;
 use key_schema::request::Query;
 use table::TransactError;
 
@@ -17,7 +18,7 @@ use crate::view::{MAX_NAME, OrganizationView};
 /// POST organizations: creates an organization. The caller becomes its first admin, and must have a
 /// profile, unless the caller is staff. Staff may choose the id, which makes the request
 /// repeatable.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
     let id = body.optional("id", parsed::<OrganizationId>);
@@ -29,17 +30,24 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let at = Instant::now();
     let id = match id {
         Some(id) => id,
-        None => OrganizationId::generate(at, store.random()?),
+        None => OrganizationId::generate(at, services.random()?),
     };
-    let born = store.born(at)?;
+    let born = services.born(at)?;
     let member = Member { id: id.clone(), customer_id: caller.id().clone(), role: Role::Admin, team: None };
     let head = Stored::new(Organization { id, teams: 0, admins: 1, invited: 0, name }, born.clone(), at);
     let location = location(&["organizations", head.id.as_str()]);
     let create = organization::create(&head, &Stored::new(member, born, at), authority(&caller))?;
-    match store.table.transact(&create).await {
+    match services.table.transact(&create).await {
         Ok(()) => Ok(Response::created(location, &OrganizationView::new(&head, &[])).etag(head.meta.version)),
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Profile) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == OrganizationAction::Profile) =>
+        {
             Err(no_customer())
+        }
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == OrganizationAction::Quota) =>
+        {
+            Err(Problem::quota_exceeded(Quota::Organizations, at))
         }
         Err(TransactError::Refused(_)) => {
             Err(Problem::new(Code::AlreadyExists, "An organization with this id already exists.").location(location))
@@ -53,15 +61,16 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 /// One Query reads organization and teams. The caller's membership cannot be in the range of that
 /// Query, because all other members would be in it, too. So both requests run concurrently, and the
 /// response takes no longer than the slower one.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
-    let ((), answer) = tokio::try_join!(may_see(store, &caller, &id), with_teams(store, organization::get(&id)?))?;
+    let ((), answer) =
+        tokio::try_join!(may_see(services, &caller, &id), with_teams(services, organization::get(&id)?))?;
     Ok(answer)
 }
 
 /// PATCH organizations/{id}: changes its name.
-pub async fn rename(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let version = request.if_match()?;
@@ -69,8 +78,8 @@ pub async fn rename(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let name = body.required("name", text(1..=MAX_NAME));
     let name = body.finish(name)?;
     let rename = organization::rename(&id, &name, version, authority(&caller), Instant::now())?;
-    match store.table.transact(&rename).await {
-        Ok(()) => with_teams(store, organization::renamed(&id)?).await,
+    match services.table.transact(&rename).await {
+        Ok(()) => with_teams(services, organization::renamed(&id)?).await,
         Err(TransactError::Refused(refusals)) => Err(denied(&refusals).unwrap_or_else(|| {
             let exists = refusals.iter().any(|refusal| refusal.item.is_some());
             if exists { Problem::version_mismatch() } else { no_such_organization() }
@@ -79,9 +88,9 @@ pub async fn rename(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-async fn with_teams(store: &Store, query: Query<AnyEntity>) -> Result<Response, Problem> {
+async fn with_teams(services: &Services, query: Query<AnyEntity>) -> Result<Response, Problem> {
     let (mut head, mut teams) = (None, Vec::new());
-    for item in store.table.query(&query).await?.items {
+    for item in services.table.query(&query).await?.items {
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),

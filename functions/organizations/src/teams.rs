@@ -1,12 +1,12 @@
 //! Teams: separate resources, each with a version. An organization shows all its teams.
 
-use http_api::read::text;
+use http_api::fields::text;
 use http_api::url::location;
-use http_api::{Code, Precondition, Problem, Request, Response, Store};
+use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::id::{OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::organization::{self, MAX_TEAMS, Part, Team};
+use key_schema::organization::{self, MAX_TEAMS, OrganizationAction, Team};
 use table::{Refusal, TransactError};
 
 use crate::access::{authority, denied, no_such_organization};
@@ -14,7 +14,7 @@ use crate::view::{MAX_NAME, TeamView};
 
 /// PUT organizations/{id}/teams/{team}: adds a team with `If-None-Match: *`, renames it with
 /// If-Match.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization_id, id) = names(request)?;
     let precondition = request.precondition()?;
@@ -25,8 +25,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     match precondition {
         Precondition::Absent => {
             let location = location(&["organizations", organization_id.as_str()]);
-            let team = Stored::new(Team { organization_id, id, members: 0, name }, store.born(at)?, at);
-            match store.table.transact(&organization::create_team(&team, authority)?).await {
+            let team = Stored::new(Team { organization_id, id, members: 0, name }, services.born(at)?, at);
+            match services.table.transact(&organization::create_team(&team, authority)?).await {
                 Ok(()) => Ok(Response::created(location, &TeamView::from(&team)).etag(team.meta.version)),
                 Err(TransactError::Refused(refusals)) => Err(not_added(&refusals, location)),
                 Err(TransactError::Table(error)) => Err(error.into()),
@@ -34,7 +34,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         }
         Precondition::Version(version) => {
             let change = organization::change_team(&organization_id, &id, &name, version, authority, at)?;
-            match store.table.transact(&change).await {
+            match services.table.transact(&change).await {
                 // The response shows no other data of a team, so the team need not be read.
                 Ok(()) => {
                     let team = TeamView { id: &id, name: &name, version: version + 1, updated_at: at };
@@ -48,11 +48,12 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
 }
 
 /// DELETE organizations/{id}/teams/{team}: removes a team without members.
-pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization, team) = names(request)?;
     let version = request.if_match()?;
-    match store.table.transact(&organization::delete_team(&organization, &team, version, authority(&caller))?).await {
+    match services.table.transact(&organization::delete_team(&organization, &team, version, authority(&caller))?).await
+    {
         Ok(()) => Ok(Response::no_content()),
         Err(TransactError::Refused(refusals)) => Err(not_changed(&refusals, version)),
         Err(TransactError::Table(error)) => Err(error.into()),
@@ -61,16 +62,16 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 
 /// Explains why a team was not added: the caller's rights come first, then an existing team, then
 /// the limit.
-fn not_added(refusals: &[Refusal<Part>], location: String) -> Problem {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+fn not_added(refusals: &[Refusal<OrganizationAction>], location: String) -> Problem {
+    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
     if let Some(denied) = denied(refusals) {
         return denied;
     }
-    if of(Part::Team).is_some() {
+    if of(OrganizationAction::Team).is_some() {
         return Problem::new(Code::AlreadyExists, "The team exists already. Rename it with If-Match.")
             .location(location);
     }
-    match of(Part::Organization) {
+    match of(OrganizationAction::Organization) {
         Some(Refusal { item: Some(_), .. }) => {
             Problem::new(Code::InvalidBody, format!("An organization can have at most {MAX_TEAMS} teams."))
         }
@@ -79,8 +80,8 @@ fn not_added(refusals: &[Refusal<Part>], location: String) -> Problem {
 }
 
 /// Explains why a team was not changed or removed.
-fn not_changed(refusals: &[Refusal<Part>], version: u64) -> Problem {
-    let team = || refusals.iter().find(|refusal| refusal.label == Part::Team)?.item.as_deref();
+fn not_changed(refusals: &[Refusal<OrganizationAction>], version: u64) -> Problem {
+    let team = || refusals.iter().find(|refusal| refusal.label == OrganizationAction::Team)?.item.as_deref();
     denied(refusals).unwrap_or_else(|| match team().map(|item| item.get("version")) {
         None => Problem::not_found("team"),
         Some(Some(found)) if *found == key_schema::expression::number(version) => {

@@ -4,7 +4,7 @@ use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::invitation::{self, Invitation};
-use key_schema::organization::{Listed, Member, Organization, Role, Team};
+use key_schema::organization::{Member, MembershipSummary, Organization, Role, Team};
 use serde::Serialize;
 
 /// The longest name of an organization or a team, in bytes of UTF-8.
@@ -73,9 +73,9 @@ pub struct MembershipView<'a> {
     updated_at: Instant,
 }
 
-impl<'a> From<&'a Listed> for MembershipView<'a> {
-    fn from(listed: &'a Listed) -> Self {
-        let Listed { id, role, team, created_at, updated_at } = listed;
+impl<'a> From<&'a MembershipSummary> for MembershipView<'a> {
+    fn from(listed: &'a MembershipSummary) -> Self {
+        let MembershipSummary { id, role, team, created_at, updated_at } = listed;
         Self { organization_id: id, role: *role, team: team.as_ref(), created_at: *created_at, updated_at: *updated_at }
     }
 }
@@ -107,9 +107,9 @@ impl<'a> From<&'a Stored<Invitation>> for InvitationView<'a> {
     }
 }
 
-impl<'a> From<&'a invitation::Listed> for InvitationView<'a> {
-    fn from(listed: &'a invitation::Listed) -> Self {
-        let invitation::Listed { id, customer_id, title, role, team, created_at, expires_at } = listed;
+impl<'a> From<&'a invitation::InvitationSummary> for InvitationView<'a> {
+    fn from(listed: &'a invitation::InvitationSummary) -> Self {
+        let invitation::InvitationSummary { id, customer_id, title, role, team, created_at, expires_at } = listed;
         Self {
             organization_id: id,
             organization_name: title,

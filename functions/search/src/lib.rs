@@ -1,8 +1,8 @@
 //! The function `search`: full text search of products, for anybody, and of orders, for staff.
 //!
-//! It searches only the index, which trails the table by the stream's delay. From the table it reads
-//! nothing but whether a caller's session has ended. A client that needs the
-//! current state of an item reads it by its id from the function that owns it.
+//! It searches only the index, which trails the table by the stream's delay. From the table it
+//! reads nothing but whether a caller's session has ended. A client that needs the current state of
+//! an item reads it by its id from the function that owns it.
 
 mod disabled;
 mod list;

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
+use http_api::fields::integer;
 use http_api::json::{Members, Value};
-use http_api::read::integer;
 use http_api::{Code, Problem, Request};
 use key_schema::id;
 use key_schema::order::open::{MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};

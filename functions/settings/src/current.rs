@@ -15,7 +15,7 @@ use crate::body::{self, Wanted};
 /// Answers `GET /v1/settings` with the public values, at most [`http_api::SETTINGS_MAX_AGE`] old.
 /// Caches of the response keep to the same age: the response states its remaining time.
 pub async fn public(app: &App) -> Result<Response, Problem> {
-    let (known, rest) = app.settings.current(&app.store).await?;
+    let (known, rest) = app.settings.current(&app.services).await?;
     let values = stored(&known.values)?;
     Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
 }
@@ -24,7 +24,7 @@ pub async fn public(app: &App) -> Result<Response, Problem> {
 /// change.
 pub async fn whole(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    show(&*app.settings.latest(&app.store).await?)
+    show(&*app.settings.latest(&app.services).await?)
 }
 
 /// Answers `PUT /v1/settings`, which replaces the settings. Settings that were never set have
@@ -39,10 +39,10 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             (version, settings::change(&values, &private, version, at)?)
         }
         Precondition::Absent | Precondition::Version(_) => {
-            (0, settings::create(&values, &private, &app.store.born(at)?, at)?)
+            (0, settings::create(&values, &private, &app.services.born(at)?, at)?)
         }
     };
-    match app.store.table.transact(&transaction).await {
+    match app.services.table.transact(&transaction).await {
         Ok(()) => {}
         Err(error) => {
             // The settings were changed by another request, or it is unknown whether this one did.
@@ -74,8 +74,8 @@ fn show(known: &Known) -> Result<Response, Problem> {
     Ok(Response::ok(&view(known)?).etag(known.version))
 }
 
-fn view(known: &Known) -> Result<WholeView<'_>, Problem> {
-    Ok(WholeView { values: stored(&known.values)?, private: stored(&known.private)?, version: known.version })
+fn view(known: &Known) -> Result<SettingsView<'_>, Problem> {
+    Ok(SettingsView { values: stored(&known.values)?, private: stored(&known.private)?, version: known.version })
 }
 
 /// Returns stored values as JSON: the text of an object.
@@ -96,7 +96,7 @@ struct PublicView<'a> {
 
 /// The settings that staff may see.
 #[derive(Serialize)]
-struct WholeView<'a> {
+struct SettingsView<'a> {
     values: &'a RawValue,
     private: &'a RawValue,
     version: u64,

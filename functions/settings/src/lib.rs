@@ -7,20 +7,20 @@
 mod body;
 mod current;
 
-use http_api::{Error, Measured, PatternCost, Routes, SettingsCache, Store};
+use http_api::{Error, Measured, PatternCost, Routes, Services, SettingsCache};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
-    pub store: Store,
+    pub services: Services,
     /// The settings that this execution environment has cached.
     pub settings: SettingsCache,
 }
 
 impl Measured for App {
     fn take(&self) -> Vec<PatternCost> {
-        self.store.take()
+        self.services.take()
     }
 }
 
@@ -28,7 +28,7 @@ impl Measured for App {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .checking(|app| app.store.sign_ins())
+        .checking(|app| app.services.sign_ins())
         .on("GET /v1/settings", |app, _| Box::pin(current::public(app)))
         .on("GET /v1/settings/private", |app, request| Box::pin(current::whole(app, request)))
         .on("PUT /v1/settings", |app, request| Box::pin(current::put(app, request)))
@@ -40,6 +40,6 @@ pub fn routes() -> Routes<App> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
-    let app = App { store: Store::from_env().await?, settings: SettingsCache::default() };
+    let app = App { services: Services::from_env().await?, settings: SettingsCache::default() };
     http_api::run(routes(), app).await
 }

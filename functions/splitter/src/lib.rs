@@ -58,7 +58,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let stop = started + left.saturating_sub(MARGIN);
         // Boxed, because the SDK's futures inside the runtime's future are nested too deeply for
         // the compiler to compute their layout.
-        let round = Box::pin(splitter.come_by(instant::Instant::now(), stop));
+        let round = Box::pin(splitter.run_round(instant::Instant::now(), stop));
         let round = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, round.as_ref().ok(), started, &splitter.costs());
         round.map_err(lambda_runtime::Error::from)

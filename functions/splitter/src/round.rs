@@ -91,7 +91,7 @@ impl Splitter {
     /// # Errors
     /// [`RoundError`] if the hot counters cannot be determined. A single counter that cannot be
     /// split is only counted.
-    pub async fn come_by(&self, now: Instant, stop: time::Instant) -> Result<Round, RoundError> {
+    pub async fn run_round(&self, now: Instant, stop: time::Instant) -> Result<Round, RoundError> {
         let report = timeout_at(stop, self.report(now)).await.map_err(|_| RoundError::Time)??;
         let hot = report.hot(now);
         let count = u32::try_from(hot.len()).unwrap_or(u32::MAX);

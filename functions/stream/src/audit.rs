@@ -1,7 +1,7 @@
 //! Sink `audit`: archives expired items and records that they expired.
 //!
-//! Only removals by DynamoDB count, and removals by an unknown identity, which are labelled so. A
-//! removal by a caller, above all a customer's sign-out, leaves no trace here.
+//! The sink handles removals by DynamoDB. It also handles removals by an unknown identity, and
+//! records that the identity was unknown. It ignores removals by a caller, such as a sign-out.
 //!
 //! # Why each removal is recorded once
 //!
@@ -43,11 +43,12 @@ use table::{TableError, WriteError};
 use crate::archive::{self, Archived, Place};
 use crate::batch::{Change, Record, Remover};
 use crate::lane;
-use crate::ledger::{Ledger, Reason, Verdict};
 use crate::ports::{Items, Objects};
 use crate::sink::Sink;
+use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// How long before its item's creation a removal may be dated, in seconds: two clocks differ.
+/// The tolerance between the clocks of the stream and of a function, in seconds. A removal may have
+/// a time this long before the item's creation.
 const CLOCK_SECONDS: i64 = 24 * 60 * 60;
 /// How long after its expiry an item is removed at the latest, in seconds. DynamoDB does not remove
 /// items that expired more than five years ago.
@@ -69,7 +70,7 @@ impl<I: Items, O: Objects> Audit<I, O> {
     }
 
     async fn keep(&self, record: &Record<'_>, expired: &Expired<'_>) -> Result<(), KeepError> {
-        let archive = match self.is_somebodys(expired).await? {
+        let archive = match self.may_archive(expired).await? {
             true => Some(self.archive(record, expired).await?),
             false => None,
         };
@@ -82,7 +83,7 @@ impl<I: Items, O: Objects> Audit<I, O> {
 
     /// Returns whether the owner exists now and existed when the item began. Returns true for items
     /// without an owner.
-    async fn is_somebodys(&self, expired: &Expired<'_>) -> Result<bool, KeepError> {
+    async fn may_archive(&self, expired: &Expired<'_>) -> Result<bool, KeepError> {
         let Some(customer) = expired.owner else { return Ok(true) };
         let owner = self.table.get(&key_schema::archive::owner(customer)?).await?;
         Ok(owner.is_some_and(|owner| owner.created_at <= expired.began_at))
@@ -99,7 +100,7 @@ impl<I: Items, O: Objects> Audit<I, O> {
             sequence_number: record.origin.sequence.to_string(),
             item: expired.item.to_item()?,
         };
-        // A `Value` has its members in order, so every delivery writes the same bytes.
+        // A `Value` sorts its members, so every delivery writes the same bytes.
         let body = serde_json::to_value(&object).and_then(|value| serde_json::to_vec(&value))?;
         self.archive.put_new(&name, body, expired.class).await?;
         telemetry::crash_point("stream.audit.archived");
@@ -133,8 +134,8 @@ impl<I: Items, O: Objects> Sink for Audit<I, O> {
         "audit"
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(lane::each(records, self.concurrency, ledger, move |record| async move {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, self.concurrency, verdicts, move |record| async move {
             let Some(expired) = expired(record) else { return Verdict::Done };
             self.keep(record, &expired).await.map_or_else(Verdict::from, |()| Verdict::Done)
         }))

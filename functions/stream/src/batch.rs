@@ -1,9 +1,10 @@
 //! Lambda's event, decoded record by record.
 //!
 //! The typed event of `aws_lambda_events` fails as a whole if one record lacks a field or is
-//! malformed. Lambda delivers a batch that cannot be deserialized again until it gives up. So this
-//! module keeps the records raw and reads only the parts that it needs. It is lenient: the time of
-//! the write and the event id may be missing or malformed, and further fields are ignored.
+//! malformed. If a function cannot deserialize a batch, Lambda delivers the batch again until it
+//! gives up. So this module keeps the records raw and reads only the parts that it needs. It is
+//! lenient: the time of the write and the event id may be missing or malformed, and further fields
+//! are ignored.
 //!
 //! Records that no sink can take:
 //! - A record without a usable sequence number fails the invocation ([`BatchError`]). A response
@@ -26,8 +27,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use telemetry::correlation;
 
-use crate::ledger::Reason;
 use crate::sequence::SequenceNumber;
+use crate::verdict::Reason;
 
 /// A DynamoDB Streams event as Lambda sends it, with undecoded records.
 #[derive(Debug, Deserialize)]
@@ -50,7 +51,7 @@ pub struct Batch<'e> {
 /// One change of one item.
 #[derive(Debug)]
 pub struct Record<'e> {
-    /// Where the record comes from.
+    /// The record's origin.
     pub origin: Origin<'e>,
     /// The item's key.
     pub key: Key,
@@ -221,7 +222,7 @@ impl Header<'_> {
                 .map(|new| Change::Changed { new, old: entity(record.old_image, "OldImage").ok().flatten() }),
             Some("REMOVE") => entity(record.old_image, "OldImage")?
                 .map(|old| Change::Removed { old, by: remover(self.user_identity) }),
-            _ => return Err(Reason::new("malformed_record", "eventName is none of INSERT, MODIFY and REMOVE")),
+            _ => return Err(Reason::new("malformed_record", "eventName is not INSERT, MODIFY or REMOVE")),
         };
         Ok(change.map(|change| (key, change)))
     }

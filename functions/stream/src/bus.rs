@@ -44,10 +44,10 @@ use table::TableError;
 
 use crate::batch::Record;
 use crate::lane::lanes;
-use crate::ledger::{Ledger, Reason, Verdict};
 use crate::ports::{Items, Publisher};
 use crate::sink::Sink;
 use crate::transitions::Rules;
+use crate::verdict::{Reason, Verdict, Verdicts};
 
 /// The purpose of this sink's marks.
 const PURPOSE: &str = "bus";
@@ -79,20 +79,20 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         Self { table, publisher, rules }
     }
 
-    async fn send(&self, records: &[Record<'_>], ledger: &Ledger) {
-        let mut open = self.open(records, ledger);
+    async fn send(&self, records: &[Record<'_>], verdicts: &Verdicts) {
+        let mut open = self.open(records, verdicts);
         let mut known = match self.known(&open).await {
             Ok(known) => known,
             Err(reason) => {
                 for record in open.iter().flatten() {
-                    ledger.settle(record.position, Verdict::Failed(reason.clone()));
+                    verdicts.settle(record.position, Verdict::Failed(reason.clone()));
                 }
                 return;
             }
         };
         loop {
             for lane in &mut open {
-                pass_over(lane, &known, ledger);
+                pass_over(lane, &known, verdicts);
             }
             open.retain(|lane| !lane.is_empty());
             let wave: Vec<Event> = open.iter().take(WAVE).filter_map(next).cloned().collect();
@@ -108,14 +108,14 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                 moved |= !matches!(outcome, Outcome::Retryable { .. });
                 match outcome {
                     Outcome::Published => published.push(event.id),
-                    Outcome::Refused { reason } => refuse(lane, ledger, Reason::new("bus_refuses", reason)),
-                    Outcome::Retryable { reason } => stop(lane, ledger, Reason::new("bus", reason)),
+                    Outcome::Refused { reason } => refuse(lane, verdicts, Reason::new("bus_refuses", reason)),
+                    Outcome::Retryable { reason } => stop(lane, verdicts, Reason::new("bus", reason)),
                 }
             }
             // Settle published events before they are marked: see the module's documentation.
             known.extend(published.iter().cloned());
             for lane in &mut open {
-                pass_over(lane, &known, ledger);
+                pass_over(lane, &known, verdicts);
             }
             self.mark(&published).await;
             telemetry::crash_point("stream.bus.marked");
@@ -127,15 +127,15 @@ impl<I: Items, P: Publisher> Bus<I, P> {
     }
 
     /// Returns the events of each item. Records without events are settled here.
-    fn open(&self, records: &[Record<'_>], ledger: &Ledger) -> Vec<Lane> {
+    fn open(&self, records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Lane> {
         let open = |(position, record): (usize, &Record<'_>)| match self.rules.events(record) {
             Ok(events) if events.is_empty() => {
-                ledger.settle(position, Verdict::Done);
+                verdicts.settle(position, Verdict::Done);
                 None
             }
             Ok(events) => Some(Open { position, events: events.into() }),
             Err(error) => {
-                ledger.settle(position, Verdict::Refused(Reason::new("unreadable_old_image", error)));
+                verdicts.settle(position, Verdict::Refused(Reason::new("unreadable_old_image", error)));
                 None
             }
         };
@@ -184,8 +184,8 @@ impl<I: Items, P: Publisher> Sink for Bus<I, P> {
         "bus"
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(self.send(records, ledger))
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
+        Box::pin(self.send(records, verdicts))
     }
 }
 
@@ -206,7 +206,7 @@ fn next(lane: &Lane) -> Option<&Event> {
 }
 
 /// Drops the published events at the head of the lane, and settles their completed records.
-fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, ledger: &Ledger) {
+fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
     while let Some(record) = lane.front_mut() {
         while record.events.front().is_some_and(|event| known.contains(&event.id)) {
             record.events.pop_front();
@@ -214,22 +214,22 @@ fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, ledger: &Ledger) {
         if !record.events.is_empty() {
             return;
         }
-        ledger.settle(record.position, Verdict::Done);
+        verdicts.settle(record.position, Verdict::Done);
         lane.pop_front();
     }
 }
 
 /// Refuses the first record of the lane, with its remaining events.
-fn refuse(lane: &mut Lane, ledger: &Ledger, reason: Reason) {
+fn refuse(lane: &mut Lane, verdicts: &Verdicts, reason: Reason) {
     if let Some(record) = lane.pop_front() {
-        ledger.settle(record.position, Verdict::Refused(reason));
+        verdicts.settle(record.position, Verdict::Refused(reason));
     }
 }
 
 /// Fails the first record of the lane. The records behind it are not attempted.
-fn stop(lane: &mut Lane, ledger: &Ledger, reason: Reason) {
+fn stop(lane: &mut Lane, verdicts: &Verdicts, reason: Reason) {
     if let Some(record) = lane.front() {
-        ledger.settle(record.position, Verdict::Failed(reason));
+        verdicts.settle(record.position, Verdict::Failed(reason));
     }
     lane.clear();
 }

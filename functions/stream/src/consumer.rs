@@ -11,11 +11,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Answer;
 use crate::batch::{Batch, BatchError, Event, Origin};
-use crate::ledger::{Ledger, Verdict};
 use crate::quarantine::{Entry, InStore, Quarantine};
 use crate::report::Report;
 use crate::settings::{self, Settings, StartError};
 use crate::sink::{self, Shared, Sink};
+use crate::verdict::{Verdict, Verdicts};
 
 /// The stream view that the consumer needs: transitions, audits and removals use the old image.
 const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
@@ -84,41 +84,42 @@ impl Consumer {
         let batch = Batch::decode(event)?;
         let records: Vec<&Origin<'_>> = batch.records.iter().map(|record| &record.origin).collect();
         let malformed: Vec<&Origin<'_>> = batch.malformed.iter().map(|malformed| &malformed.origin).collect();
-        let ledgers: Vec<Ledger> = self.sinks.iter().map(|_| Ledger::new(records.len())).collect();
-        let aside = Ledger::new(malformed.len());
+        let verdicts_of_sinks: Vec<Verdicts> = self.sinks.iter().map(|_| Verdicts::new(records.len())).collect();
+        let aside = Verdicts::new(malformed.len());
         for (position, malformed) in batch.malformed.iter().enumerate() {
             aside.settle(position, Verdict::Refused(malformed.reason.clone()));
         }
 
-        let sinks = self.sinks.iter().zip(&ledgers).map(|(sink, ledger)| async {
-            sink.take(&batch.records, ledger).await;
-            self.set_aside(sink.name(), &records, ledger).await;
+        let sinks = self.sinks.iter().zip(&verdicts_of_sinks).map(|(sink, verdicts)| async {
+            sink.take(&batch.records, verdicts).await;
+            self.set_aside(sink.name(), &records, verdicts).await;
         });
         let work = join(join_all(sinks), self.set_aside(&self.name, &malformed, &aside));
         let in_time = timeout_at(stop, work).await.is_ok();
 
-        let unfinished = |origins: &[&Origin<'_>], ledger: &Ledger| {
-            let verdicts = ledger.verdicts();
-            let open =
-                origins.iter().zip(verdicts).filter(|(_, verdict)| !verdict.as_ref().is_some_and(Verdict::is_durable));
+        let unfinished = |origins: &[&Origin<'_>], verdicts: &Verdicts| {
+            let open = origins
+                .iter()
+                .zip(verdicts.to_vec())
+                .filter(|(_, verdict)| !verdict.as_ref().is_some_and(Verdict::is_durable));
             open.map(|(origin, _)| origin.sequence.clone()).min()
         };
-        let earliest = ledgers.iter().filter_map(|ledger| unfinished(&records, ledger)).min();
+        let earliest = verdicts_of_sinks.iter().filter_map(|verdicts| unfinished(&records, verdicts)).min();
         let earliest = earliest.into_iter().chain(unfinished(&malformed, &aside)).min();
 
         let mut report = Report::new(&self.name, &batch, in_time, earliest.as_ref());
-        for (sink, ledger) in self.sinks.iter().zip(&ledgers) {
-            report.sink(sink.name(), &batch, &ledger.verdicts());
+        for (sink, verdicts) in self.sinks.iter().zip(&verdicts_of_sinks) {
+            report.sink(sink.name(), &batch, &verdicts.to_vec());
         }
-        report.aside(&batch, &aside.verdicts());
+        report.aside(&batch, &aside.to_vec());
         report.finish(started.elapsed(), self.table.as_deref().map(|table| table.meter().take()).unwrap_or_default());
         Ok(Taken { answer: Answer::from_earliest(earliest), report })
     }
 
-    /// Quarantines the ledger's refused records. A record that cannot be quarantined has failed, so
+    /// Quarantines the refused records. A record that cannot be quarantined has failed, so
     /// the stream keeps it until it can.
-    async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], ledger: &Ledger) {
-        stream::iter(ledger.refused())
+    async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], verdicts: &Verdicts) {
+        stream::iter(verdicts.refused())
             .for_each_concurrent(self.settings.concurrency, |(position, reason)| async move {
                 let Some(origin) = origins.get(position) else { return };
                 let entry = Entry { consumer, origin, reason: &reason };
@@ -131,7 +132,7 @@ impl Consumer {
                     }
                     Err(failure) => Verdict::Failed(failure),
                 };
-                ledger.settle(position, verdict);
+                verdicts.settle(position, verdict);
             })
             .await;
     }

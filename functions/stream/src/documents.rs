@@ -57,10 +57,10 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
 /// operator's removal must outrank the removed state. Otherwise a second delivery of that state
 /// would restore the document.
 ///
-/// The price: a product that an operator removed and somebody creates again starts at rev 1, below
-/// the tombstone. It is not found until its rev exceeds the tombstone's, or until the index is
-/// rebuilt without tombstones (`ops search rebuild --restored`). An order that is restored from the
-/// archive continues above the tombstone.
+/// The drawback concerns a product that an operator removed and somebody creates again. It starts
+/// at rev 1, below the tombstone. Searches do not find it until its rev exceeds the tombstone's, or
+/// until the index is rebuilt without tombstones (`ops search rebuild --restored`). An order that
+/// is restored from the archive continues above the tombstone.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }

@@ -10,7 +10,7 @@ use telemetry::correlation;
 use tracing::{Instrument as _, info_span};
 
 use crate::batch::Record;
-use crate::ledger::{Ledger, Verdict};
+use crate::verdict::{Verdict, Verdicts};
 
 /// The records of one item with their positions in the batch, in the order of the batch.
 pub type Lane<'r> = Vec<(usize, &'r Record<'r>)>;
@@ -37,7 +37,7 @@ pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
 /// record must not overtake an earlier one. Other lanes continue: their records can be taken again
 /// without harm. A refused record does not stop its lane. It is quarantined, and the records behind
 /// it carry the item's newer state.
-pub async fn each<'r, F, T>(records: &'r [Record<'r>], concurrency: usize, ledger: &'r Ledger, take: F)
+pub async fn each<'r, F, T>(records: &'r [Record<'r>], concurrency: usize, verdicts: &'r Verdicts, take: F)
 where
     F: Fn(&'r Record<'r>) -> T,
     T: Future<Output = Verdict>,
@@ -52,7 +52,7 @@ where
                 // Derived writes carry the id of the request that made the change.
                 let verdict = correlation::caused_by(cause, take(record)).instrument(span).await;
                 let failed = matches!(verdict, Verdict::Failed(_));
-                ledger.settle(position, verdict);
+                verdicts.settle(position, verdict);
                 if failed {
                     break;
                 }

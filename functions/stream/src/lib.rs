@@ -8,9 +8,9 @@
 //! # The path of a batch
 //!
 //! ```text
-//! {"Records": [raw, raw, …]} ── batch ──▶ records ──▶ sink ──▶ ledger ─┐
-//!                                │                 └▶ sink ──▶ ledger ─┼──▶ answer: the earliest record
-//!                                └─ malformed ──▶ quarantine ─▶ ledger ┘    that is not durable everywhere
+//! {"Records": [raw, raw, …]} ── batch ──▶ records ──▶ sink ──▶ verdicts ─┐
+//!                                │                 └▶ sink ──▶ verdicts ─┼──▶ answer: the earliest record
+//!                                └─ malformed ──▶ quarantine ─▶ verdicts ┘    that is not durable everywhere
 //! ```
 //!
 //! - [`batch`] decodes records one by one. An unreadable record is quarantined alone
@@ -47,7 +47,6 @@ pub mod consumer;
 pub mod derived;
 pub mod documents;
 pub mod lane;
-pub mod ledger;
 pub mod ports;
 pub mod quarantine;
 pub mod report;
@@ -56,6 +55,7 @@ pub mod sequence;
 mod settings;
 pub mod sink;
 pub mod transitions;
+pub mod verdict;
 
 use lambda_runtime::{LambdaEvent, service_fn};
 use telemetry::correlation;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::batch::Origin;
-use crate::ledger::Reason;
 use crate::ports::Objects;
+use crate::verdict::Reason;
 
 /// The prefix of the names of all quarantined records.
 pub const PREFIX: &str = "quarantine/";

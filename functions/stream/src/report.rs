@@ -15,8 +15,8 @@ use telemetry::correlation::Ids;
 use telemetry::emf::{Line, Unit};
 
 use crate::batch::{Batch, Record};
-use crate::ledger::Verdict;
 use crate::sequence::SequenceNumber;
+use crate::verdict::Verdict;
 
 /// The outcome of a batch, without keys and without item data.
 #[derive(Debug, Clone)]
@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
     use crate::batch::Event;
-    use crate::ledger::Reason;
+    use crate::verdict::Reason;
 
     fn event() -> Event {
         let record = |sequence: u32, time: u32| {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_told_apart_by_a_hash() {
+    fn a_key_hash_has_16_hexadecimal_digits() {
         let event = event();
         let batch = Batch::decode(&event).unwrap();
         let hash = key_hash(&batch.records[0].key);

@@ -6,8 +6,8 @@
 //! highest. `rev` grows with every write of an item and never restarts for a key. Records may
 //! therefore arrive twice, late or out of order: the document ends at the newest state that was
 //! delivered. The engine answers an older one with a conflict, which counts as success here. A
-//! removal is also a write, of a tombstone, because the engine forgets the version of a deleted
-//! document after a minute. Sequence numbers and clocks decide nothing.
+//! removal writes a tombstone, because the engine forgets the version of a deleted document after a
+//! minute. Sequence numbers and clocks decide nothing.
 //!
 //! For the same reason the sink may fold the records of one item and send only the highest rev. A
 //! batch is one bulk call. If the engine refuses that call because of one document, the client
@@ -22,9 +22,9 @@ use search_index::{BulkOperation, BulkOutcome, SearchError};
 use crate::batch::Record;
 use crate::documents::operation;
 use crate::lane::lanes;
-use crate::ledger::{Ledger, Reason, Verdict};
 use crate::ports::Index;
 use crate::sink::Sink;
+use crate::verdict::{Reason, Verdict, Verdicts};
 
 /// The status of an item in a bulk response for a fault of the document, not of the call or the
 /// index.
@@ -106,22 +106,22 @@ impl<I: Index> Sink for Search<I> {
         "search"
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let folded = fold(records, ledger);
+            let folded = fold(records, verdicts);
             if folded.is_empty() {
                 return;
             }
             match self.write(&folded).await {
                 Ok(outcomes) => {
                     for (folded, outcome) in folded.iter().zip(outcomes) {
-                        settle(folded, ledger, self.verdict(outcome));
+                        settle(folded, verdicts, self.verdict(outcome));
                     }
                 }
                 Err(error) => {
                     let reason = Reason::new("index_unavailable", error);
                     for folded in &folded {
-                        settle(folded, ledger, Verdict::Failed(reason.clone()));
+                        settle(folded, verdicts, Verdict::Failed(reason.clone()));
                     }
                 }
             }
@@ -130,20 +130,20 @@ impl<I: Index> Sink for Search<I> {
 }
 
 /// Folds the records to one operation per item. Records without a document are settled here.
-fn fold(records: &[Record<'_>], ledger: &Ledger) -> Vec<Folded> {
-    lanes(records).into_iter().filter_map(|lane| fold_lane(lane, ledger)).collect()
+fn fold(records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Folded> {
+    lanes(records).into_iter().filter_map(|lane| fold_lane(lane, verdicts)).collect()
 }
 
-fn fold_lane(lane: Vec<(usize, &Record<'_>)>, ledger: &Ledger) -> Option<Folded> {
+fn fold_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Folded> {
     let mut folded: Option<Folded> = None;
     for (position, record) in lane {
         let operation = match operation(record) {
             None => {
-                ledger.settle(position, Verdict::Done);
+                verdicts.settle(position, Verdict::Done);
                 continue;
             }
             Some(Err(error)) => {
-                ledger.settle(position, Verdict::Refused(Reason::new("malformed_document", error)));
+                verdicts.settle(position, Verdict::Refused(Reason::new("malformed_document", error)));
                 continue;
             }
             Some(Ok(operation)) => operation,
@@ -162,15 +162,15 @@ fn fold_lane(lane: Vec<(usize, &Record<'_>)>, ledger: &Ledger) -> Option<Folded>
     folded
 }
 
-/// Settles the records of one item. They share a failure. A refusal concerns the newest state only:
-/// it supersedes the older ones in any case.
-fn settle(folded: &Folded, ledger: &Ledger, verdict: Verdict) {
+/// Settles the records of one item. They share a failure. A refusal concerns only the newest state,
+/// which supersedes the older ones in any case.
+fn settle(folded: &Folded, verdicts: &Verdicts, verdict: Verdict) {
     let older = match &verdict {
         Verdict::Refused(_) => Verdict::Done,
         shared => shared.clone(),
     };
     for position in &folded.older {
-        ledger.settle(*position, older.clone());
+        verdicts.settle(*position, older.clone());
     }
-    ledger.settle(folded.newest, verdict);
+    verdicts.settle(folded.newest, verdict);
 }

@@ -12,10 +12,10 @@ use crate::audit::Audit;
 use crate::batch::Record;
 use crate::bus::Bus;
 use crate::derived::Derived;
-use crate::ledger::Ledger;
 use crate::search::Search;
 use crate::settings::{Settings, StartError};
 use crate::transitions::Rules;
+use crate::verdict::Verdicts;
 
 /// A destination that makes the effects of changes durable.
 ///
@@ -25,9 +25,9 @@ pub trait Sink: Send + Sync {
     /// Returns its name in `SINKS`, logs, metrics and quarantined records.
     fn name(&self) -> &'static str;
 
-    /// Takes the records of a batch and settles each in the ledger. The future may be dropped at
+    /// Takes the records of a batch and settles each in the verdicts. The future may be dropped at
     /// any await: Lambda delivers the unsettled records again.
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()>;
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()>;
 }
 
 /// The parts that sinks are built from.

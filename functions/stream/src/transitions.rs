@@ -30,7 +30,7 @@ pub struct Rules {
 
 /// The old image is unreadable, and an event depends on it. Guessing would lose or invent an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what the item was cannot be read, and an event depends on it")]
+#[error("the item's old image cannot be read, and an event depends on it")]
 pub struct UnreadableOldImage;
 
 impl Rules {
@@ -105,7 +105,7 @@ type Happened<'a> = Result<Option<(&'a Meta, Data)>, UnreadableOldImage>;
 
 fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> {
     if new.status == OrderStatus::Placing {
-        // An order in status `placing` is invisible, whatever its status was before.
+        // An order in status `placing` is invisible, also if it had another status before.
         return Ok(None);
     }
     let from = match before {

@@ -1,24 +1,25 @@
 //! Questions: asking and reading them, individually, beside the profile, and in lists.
 
-use http_api::read::{long_text, text};
+use http_api::fields::{long_text, text};
 use http_api::url::location;
 use http_api::view::CustomerView;
-use http_api::{Code, Once, Problem, Request, Response, Store};
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::question::{self, Open, Part, Question, QuestionStatus};
+use key_schema::question::{self, Open, Question, QuestionAction, QuestionStatus};
+use key_schema::quota::Quota;
 use table::Refusal;
 
-use crate::view::{QuestionView, SupportView, WholeView};
+use crate::view::{QuestionView, QuestionWithAnswersView, SupportView};
 use crate::{MAX_TEXT, otherwise, settle};
 
 /// The longest subject, in bytes of UTF-8.
 const MAX_SUBJECT: usize = 200;
 
 /// POST customers/{id}/questions: adds a question, once per Idempotency-Key if the request has one.
-pub async fn ask(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn ask(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer_id: CustomerId = request.path("id")?;
     request.owner(&customer_id)?;
     let once = Once::optional(request)?;
@@ -27,38 +28,45 @@ pub async fn ask(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let text = body.required("text", long_text(1..=MAX_TEXT));
     let (title, text) = body.finish((subject, text))?;
     let (at, status) = (Instant::now(), QuestionStatus::Open);
-    let id = QuestionId::generate(at, store.random()?);
+    let id = QuestionId::generate(at, services.random()?);
     let question = Question { id, customer_id, status, answer_count: 0, title, text };
-    let question = Stored::new(question, store.born(at)?, at);
+    let question = Stored::new(question, services.born(at)?, at);
     let location = location(&["questions", question.id.as_str()]);
     let answer = Response::created(location, &QuestionView::from(&question)).etag(question.meta.version);
     let claim = once.as_ref().map(|once| once.claim_with(&answer, question.meta.born.clone(), at)).transpose()?;
-    let done = store.table.transact(&question::ask(&question, claim)?).await;
-    settle(store, once, done, answer, refused).await
+    let done = services.table.transact(&question::ask(&question, claim)?).await;
+    settle(services, once, done, answer, |refusals| refused(refusals, at)).await
 }
 
-fn refused(refusals: &[Refusal<Part>]) -> Problem {
-    if refusals.iter().any(|refusal| refusal.label == Part::Customer) { no_customer() } else { otherwise(refusals) }
+fn refused(refusals: &[Refusal<QuestionAction>], now: Instant) -> Problem {
+    let is_refused = |action| refusals.iter().any(|refusal| refusal.label == action);
+    if is_refused(QuestionAction::Customer) {
+        no_customer()
+    } else if is_refused(QuestionAction::Quota) {
+        Problem::quota_exceeded(Quota::Questions, now)
+    } else {
+        otherwise(refusals)
+    }
 }
 
 /// GET customers/{id}/questions: lists a customer's questions, newest first.
-pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, question::OF_CUSTOMER.id, &parameters)?;
+    let page = request.page(&services.cursors, question::OF_CUSTOMER.id, &parameters)?;
     let query = question::of_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/support: returns the profile and the newest questions. They are adjacent in
 /// the partition, so one Query reads both.
-pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn support(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
-    let found = store.table.query(&question::support(&customer)?).await?;
+    let found = services.table.query(&question::support(&customer)?).await?;
     let (mut profile, mut questions) = (None, Vec::new());
     for item in &found.items {
         match item {
@@ -74,23 +82,23 @@ pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, P
 }
 
 /// GET questions?status=open: lists the questions without an answer, oldest first.
-pub async fn open(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let Some(Open) = request.query_as("status")? else {
         return Err(Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."));
     };
     let parameters = [("status", QuestionStatus::Open.as_str())];
-    let page = request.page(&store.cursors, question::OPEN.id, &parameters)?;
-    let found = store.table.query(&question::open()?.limit(page.limit()).after(page.after())).await?;
+    let page = request.page(&services.cursors, question::OPEN.id, &parameters)?;
+    let found = services.table.query(&question::open()?.limit(page.limit()).after(page.after())).await?;
     let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
     page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET questions/{id}: returns a question with its answers.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: QuestionId = request.path("id")?;
-    let found = store.table.query(&question::get(&id)?).await?;
+    let found = services.table.query(&question::get(&id)?).await?;
     let (mut question, mut answers) = (None, Vec::new());
     for item in &found.items {
         match item {
@@ -103,8 +111,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
     let question = question.ok_or_else(no_question)?;
     request.owner(&question.customer_id).map_err(|_| no_question())?;
-    let whole = WholeView { question: QuestionView::from(question), answers };
-    Ok(Response::ok(&whole).etag(question.meta.version))
+    let view = QuestionWithAnswersView { question: QuestionView::from(question), answers };
+    Ok(Response::ok(&view).etag(question.meta.version))
 }
 
 /// Returns 404 for a question that does not exist or is not the caller's.

@@ -4,7 +4,7 @@ use http_api::view::CustomerView;
 use key_schema::id::{AnswerId, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::question::{Answer, CustomerQuestion, Listed, Question, QuestionStatus};
+use key_schema::question::{Answer, CustomerQuestion, Question, QuestionStatus, QuestionSummary};
 use serde::Serialize;
 
 /// A question.
@@ -55,9 +55,9 @@ impl<'a> From<&'a Stored<CustomerQuestion>> for QuestionView<'a> {
     }
 }
 
-impl<'a> From<&'a Listed> for QuestionView<'a> {
-    fn from(listed: &'a Listed) -> Self {
-        let Listed { id, customer_id, status, title, text, version, created_at, updated_at } = listed;
+impl<'a> From<&'a QuestionSummary> for QuestionView<'a> {
+    fn from(listed: &'a QuestionSummary) -> Self {
+        let QuestionSummary { id, customer_id, status, title, text, version, created_at, updated_at } = listed;
         Self {
             id,
             customer_id,
@@ -75,7 +75,7 @@ impl<'a> From<&'a Listed> for QuestionView<'a> {
 
 /// A question with its answers, oldest first.
 #[derive(Serialize)]
-pub struct WholeView<'a> {
+pub struct QuestionWithAnswersView<'a> {
     #[serde(flatten)]
     pub question: QuestionView<'a>,
     pub answers: Vec<AnswerView<'a>>,

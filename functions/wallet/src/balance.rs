@@ -1,6 +1,6 @@
 //! Reads a wallet's balances and entries.
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::wallet;
@@ -9,10 +9,10 @@ use crate::view::{EntryView, WalletView};
 
 /// GET customers/{id}/wallet: returns the balances. A customer without a wallet item has none,
 /// version 0 and no ETag.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
-    let mut found = store.table.batch_get(&wallet::read(&customer)?).await?.into_iter();
+    let mut found = services.table.batch_get(&wallet::read(&customer)?).await?.into_iter();
     if found.next().flatten().is_none() {
         return Err(Problem::not_found("customer"));
     }
@@ -25,13 +25,13 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 }
 
 /// GET customers/{id}/wallet/entries: lists the entries, newest first.
-pub async fn entries(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn entries(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&store.cursors, wallet::ENTRIES.id, &parameters)?;
+    let page = request.page(&services.cursors, wallet::ENTRIES.id, &parameters)?;
     let query = wallet::entries(&customer)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
+    let found = services.table.query(&query).await?;
     let items: Vec<EntryView<'_>> = found.items.iter().map(|entry| EntryView::from(&entry.data)).collect();
     page.answer(&items, |kept| found.end(kept))
 }

@@ -5,53 +5,53 @@
 //! condition that the balance is unchanged. The loser of a race reads again. The response to a
 //! transfer has no balance, so a transfer needs none of this.
 
-use http_api::{Code, Once, Problem, Request, Response, Store};
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::wallet::{self, EntryKind, Part, Side, WalletEntry, WalletError};
+use key_schema::wallet::{self, EntryKind, Side, WalletAction, WalletEntry, WalletError};
 use table::{Backoff, TableError, TransactError};
 
 use crate::convert::converted;
 use crate::view::{DepositView, EntryView, entries_of, movement};
 
 /// POST customers/{id}/wallet/deposits: pays money in, once per Idempotency-Key.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let customer: CustomerId = request.path("id")?;
     let once = Once::required(request)?;
     let (money, note) = read(request)?;
     let mut backoff = Backoff::new();
     loop {
-        let seen = store.table.get(&wallet::edit(&customer)?).await?;
+        let seen = services.table.get(&wallet::read_for_update(&customer)?).await?;
         let balance = match wallet::plus(seen.as_deref(), money) {
             Ok(balance) => balance,
-            Err(error) => return once.replay_or(store, impossible(error)).await,
+            Err(error) => return once.replay_or(services, impossible(error)).await,
         };
         if let Some(wallet) = &seen
-            && converted(store, wallet).await?
+            && converted(services, wallet).await?
         {
             if backoff.wait().await {
                 continue;
             }
             return Err(TableError::Contended.into());
         }
-        let entry = entry(store, &customer, money, note.clone())?;
+        let entry = entry(services, &customer, money, note.clone())?;
         let answer = DepositView { entry: EntryView::from(&entry), balance };
         // An entry never changes, so its version is always 1.
         let answer = Response::created(entries_of(&customer), &answer).etag(1);
         let claim = once.claim_with(&answer, entry.id.born(), entry.at)?;
-        let refusals = match store.table.transact(&wallet::deposit(&entry, seen.as_ref(), claim)?).await {
+        let refusals = match services.table.transact(&wallet::deposit(&entry, seen.as_ref(), claim)?).await {
             Ok(()) => return Ok(answer),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
-        let refused = |part| refusals.iter().any(|refusal| refusal.label == part);
-        if refused(Part::Customer(Side::To)) {
-            return once.replay_or(store, no_such_account()).await;
+        let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
+        if refused(WalletAction::Customer(Side::To)) {
+            return once.replay_or(services, no_such_account()).await;
         }
-        if refused(Part::Idempotency)
-            && let Some(first) = once.replay(store).await?
+        if refused(WalletAction::Idempotency)
+            && let Some(first) = once.replay(services).await?
         {
             return Ok(first);
         }
@@ -68,11 +68,16 @@ fn read(request: &Request<'_>) -> Result<(Money, Option<String>), Problem> {
     Ok(body.finish(fields)?)
 }
 
-fn entry(store: &Store, customer: &CustomerId, money: Money, note: Option<String>) -> Result<WalletEntry, Problem> {
+fn entry(
+    services: &Services,
+    customer: &CustomerId,
+    money: Money,
+    note: Option<String>,
+) -> Result<WalletEntry, Problem> {
     let at = Instant::now();
     Ok(WalletEntry {
         customer_id: customer.clone(),
-        id: EntryId::generate(at, store.random()?),
+        id: EntryId::generate(at, services.random()?),
         amount: money.amount,
         currency: money.currency,
         kind: EntryKind::Deposit,

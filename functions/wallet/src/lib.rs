@@ -6,17 +6,19 @@ mod deposits;
 mod transfers;
 mod view;
 
-use http_api::{Error, Routes, Store};
+use http_api::{Error, Routes, Services};
 
 /// Returns the routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
+pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Store::sign_ins)
-        .on("GET /v1/customers/{id}/wallet", |store, request| Box::pin(balance::read(store, request)))
-        .on("GET /v1/customers/{id}/wallet/entries", |store, request| Box::pin(balance::entries(store, request)))
-        .on("POST /v1/customers/{id}/wallet/deposits", |store, request| Box::pin(deposits::create(store, request)))
-        .on("POST /v1/transfers", |store, request| Box::pin(transfers::create(store, request)))
+        .checking(Services::sign_ins)
+        .on("GET /v1/customers/{id}/wallet", |services, request| Box::pin(balance::read(services, request)))
+        .on("GET /v1/customers/{id}/wallet/entries", |services, request| Box::pin(balance::entries(services, request)))
+        .on("POST /v1/customers/{id}/wallet/deposits", |services, request| {
+            Box::pin(deposits::create(services, request))
+        })
+        .on("POST /v1/transfers", |services, request| Box::pin(transfers::create(services, request)))
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
@@ -25,6 +27,6 @@ pub fn routes() -> Routes<Store> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("wallet");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let services = Services::from_env().await?;
+    http_api::run(routes(), services).await
 }

@@ -2,21 +2,21 @@
 //! beforehand, because its conditions check all requirements. A refusal shows a wallet that an
 //! earlier version opened in another currency. The function converts it and repeats the transfer.
 
-use http_api::read::parsed;
-use http_api::{Code, Once, Problem, Request, Response, Store};
+use http_api::fields::parsed;
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
-use key_schema::wallet::{self, Part, Side, Transfer, Wallet, WalletError};
+use key_schema::wallet::{self, Side, Transfer, Wallet, WalletAction, WalletError};
 use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::convert::converted;
 use crate::view::{TransferView, entries_of, movement};
 
 /// POST transfers: moves money, once per Idempotency-Key.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
-    let transfer = read(store, request)?;
+    let transfer = read(services, request)?;
     request.owner(&transfer.from)?;
     // A transfer never changes, so its version is always 1.
     let answer = Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
@@ -24,17 +24,17 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let write = wallet::transfer(&transfer, claim)?;
     let mut backoff = Backoff::new();
     loop {
-        let refusals = match store.table.transact(&write).await {
+        let refusals = match services.table.transact(&write).await {
             Ok(()) => return Ok(answer),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
         let mut repeat = false;
         for wallet in refusals.iter().filter_map(wallet_in) {
-            repeat |= converted(store, &wallet).await?;
+            repeat |= converted(services, &wallet).await?;
         }
         if !repeat {
-            return once.replay_or(store, refused(&transfer, &refusals)).await;
+            return once.replay_or(services, refused(&transfer, &refusals)).await;
         }
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
@@ -42,7 +42,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-fn read(store: &Store, request: &Request<'_>) -> Result<Transfer, Problem> {
+fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem> {
     let mut body = request.object()?;
     let from = body.required("from", parsed::<CustomerId>);
     let mut to = body.required("to", parsed::<CustomerId>);
@@ -52,25 +52,26 @@ fn read(store: &Store, request: &Request<'_>) -> Result<Transfer, Problem> {
     let (money, note) = movement(&mut body);
     let (from, to, money, note) = body.finish((from, to, money, note))?;
     let at = Instant::now();
-    Ok(Transfer { id: EntryId::generate(at, store.random()?), from, to, money, note, at })
+    Ok(Transfer { id: EntryId::generate(at, services.random()?), from, to, money, note, at })
 }
 
-/// Explains the transaction's refusals, the most specific first: missing accounts, then a limit that
-/// forbids this transfer, then too little money.
-fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+/// Explains the transaction's refusals, the most specific first: missing accounts, then a limit
+/// that forbids this transfer, then too little money.
+fn refused(transfer: &Transfer, refusals: &[Refusal<WalletAction>]) -> Problem {
+    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
     let missing: Vec<&str> = [(Side::From, "/from"), (Side::To, "/to")]
         .into_iter()
-        .filter(|(side, _)| of(Part::Customer(*side)).is_some())
+        .filter(|(side, _)| of(WalletAction::Customer(*side)).is_some())
         .map(|(_, pointer)| pointer)
         .collect();
     if !missing.is_empty() {
         let problem = Problem::new(Code::AccountNotFound, "The account does not exist. No money was moved.");
         return missing.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "is not a customer"));
     }
-    let taking =
-        of(Part::Wallet(Side::From)).map(|refusal| wallet::minus(wallet_in(refusal).as_deref(), transfer.money));
-    let giving = of(Part::Wallet(Side::To)).map(|refusal| wallet::plus(wallet_in(refusal).as_deref(), transfer.money));
+    let taking = of(WalletAction::Wallet(Side::From))
+        .map(|refusal| wallet::minus(wallet_in(refusal).as_deref(), transfer.money));
+    let giving =
+        of(WalletAction::Wallet(Side::To)).map(|refusal| wallet::plus(wallet_in(refusal).as_deref(), transfer.money));
     match (taking, giving) {
         (_, Some(Err(error @ WalletError::TooMuch))) => {
             Problem::new(Code::InvalidBody, "The money cannot move between these wallets.")
@@ -82,12 +83,12 @@ fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
         }
         // Only the key was refused. If `replay_or` finds no valid record, the first request is in
         // progress.
-        _ if of(Part::Idempotency).is_some() => Once::in_progress(),
+        _ if of(WalletAction::Idempotency).is_some() => Once::in_progress(),
         _ => Problem::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| refusal.label))),
     }
 }
 
 /// Returns the wallet that a refusal carries.
-fn wallet_in(refusal: &Refusal<Part>) -> Option<Stored<Wallet>> {
+fn wallet_in(refusal: &Refusal<WalletAction>) -> Option<Stored<Wallet>> {
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }

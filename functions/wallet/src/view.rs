@@ -1,7 +1,7 @@
 //! The JSON bodies of wallets and movements.
 
 use http_api::body::Object;
-use http_api::read::{MAX_AMOUNT, money, text};
+use http_api::fields::{MAX_AMOUNT, money, text};
 use http_api::url::location;
 use key_schema::id::{CustomerId, EntryId, OrderId};
 use key_schema::instant::Instant;

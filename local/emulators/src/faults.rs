@@ -29,7 +29,7 @@ pub enum FaultKind {
 
 /// The rate of a fault is not between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the rate of a fault lies between 0 and 1")]
+#[error("the rate of a fault must be between 0 and 1")]
 pub struct RateError;
 
 /// A fault rule.

@@ -196,7 +196,7 @@ async fn an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_event_is_tried_twice_more_and_then_goes_to_the_destination() {
+async fn a_failed_event_is_retried_twice_and_then_sent_to_the_destination() {
     let pending = Pending::default();
     let dead = queue(None);
     let function = Function::new(|_, event| if event["bad"] == true { Err(failed()) } else { Ok(Value::Null) });
@@ -214,7 +214,7 @@ async fn a_failed_event_is_tried_twice_more_and_then_goes_to_the_destination() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_function_is_asked_until_the_event_is_too_old() {
+async fn a_throttled_function_is_retried_until_the_event_is_too_old() {
     for (throttles, given_up) in [(20, 0), (10_000, 1)] {
         let pending = Pending::default();
         let dead = queue(None);
@@ -235,7 +235,7 @@ async fn a_throttled_function_is_asked_until_the_event_is_too_old() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_role_may_not_take_waits_and_what_it_may_not_delete_comes_again() {
+async fn a_message_waits_without_the_right_to_receive_and_is_repeated_without_the_right_to_delete() {
     let (pending, jobs) = (Pending::default(), queue(None));
     let function = Function::new(|_, _| Ok(json!({"batchItemFailures": []})));
     jobs.send("a".to_owned(), pending.begin()).unwrap();
@@ -254,7 +254,7 @@ async fn what_the_role_may_not_take_waits_and_what_it_may_not_delete_comes_again
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_arrive_in_lambdas_form_and_only_the_reported_ones_again() {
+async fn messages_have_lambdas_form_and_only_reported_failures_are_delivered_again() {
     let pending = Pending::default();
     let jobs = queue(None);
     let function = Function::new(|call, event| match call {
@@ -275,7 +275,7 @@ async fn messages_arrive_in_lambdas_form_and_only_the_reported_ones_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_holds_at_most_its_size_and_a_bad_answer_fails_it_whole() {
+async fn a_batch_has_at_most_its_size_and_fails_as_a_whole_after_an_invalid_response() {
     let pending = Pending::default();
     let jobs = queue(None);
     let function = Function::new(|call, _| match call {
@@ -292,7 +292,7 @@ async fn a_batch_holds_at_most_its_size_and_a_bad_answer_fails_it_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_fails_as_often_as_it_may_be_received_ends_in_the_dead_letter_queue() {
+async fn a_message_that_fails_at_its_last_receipt_moves_to_the_dead_letter_queue() {
     let pending = Pending::default();
     let dead = queue(None);
     let jobs = queue(Some((Arc::clone(&dead), 3)));
@@ -325,12 +325,12 @@ async fn a_message_is_hidden_until_its_timeout_and_an_old_receipt_deletes_nothin
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_is_no_work_to_wait_for() {
+async fn abandoned_calls_and_dead_letters_are_not_pending() {
     let pending = Pending::default();
     let dead = queue(None);
     let function = Function::new(|_, _| Err(failed()));
     asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
-    // The function was dropped during the call, so no caller waits for the call.
+    // The statement above drops the function during its call. That abandons the call.
     settle(&pending).await;
     dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));

@@ -179,7 +179,7 @@ impl Environment {
         let reason = match timeout_at(deadline, runtime.until_waiting()).await {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => failure.to_string(),
-            Err(_) => "Runtime did not ask for the next invocation".to_owned(),
+            Err(_) => "Runtime did not request the next invocation".to_owned(),
         };
         self.log.tell(&self.spec.name, &reason);
         *slot = None;

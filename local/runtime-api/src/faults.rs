@@ -32,7 +32,7 @@ pub struct Fault {
 
 /// The rate of a fault is not between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the rate of a fault lies between 0 and 1")]
+#[error("the rate of a fault must be between 0 and 1")]
 pub struct RateError;
 
 /// The active fault rules of one function. Clones share the same rules.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_strikes_by_its_rate_seed_and_count() {
+    fn a_rule_hits_by_its_rate_seed_and_count() {
         let run = |rate, count, seed| {
             let faults = Faults::default();
             faults.add(Fault { kind: FaultKind::Slow, rate, count, seed }).unwrap();

@@ -94,7 +94,7 @@ impl Functions {
         match strike {
             Some(FaultKind::Throttle) => return Err(InvokeError::Throttled),
             Some(FaultKind::Error) => {
-                return Err(FunctionError::new("Injected.Error", "a fault was asked for").into());
+                return Err(FunctionError::new("Injected.Error", "this fault was injected").into());
             }
             Some(FaultKind::Timeout) => {
                 let message = format!("Error: Task timed out after {} seconds", pool.spec.timeout.as_secs());
@@ -153,8 +153,8 @@ impl Functions {
         names
     }
 
-    /// Ends every process: requests it to exit and kills it after 3 s. Waiting and running
-    /// invocations fail with [`InvokeError::Stopped`].
+    /// Ends every process. A process that does not exit on request within 3 s is killed. Waiting
+    /// and running invocations fail with [`InvokeError::Stopped`].
     pub async fn shutdown(&self) {
         self.stop.send_replace(true);
         let mut environments = std::mem::take(&mut *lock(&self.environments));

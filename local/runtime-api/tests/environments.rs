@@ -12,7 +12,7 @@ use runtime_api::{Fault, FaultKind, FunctionSpec, Functions, InvokeError, Log, M
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// Runs the function. It is a test so that the test binary can be told to run only it.
+/// Runs the function. It is a test, so that the test binary can run only it.
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "the function that the other tests start"]
 async fn function() {

@@ -12,6 +12,7 @@ mod logs;
 mod objects;
 mod paging;
 mod problem;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use crate::backends::Backends;
 use crate::crash::CrashPoints;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
+use crate::token::SigningKey;
 
 /// State of these endpoints.
 pub(crate) struct Control {
@@ -42,6 +44,8 @@ pub(crate) struct Control {
     /// See [`environment`].
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) grants: Grants,
+    /// Signs tokens.
+    pub(crate) key: SigningKey,
     pub(crate) backends: Arc<Backends>,
 }
 
@@ -60,6 +64,7 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/environment", get(environment))
         .route("/_local/grants", get(grants))
         .route("/_local/ttl-sweep", post(sweep))
+        .route("/_local/tokens", post(tokens::issue))
         .route("/_local/invoke/{function}", post(invoke::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
         .layer(from_fn(loopback_only))

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_told_what_it_may_do() {
+    fn an_allowed_preflight_request_gets_the_cors_headers() {
         for (method, names) in [("PUT", "authorization,if-match"), ("GET", "Authorization, If-Match"), ("GET", "")] {
             let expected = headers(&[
                 ("access-control-allow-origin", SHOP),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_may_not_is_told_nothing() {
+    fn a_refused_preflight_request_gets_no_cors_headers() {
         for (origin, method, names) in [
             ("https://elsewhere.example", "GET", ""),
             ("https://shop.example:8443", "GET", ""),

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_somebody_else_is_at_is_asked_for_again_until_the_janitor_has_been_there() {
+    async fn a_request_in_progress_elsewhere_is_retried_until_the_janitor_has_run() {
         let in_progress = || answer(409, IN_PROGRESS);
         let waited = (0..30).map(|_| in_progress()).chain([answer(201, "")]);
         assert_eq!(outcome(waited).await, (Ok("201 Created ".to_owned()), 150, 30));

@@ -179,7 +179,7 @@ impl fmt::Display for Summary {
             writeln!(f, "nothing changed: everything was already there")?;
         }
         if self.retried > 0 {
-            writeln!(f, "calls made again after a passing failure: {}", self.retried)?;
+            writeln!(f, "calls retried after a temporary failure: {}", self.retried)?;
         }
         Ok(())
     }

@@ -15,11 +15,11 @@ use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Query, Si
 use search_index::{BulkOperation, BulkOutcome, SearchError};
 use serde_json::json;
 use stream::Consumer;
-use stream::ledger::Reason;
 use stream::ports::{Index, Items, Publisher};
 use stream::quarantine::{Entry, Quarantine};
 use stream::sink::Sink;
 use stream::transitions::Rules;
+use stream::verdict::Reason;
 use stream_poller::{MappingProgress, Pace, Page, Record, Shard, SourceError, Start, StreamSource};
 use table::{TableError, TransactError, WriteError};
 

@@ -188,7 +188,7 @@ impl Api {
         match answer {
             Some(answer) if status.is_success() => Ok(answer),
             Some(error) if status.is_client_error() => Err(refusal(&error)),
-            _ if status.is_success() => Err(SourceError::Malformed("what is not JSON")),
+            _ if status.is_success() => Err(SourceError::Malformed("a response that is not JSON")),
             _ => Err(SourceError::Unavailable(format!("status {status}"))),
         }
     }

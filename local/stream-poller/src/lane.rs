@@ -23,7 +23,7 @@ const DESTINATION_ATTEMPTS: usize = 5;
 /// A record waiting for the function.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The record's number in the shard's ledger.
+    /// The record's number in the shard's checkpoint.
     pub(crate) number: u64,
     pub(crate) record: Arc<Record>,
 }
@@ -279,7 +279,7 @@ impl Lane {
     fn settle(&self, entries: &[Entry]) {
         let mut marks = self.shard.marks();
         for entry in entries {
-            marks.ledger.settle(entry.number);
+            marks.checkpoint.settle(entry.number);
         }
         drop(marks);
         self.mapping.tell();

@@ -13,7 +13,7 @@
 //!   (HttpStream)      one a mapping           one a unit of            │ given up
 //!                      and shard            parallelization            ▼
 //!                         ▲                       │               Destination
-//!                         └──── ledger: position ◀┘ settled
+//!                         └ checkpoint: position ◀┘ settled
 //! ```
 //!
 //! A mapping reads on behalf of its function. The function's [`Role`] may refuse each of these
@@ -25,11 +25,11 @@
 
 mod answer;
 mod backoff;
+mod checkpoint;
 mod filter;
 mod function;
 mod http;
 mod lane;
-mod ledger;
 mod mapping;
 mod poller;
 mod progress;

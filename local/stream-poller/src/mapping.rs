@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use tokio::sync::watch;
 
-use crate::ledger::Ledger;
+use crate::checkpoint::Checkpoint;
 use crate::{
     Destination, Filter, Invoke, MappingProgress, MappingSettings, Pace, Record, Role, SettingsError, ShardProgress,
     SourceError, Start, StreamCall,
@@ -140,10 +140,10 @@ impl MappingState {
         };
         for shard in self.shards() {
             let marks = shard.marks();
-            progress.pending += marks.ledger.unsettled();
+            progress.pending += marks.checkpoint.unsettled();
             progress.shards.push(ShardProgress {
                 shard_id: shard.id.clone(),
-                position: marks.ledger.position().cloned(),
+                position: marks.checkpoint.position().cloned(),
                 finished: marks.finished,
                 trouble: marks.trouble.clone(),
             });
@@ -169,7 +169,7 @@ pub(crate) struct ShardState {
 /// The progress of the mapping in the shard.
 #[derive(Debug)]
 pub(crate) struct Marks {
-    pub(crate) ledger: Ledger,
+    pub(crate) checkpoint: Checkpoint,
     /// Whether a reader has started.
     pub(crate) started: bool,
     /// Whether the shard is closed and all its records are settled.
@@ -190,7 +190,7 @@ impl ShardState {
             start,
             iterator,
             marks: Mutex::new(Marks {
-                ledger: Ledger::default(),
+                checkpoint: Checkpoint::default(),
                 started: false,
                 finished: false,
                 trouble: None,
@@ -210,7 +210,7 @@ impl Marks {
     /// delivery.
     pub(crate) fn admit(&mut self, record: &Record, settled: bool) -> u64 {
         self.newest = self.newest.max(record.created());
-        self.ledger.push(record.sequence().clone(), settled)
+        self.checkpoint.push(record.sequence().clone(), settled)
     }
 
     /// Notes that a read that began after this nudge found no records.

@@ -127,9 +127,9 @@ impl Poller {
                     let marks = shard.marks();
                     let target = targets.entry((index, shard.id.clone())).or_insert(None);
                     if target.is_none() && marks.has_read_up_to(nudge, time) {
-                        *target = Some(marks.ledger.end());
+                        *target = Some(marks.checkpoint.end());
                     }
-                    passed &= marks.finished || target.is_some_and(|target| marks.ledger.first() >= target);
+                    passed &= marks.finished || target.is_some_and(|target| marks.checkpoint.first() >= target);
                 }
             }
             // This value holds the sender, so waiting cannot fail.
@@ -188,7 +188,7 @@ fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
         if marks.finished {
             continue;
         }
-        let position = marks.ledger.position()?;
+        let position = marks.checkpoint.position()?;
         if lowest.as_ref().is_none_or(|lowest| position < lowest) {
             lowest = Some(position.clone());
         }

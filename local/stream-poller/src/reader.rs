@@ -143,7 +143,7 @@ impl Reader {
             }
         }
         let mut changed = self.mapping.changed.subscribe();
-        while self.shard.marks().ledger.len() > MAX_AHEAD {
+        while self.shard.marks().checkpoint.len() > MAX_AHEAD {
             if changed.changed().await.is_err() {
                 return;
             }

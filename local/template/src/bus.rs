@@ -76,7 +76,7 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
     for target in properties.require("Targets")?.items()? {
         let read = read_target(&target)?;
         if targets.iter().any(|other| other.id == read.id) {
-            return Err(target.error(format!("the target {} stands here twice", read.id)));
+            return Err(target.error(format!("the target {} is defined twice", read.id)));
         }
         targets.push(read);
     }

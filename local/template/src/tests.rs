@@ -73,7 +73,7 @@ fn refusal(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_value_that_is_written_out_is_told_from_one_that_is_computed() {
+fn literal_values_are_distinguished_from_computed_values() {
     let template =
         small("{LEVEL: !If [Low, l, h]}", "{LEVEL: !If [Low, l, h], PLACE: !Ref Level, COLOUR: '3'}").unwrap();
     let function = &template.functions[0];
@@ -160,7 +160,7 @@ fn the_real_template_has_its_functions_with_resolved_settings() {
 }
 
 #[test]
-fn nobody_may_scan_and_queries_name_their_indexes() {
+fn no_function_may_scan_and_queries_name_their_indexes() {
     for function in real().functions {
         for statement in &function.statements {
             for action in &statement.actions {
@@ -306,7 +306,7 @@ fn faults_are_named_with_their_place() {
         ("KeyType: RANGE", "KeyType: SORT", "HASH or RANGE belongs here, not SORT"),
         ("AttributeName: B, KeyType", "AttributeName: C, KeyType", "C is not among AttributeDefinitions"),
         ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "there is no AWS::DynamoDB::Table"),
-        ("Handler: bootstrap", "Handler: bootstrap\n      Handler: other", "20: the key Handler stands here twice"),
+        ("Handler: bootstrap", "Handler: bootstrap\n      Handler: other", "20: the key Handler is defined twice"),
         ("CodeUri: functions/one", "CodeUri: &x functions/one\n      Description: *x", "aliases are not supported"),
         ("Resources:", "Resourcez:", "Resources is missing"),
     ];

@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
                 _ => return Err(fault(&span, "a key must be a plain name")),
             };
             if entries.iter().any(|(other, _)| *other == key) {
-                return Err(fault(&span, format!("the key {key} stands here twice")));
+                return Err(fault(&span, format!("the key {key} is defined twice")));
             }
             let (event, span) = self.next()?;
             entries.push((key, self.node(event, &span, depth + 1)?));

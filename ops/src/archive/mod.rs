@@ -101,12 +101,12 @@ async fn store() -> Result<ObjectStore, OpsError> {
 
 /// The items that expired on a day, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct ExpirationList {
     /// The entries of the audit.
     pub expirations: Vec<Expiration>,
 }
 
-impl fmt::Display for Listed {
+impl fmt::Display for ExpirationList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Expiration { kind, removed_at, removed_by, archive, .. } in &self.expirations {
             let removed_by = match removed_by {
@@ -124,7 +124,7 @@ impl fmt::Display for Listed {
 ///
 /// # Errors
 /// [`OpsError::Usage`] when `day` is no date.
-pub async fn list(table: &Table, day: &str) -> Result<Listed, OpsError> {
+pub async fn list(table: &Table, day: &str) -> Result<ExpirationList, OpsError> {
     if format!("{day}T00:00:00.000Z").parse::<Instant>().is_err() {
         return Err(OpsError::Usage(format!("--day {day} is no day such as 2017-01-01")));
     }
@@ -136,7 +136,7 @@ pub async fn list(table: &Table, day: &str) -> Result<Listed, OpsError> {
         expirations.extend(page.items.into_iter().map(|entry| entry.data));
         after = page.next;
         if after.is_none() {
-            return Ok(Listed { expirations });
+            return Ok(ExpirationList { expirations });
         }
     }
 }

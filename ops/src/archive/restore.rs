@@ -101,7 +101,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
         AnyEntity::CustomerOrder(copy) => &copy.id,
         _ => return Ok(None),
     };
-    let items = table.query(&order::edit(id)?).await?.items;
+    let items = table.query(&order::read_for_update(id)?).await?.items;
     let lives_on = |item: &AnyEntity| matches!(item, AnyEntity::Order(head) if head.expires_at.is_none());
     Ok((!items.iter().any(lives_on)).then(|| {
         format!("it is a part of order {id}, whose head is not there: give the name of the head, or --order {id}")
@@ -110,9 +110,9 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
 
 /// Restores an order: its lines and history, its customer's copy, and then its head.
 ///
-/// The head is written only if all lines that it counts exist, because the archive receives an
-/// order item by item and may not be complete yet. The head does not count the steps of the
-/// history, so their number is not checked.
+/// The head is written only if all lines that it counts exist. The archive receives an order item
+/// by item, so it may not be complete yet. The head does not count the steps of the history, so
+/// their number is not checked.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -127,7 +127,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let now = Instant::now();
     let entity = |item: Item| restored(item, now, now).map_err(OpsError::failed);
     let AnyEntity::Order(head) = entity(head)? else {
-        return Ok(Restored::failed(format_args!("order {id}: what was archived as its head is none")));
+        return Ok(Restored::failed(format_args!("order {id}: the archived object is not an order's head")));
     };
     let copy_key = copy_of(&head).key()?;
     let copy = newest(store, &names::under(&copy_key.pk, &copy_key)).await?;
@@ -152,7 +152,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
 /// Returns the reason why an order's head cannot be written yet, from the order's present items.
 async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, OpsError> {
     let (mut lines, mut going) = (0_u64, false);
-    for item in table.query(&order::edit(&head.id)?).await?.items {
+    for item in table.query(&order::read_for_update(&head.id)?).await?.items {
         match item {
             AnyEntity::OrderLine(line) => {
                 lines += 1;

@@ -23,7 +23,7 @@ use objects::ObjectStore;
 pub use kept::{Kept, names};
 pub use present::Present;
 pub use replay::{FromEnvironment, Replayed, Sinks, replay};
-pub use show::{Discarded, Listed, list, show};
+pub use show::{Discarded, ObjectList, list, show};
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
@@ -49,7 +49,7 @@ pub enum Command {
         /// The objects to delete.
         #[command(flatten)]
         chosen: Chosen,
-        /// Do not ask for confirmation.
+        /// Delete without a confirmation.
         #[arg(long)]
         yes: bool,
     },
@@ -97,10 +97,10 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     }
 }
 
-/// Asks the user at the terminal for confirmation.
+/// Asks the user at the terminal to confirm.
 fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
-        return Err(OpsError::Usage("nobody can be asked here: give --yes".to_owned()));
+        return Err(OpsError::Usage("there is no terminal to confirm at: give --yes".to_owned()));
     }
     eprint!("Delete {objects} objects for good, without taking their records? Type yes: ");
     let mut answer = String::new();

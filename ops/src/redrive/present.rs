@@ -1,5 +1,5 @@
-//! The search index as the target of a replay: it gets the present state of the table, whatever the
-//! records say.
+//! The search index as the target of a replay. It gets the present state of the table instead of
+//! the records' state.
 //!
 //! A record that was set aside is old, and its content may be the cause of the failure. Examples
 //! are a name that is too long for the engine, and an item that could not be read and was repaired
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use stream::batch::{Batch, Event, Record};
 use stream::documents::written;
 use stream::lane::lanes;
-use stream::ledger::Reason;
+use stream::verdict::Reason;
 
 use crate::items::Items;
 use crate::search::expected;

@@ -11,9 +11,9 @@ use objects::ObjectStore;
 use search_index::SearchClient;
 use serde::Serialize;
 use stream::batch::{Event, Record};
-use stream::ledger::{Ledger, Reason, Verdict};
 use stream::quarantine::{self, Quarantine};
 use stream::sink::{self, Shared, Sink};
+use stream::verdict::{Reason, Verdict, Verdicts};
 use stream::{Consumer, Settings};
 use table::Table;
 use tokio::time::Instant;
@@ -245,11 +245,11 @@ impl Sink for Listening {
         self.sink.name()
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            self.sink.take(records, ledger).await;
+            self.sink.take(records, verdicts).await;
             let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
-            for verdict in ledger.verdicts().into_iter().flatten() {
+            for verdict in verdicts.to_vec().into_iter().flatten() {
                 if let Verdict::Failed(reason) = verdict {
                     reasons.push(format!("{}: {reason}", self.name()));
                 }

@@ -18,14 +18,14 @@ const REASON: usize = 60;
 
 /// All objects that were set aside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct ObjectList {
     /// The objects, ordered by name.
-    pub objects: Vec<ListedObject>,
+    pub objects: Vec<ObjectSummary>,
 }
 
 /// An object in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ListedObject {
+pub struct ObjectSummary {
     /// The name of the object.
     pub name: String,
     /// When it was set aside.
@@ -40,9 +40,9 @@ pub struct ListedObject {
     pub records: usize,
 }
 
-impl fmt::Display for Listed {
+impl fmt::Display for ObjectList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ListedObject { name, at, by, kind, reason, records } in &self.objects {
+        for ObjectSummary { name, at, by, kind, reason, records } in &self.objects {
             writeln!(f, "{name}\n  {at}  {by}  {kind}  {records} records  {reason}")?;
         }
         let records: usize = self.objects.iter().map(|object| object.records).sum();
@@ -73,7 +73,7 @@ impl fmt::Display for Discarded {
 ///
 /// # Errors
 /// [`OpsError`].
-pub async fn list(store: &ObjectStore) -> Result<Listed, OpsError> {
+pub async fn list(store: &ObjectStore) -> Result<ObjectList, OpsError> {
     let names = names(store).await?;
     let bar = Progress::new("list", u64::try_from(names.len()).ok());
     let objects = stream::iter(names)
@@ -86,12 +86,12 @@ pub async fn list(store: &ObjectStore) -> Result<Listed, OpsError> {
         .buffered(CONCURRENCY)
         .try_collect::<Vec<_>>()
         .await?;
-    Ok(Listed { objects: objects.into_iter().flatten().collect() })
+    Ok(ObjectList { objects: objects.into_iter().flatten().collect() })
 }
 
-fn listed(name: String, body: &[u8]) -> ListedObject {
+fn listed(name: String, body: &[u8]) -> ObjectSummary {
     match Kept::decode(&name, body) {
-        Ok(kept) => ListedObject {
+        Ok(kept) => ObjectSummary {
             at: kept.at(),
             by: kept.by().to_owned(),
             kind: kept.kind().to_owned(),
@@ -99,7 +99,7 @@ fn listed(name: String, body: &[u8]) -> ListedObject {
             records: kept.records(),
             name,
         },
-        Err(error) => ListedObject {
+        Err(error) => ObjectSummary {
             name,
             at: String::new(),
             by: String::new(),

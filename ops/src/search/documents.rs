@@ -54,7 +54,7 @@ pub(crate) fn source(collection: Collection, id: &str, stored: &StoredSource) ->
     let key = match collection {
         Collection::Products => {
             let document = stored.clone().document::<ProductDocument>().ok()?.document?;
-            product::edit(&document.id.parse().ok()?).ok()?.key().clone()
+            product::read_for_update(&document.id.parse().ok()?).ok()?.key().clone()
         }
         Collection::Orders => {
             let document = stored.clone().document::<OrderDocument>().ok()?.document?;

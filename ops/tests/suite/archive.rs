@@ -65,7 +65,7 @@ pub async fn delivered(shop: &Shop) {
 
 /// Reads all items of the order except the customer's copy.
 pub async fn read(table: &Table) -> Vec<AnyEntity> {
-    table.query(&order::edit(&ID.parse().unwrap()).unwrap()).await.unwrap().items
+    table.query(&order::read_for_update(&ID.parse().unwrap()).unwrap()).await.unwrap().items
 }
 
 /// Removes the order as DynamoDB removes expired items. The audit consumer takes the records.

@@ -10,8 +10,8 @@ use search_index::Collection;
 use serde_json::{Value, json};
 use stream::batch::Record;
 use stream::lane;
-use stream::ledger::{Ledger, Reason, Verdict};
 use stream::sink::Sink;
+use stream::verdict::{Reason, Verdict, Verdicts};
 
 use crate::bucket::Bucket;
 use crate::shop::Shop;
@@ -61,8 +61,8 @@ impl Sink for Other {
         "other"
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(lane::each(records, 1, ledger, move |record: &Record<'_>| {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, 1, verdicts, move |record: &Record<'_>| {
             let mut script = self.0.lock().unwrap();
             script.taken.push(record.origin.sequence.to_string());
             let fails = script.fails;
@@ -203,7 +203,7 @@ async fn the_list_has_everything_on_however_many_pages_and_a_reason_in_one_line(
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_is_replayed_into_the_index_once_its_item_is_mended() {
+async fn a_record_that_cannot_be_read_is_replayed_into_the_index_once_its_item_is_repaired() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     let name = "quarantine/2017-01-01/e1-search.json";
@@ -213,8 +213,8 @@ async fn a_record_that_cannot_be_read_is_replayed_into_the_index_once_its_item_i
     assert!(still.kept[0].reasons[0].starts_with("search: malformed_item"), "{still}");
 
     shop.put(&product("p1", 3)).await;
-    let mended = replayed(&bucket, &sinks).await;
-    assert_eq!((mended.objects, mended.is_complete()), (1, true), "{mended}");
+    let repaired = replayed(&bucket, &sinks).await;
+    assert_eq!((repaired.objects, repaired.is_complete()), (1, true), "{repaired}");
     assert_eq!(bucket.names().await, Vec::<String>::new());
     assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 3)]);
 }

@@ -57,7 +57,7 @@ type Parts = (Stored<Order>, Vec<Stored<OrderLine>>, Vec<Stored<OrderStatusEvent
 
 async fn parts(table: &Table, id: &str) -> Parts {
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
-    for item in table.query(&order::edit(&id.parse().unwrap()).unwrap()).await.unwrap().items {
+    for item in table.query(&order::read_for_update(&id.parse().unwrap()).unwrap()).await.unwrap().items {
         match item {
             AnyEntity::Order(order) => head = Some(order),
             AnyEntity::OrderLine(line) => lines.push(line),
@@ -123,7 +123,7 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
 }
 
 #[tokio::test]
-async fn from_the_first_transaction_on_nobody_moves_a_large_order_and_one_that_moved_before_is_left_alone() {
+async fn a_large_order_cannot_move_after_its_retirement_began_and_a_moved_order_is_not_retired() {
     let shop = Shop::open().await;
     let table = shop.table.table();
     large(&shop, "o1").await;

@@ -15,10 +15,10 @@ use search_index::{Collection, Limits, SearchClient, SearchConfig, StoredSource,
 use serde_json::{Value, json};
 use stream::batch::Event;
 use stream::consumer::Consumer;
-use stream::ledger::Reason;
 use stream::quarantine::{Entry, Quarantine};
 use stream::search::Search;
 use stream::sink::Sink;
+use stream::verdict::Reason;
 use tokio::time::Instant;
 
 use crate::things;

@@ -191,12 +191,12 @@ pub struct CustomerTierChanged {
 pub struct EmailVerificationRequested {
     /// The customer.
     pub customer_id: CustomerId,
-    /// When the code expires. It identifies the request among the customer's.
+    /// When the code expires. It identifies the request among the customer's requests.
     pub expires_at: Instant,
 }
 
-/// Decodes [`Money`] and ignores unknown fields. Its own decoder is for request bodies, which may
-/// have none.
+/// Decodes [`Money`] and ignores unknown fields. Its own decoder refuses them, because it reads the
+/// bodies of requests.
 fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
     #[derive(Deserialize)]
     struct Tolerant {

@@ -17,9 +17,9 @@
 //! # Why ids are derived
 //!
 //! Delivery is at least once at every step. The table's stream repeats records, PutEvents may
-//! succeed without its response arriving, and EventBridge repeats deliveries to its targets. None
-//! of them deduplicates. So a subscriber can recognise a repeated event only by its id, and only if
-//! every publication of an event has the same one.
+//! succeed without its response arriving, and EventBridge repeats deliveries to its targets. No
+//! step removes duplicates. So a subscriber can recognise a repeated event only by its id, and only
+//! if every publication of an event has the same one.
 //!
 //! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
 //! (`born`), the `rev` of the change, and the kind of event. Like the rest of the event, all of

@@ -1,7 +1,7 @@
 //! Reads a JSON object field by field, so that one response lists all of its errors.
 //!
 //! ```
-//! # use http_api::{body::{Invalid, Object}, read::{integer, text}};
+//! # use http_api::{body::{Invalid, Object}, fields::{integer, text}};
 //! # fn read(mut body: Object<'_>) -> Result<(String, Option<u32>), Invalid> {
 //! let name = body.required("name", text(1..=200));
 //! let stock = body.optional("stock", integer(0..=1_000_000_u32));
@@ -106,13 +106,13 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// The errors of all fields, and one error for every field that was not read.
-    pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Whole, Invalid> {
+    pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Complete, Invalid> {
         let unknown: Vec<_> = std::mem::take(&mut self.unread).into_keys().take(MAX_ERRORS).collect();
         for name in unknown {
             self.refuse::<()>(&name, "is not a field of this object");
         }
-        match fields.whole() {
-            Some(whole) if self.errors.0.is_empty() => Ok(whole),
+        match fields.complete() {
+            Some(fields) if self.errors.0.is_empty() => Ok(fields),
             Some(_) => Err(self.errors),
             None => Err(self.errors.or_incomplete()),
         }
@@ -194,24 +194,24 @@ impl From<Invalid> for Problem {
 /// Fields that were read one by one. Each of them may have failed.
 pub trait Fields {
     /// The same fields, all present.
-    type Whole;
+    type Complete;
 
     /// Returns all fields, or `None` if one is missing.
-    fn whole(self) -> Option<Self::Whole>;
+    fn complete(self) -> Option<Self::Complete>;
 }
 
 impl<T> Fields for Option<T> {
-    type Whole = T;
+    type Complete = T;
 
-    fn whole(self) -> Option<T> {
+    fn complete(self) -> Option<T> {
         self
     }
 }
 
 impl Fields for () {
-    type Whole = ();
+    type Complete = ();
 
-    fn whole(self) -> Option<()> {
+    fn complete(self) -> Option<()> {
         Some(())
     }
 }
@@ -219,10 +219,10 @@ impl Fields for () {
 macro_rules! fields {
     ($($name:ident)+) => {
         impl<$($name),+> Fields for ($(Option<$name>,)+) {
-            type Whole = ($($name,)+);
+            type Complete = ($($name,)+);
 
             #[allow(non_snake_case)]
-            fn whole(self) -> Option<Self::Whole> {
+            fn complete(self) -> Option<Self::Complete> {
                 let ($($name,)+) = self;
                 Some(($($name?,)+))
             }
@@ -248,7 +248,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::read::{array, integer, text};
+    use crate::fields::{array, integer, text};
 
     fn pointers(invalid: &Invalid) -> Vec<&str> {
         invalid.errors().iter().map(|error| error.pointer.as_str()).collect()

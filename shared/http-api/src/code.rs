@@ -116,8 +116,12 @@ codes! {
     CodeInvalid = "code_invalid", UNPROCESSABLE_ENTITY, "Invalid code";
     /// The code was tried too often. The customer needs a new one.
     TooManyTries = "too_many_tries", TOO_MANY_REQUESTS, "Too many tries";
-    /// The customer has had all mails with codes of the day. The client may retry after Retry-After.
+    /// The customer has had all mails with codes of the day. The client may retry after
+    /// Retry-After.
     TooManyMails = "too_many_mails", TOO_MANY_REQUESTS, "Too many mails";
+    /// The customer has made all requests of this kind for the day. The client may retry after
+    /// Retry-After.
+    QuotaExceeded = "quota_exceeded", TOO_MANY_REQUESTS, "Quota exceeded";
     /// The request has more lines than allowed.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
     /// The product would have more additional categories than allowed.

@@ -1,9 +1,9 @@
 //! Reads the event of an API Gateway HTTP API, payload format 2.0.
 //!
-//! `lambda_http` can turn such an event into an `http::Request`, but it panics on some: an odd Host
-//! header, a path that is no URI, an invalid base64 body. No event may end a function. The typed
-//! event of `aws_lambda_events` is all or nothing: one header name with a space makes the whole
-//! request a function error.
+//! `lambda_http` can turn such an event into an `http::Request`, but some events make it panic.
+//! Examples are an odd Host header, a path that is no URI, and an invalid base64 body. No event may
+//! end a function. The typed event of `aws_lambda_events` is all or nothing: one header name with a
+//! space makes the whole request a function error.
 //!
 //! This module therefore reads the event as plain JSON, member by member. A member that is missing
 //! or has another type counts as absent. It refuses only events that do not come from an HTTP API.

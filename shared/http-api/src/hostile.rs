@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::read::{array, boolean, instant, integer, long_text, map, money, parsed, text};
+use crate::fields::{array, boolean, instant, integer, long_text, map, money, parsed, text};
 use crate::{BODY_LIMIT, Object, Payload, Problem, Request, Response, Routes, sample::Call};
 use key_schema::cursor::Cursors;
 use key_schema::id::{CustomerId, ProductId};

@@ -52,8 +52,8 @@ pub struct Owner {
 
 impl Caller {
     /// Reads a token's claims. `sub` is the customer's id. The groups are in `cognito:groups`, or
-    /// in `groups` with an issuer other than Cognito. Without a `sub` the caller is anonymous. `sid`
-    /// names the sign-in (OpenID Connect), or `origin_jti` with Cognito.
+    /// in `groups` with an issuer other than Cognito. Without a `sub` the caller is anonymous.
+    /// `sid` names the sign-in (OpenID Connect), or `origin_jti` with Cognito.
     pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
         let Some(Value::Text(subject)) = claims.get("sub") else {
             return Self::Anonymous;
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_signed_in_without_a_usable_subject() {
+    fn a_caller_without_a_usable_subject_is_anonymous() {
         for claims in [r"{}", r#"{"sub":7}"#, r#"{"cognito:groups":"[staff]"}"#] {
             assert_eq!(caller(claims), Caller::Anonymous, "{claims}");
         }

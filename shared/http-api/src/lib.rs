@@ -30,6 +30,7 @@ mod conditions;
 mod content;
 mod event;
 mod failure;
+pub mod fields;
 #[cfg(test)]
 mod hostile;
 pub mod identity;
@@ -41,17 +42,16 @@ mod observe;
 mod once;
 mod page;
 mod problem;
-pub mod read;
 mod request;
 mod response;
 mod routes;
 pub mod sample;
 #[cfg(feature = "table")]
+mod services;
+#[cfg(feature = "table")]
 mod settings;
 #[cfg(feature = "table")]
 mod sign_ins;
-#[cfg(feature = "table")]
-mod store;
 mod trail;
 pub mod url;
 pub mod view;
@@ -76,13 +76,13 @@ pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::request::Request;
 pub use crate::response::Response;
-pub use crate::routes::{Answer, Handler, Routes};
+pub use crate::routes::{Handler, ResponseFuture, Routes};
+#[cfg(feature = "table")]
+pub use crate::services::{Services, ServicesError};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]
 pub use crate::sign_ins::{MAX_AGE as SIGN_IN_MAX_AGE, SignIns};
-#[cfg(feature = "table")]
-pub use crate::store::{Store, StoreError};
 pub use lambda_runtime::Error;
 
 /// The part of an invocation's time that is reserved for the response to a timeout.

@@ -19,7 +19,7 @@
 //! removed its record.
 
 use key_schema::id::Born;
-use key_schema::idempotency::{self, Answer, IdempotencyRecord, LIFETIME_SECONDS, Scope};
+use key_schema::idempotency::{self, IdempotencyRecord, LIFETIME_SECONDS, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::request::Guarded;
@@ -27,7 +27,7 @@ use key_schema::request::Guarded;
 use crate::problem::{Code, Problem};
 use crate::request::Request;
 use crate::response::Response;
-use crate::store::Store;
+use crate::services::Services;
 
 /// The idempotency key of a request, with the request's fingerprint.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Once {
         &self,
         record: Option<&'r IdempotencyRecord>,
         now: Instant,
-    ) -> Result<Option<&'r Answer>, Problem> {
+    ) -> Result<Option<&'r StoredResponse>, Problem> {
         match record.filter(|record| !record.is_expired(now)) {
             Some(record) if record.request_hash == self.hash => Ok(Some(&record.answer)),
             Some(_) => Err(Problem::new(
@@ -101,30 +101,30 @@ impl Once {
     }
 
     /// Returns the first response again, byte for byte, from a record that stores it
-    /// ([`Once::claim`] with [`Answer::Body`]). Returns `None` when the key is free.
+    /// ([`Once::claim`] with [`StoredResponse::Body`]). Returns `None` when the key is free.
     ///
     /// # Errors
     /// As [`Once::first`], and the errors of the table.
-    pub async fn replay(&self, store: &Store) -> Result<Option<Response>, Problem> {
-        let record = store.table.get(&idempotency::get(&self.scope)?).await?;
+    pub async fn replay(&self, services: &Services) -> Result<Option<Response>, Problem> {
+        let record = services.table.get(&idempotency::get(&self.scope)?).await?;
         match self.first(record.as_deref(), Instant::now())? {
-            Some(Answer::Body { body, .. }) => Response::replay(body).map(Some),
-            Some(_) => Err(Problem::internal("the idempotency record holds no body, and nobody makes one from it")),
+            Some(StoredResponse::Body { body, .. }) => Response::replay(body).map(Some),
+            Some(_) => Err(Problem::internal("the idempotency record holds no body to replay")),
             None => Ok(None),
         }
     }
 
     /// Returns the first response if there is one, otherwise `problem`. For a request that would be
     /// refused.
-    pub async fn replay_or(&self, store: &Store, problem: Problem) -> Result<Response, Problem> {
-        self.replay(store).await?.ok_or(problem)
+    pub async fn replay_or(&self, services: &Services, problem: Problem) -> Result<Response, Problem> {
+        self.replay(services).await?.ok_or(problem)
     }
 
     /// Returns the action that claims the key, for the transaction of the effect.
     ///
     /// # Errors
     /// When the record cannot be stored.
-    pub fn claim(&self, answer: Answer, born: Born, at: Instant) -> Result<Guarded, Problem> {
+    pub fn claim(&self, answer: StoredResponse, born: Born, at: Instant) -> Result<Guarded, Problem> {
         let record = IdempotencyRecord {
             scope: self.scope.clone(),
             request_hash: self.hash.clone(),
@@ -140,7 +140,7 @@ impl Once {
     /// # Errors
     /// When the response could not be built, or the record cannot be stored.
     pub fn claim_with(&self, response: &Response, born: Born, at: Instant) -> Result<Guarded, Problem> {
-        let answer = Answer::Body { status: response.status().as_u16(), body: response.to_record()? };
+        let answer = StoredResponse::Body { status: response.status().as_u16(), body: response.to_record()? };
         self.claim(answer, born, at)
     }
 

@@ -6,6 +6,8 @@ use std::error::Error;
 use std::fmt;
 
 use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::quota::Quota;
 use lambda_http::http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
@@ -40,7 +42,7 @@ pub struct FieldError {
     /// A JSON Pointer (RFC 6901) into the body, such as `/lines/0/quantity`. Empty for the body
     /// itself.
     pub pointer: String,
-    /// What is wrong with the field.
+    /// The error in the field, for a person.
     pub detail: Cow<'static, str>,
     /// The product of the order line or cart line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,6 +184,14 @@ impl Problem {
         Some(text)
     }
 
+    /// Returns the 429 of a customer who has used up a daily quota.
+    #[must_use]
+    pub fn quota_exceeded(quota: Quota, now: Instant) -> Self {
+        let detail =
+            format!("A customer can add {} {} a day. Try again after Retry-After.", quota.limit(), quota.name());
+        Self::new(Code::QuotaExceeded, detail).retry_after(now.seconds_left_of_day())
+    }
+
     /// Sets Retry-After, in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: i64) -> Self {
@@ -284,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_may_try_again_is_told_when_and_one_without_a_token_what_to_bring() {
+    fn throttled_and_unauthenticated_problems_have_their_headers() {
         assert_eq!(Problem::throttled("full").headers(), [("retry-after", "1".to_owned())]);
         assert_eq!(Problem::unauthenticated().headers(), [("www-authenticate", "Bearer".to_owned())]);
         assert_eq!(Problem::not_found("order").headers(), []);

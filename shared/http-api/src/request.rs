@@ -160,7 +160,7 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
-    pub(crate) fn every_parameter_was_asked_for(&self) -> Result<(), Problem> {
+    pub(crate) fn refuse_unread_parameters(&self) -> Result<(), Problem> {
         let Some(query) = &self.query else {
             return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
         };

@@ -28,10 +28,10 @@ const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const DEFAULT: &str = "$default";
 
 /// A handler's result, boxed so that handlers fit in one table.
-pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
+pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
 
 /// A handler. It takes the function's state and the request.
-pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> Answer<'a>;
+pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> ResponseFuture<'a>;
 
 /// The routes of one function.
 pub struct Routes<S> {
@@ -144,11 +144,11 @@ impl<S> Routes<S> {
                 #[cfg(feature = "table")]
                 self.refuse_ended(app, &request).await?;
                 if !reads {
-                    request.every_parameter_was_asked_for()?;
+                    request.refuse_unread_parameters()?;
                 }
                 let response = (route.handler)(app, &request).await?;
                 if reads {
-                    request.every_parameter_was_asked_for()?;
+                    request.refuse_unread_parameters()?;
                 }
                 Ok(response)
             };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_handler_works_for_its_request_and_for_nobody_when_that_has_no_id() {
+    async fn a_handler_has_its_requests_id_as_cause_or_no_cause_without_a_valid_id() {
         let routes = Routes::new().on("GET /v1/x", |(), _| {
             Box::pin(async { Ok(Response::ok(&correlation::cause().as_deref().unwrap_or("nobody"))) })
         });

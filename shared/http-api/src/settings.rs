@@ -18,7 +18,7 @@ use key_schema::instant::Instant;
 use key_schema::settings::{self, Known};
 
 use crate::problem::Problem;
-use crate::store::Store;
+use crate::services::Services;
 
 /// How long after a change a reader may still see the previous settings.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
@@ -66,13 +66,13 @@ impl SettingsCache {
     ///
     /// # Errors
     /// The errors of the table, if the settings must be read.
-    pub async fn current(&self, store: &Store) -> Result<(Arc<Known>, Duration), Problem> {
+    pub async fn current(&self, services: &Services) -> Result<(Arc<Known>, Duration), Problem> {
         let now = self.now();
         let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.rest(now)?)));
         if let Some(current) = held {
             return Ok(current);
         }
-        let known = self.latest(store).await?;
+        let known = self.latest(services).await?;
         let asked = Held { known: Arc::clone(&known), since: now };
         Ok((known, asked.rest(self.now()).unwrap_or_default()))
     }
@@ -81,11 +81,11 @@ impl SettingsCache {
     ///
     /// # Errors
     /// The errors of the table.
-    pub async fn latest(&self, store: &Store) -> Result<Arc<Known>, Problem> {
+    pub async fn latest(&self, services: &Services) -> Result<Arc<Known>, Problem> {
         let since = self.now();
-        let [first, second, third, fourth, ..] = store.random()?;
+        let [first, second, third, fourth, ..] = services.random()?;
         let random = u32::from_be_bytes([first, second, third, fourth]);
-        let found = store.table.get(&settings::read(random.into())?).await?;
+        let found = services.table.get(&settings::read(random.into())?).await?;
         let known = Arc::new(found.map(Known::from).unwrap_or_default());
         self.keep(Arc::clone(&known), since);
         Ok(known)
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_used_for_so_long_counted_from_when_it_was_asked_for() {
+    fn cached_settings_expire_after_their_maximum_age() {
         let since = Instant::from_millis(1_000_000).unwrap();
         let held = Held { known: version(1), since };
         assert_eq!(held.rest(since), Some(MAX_AGE));

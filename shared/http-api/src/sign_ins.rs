@@ -69,7 +69,8 @@ impl SignIns {
         let ended = match self.held(sign_in, now) {
             Some(ended) => ended,
             None => {
-                // Boxed: few requests look up, and the SDK's future would be part of every request's.
+                // Boxed: few requests look up, and the SDK's future would be part of every
+                // request's.
                 let get = revocation::get(sign_in)?;
                 let found = Box::pin(table.get(&get)).await.map_err(Problem::unavailable)?;
                 let ended = found.is_some();

@@ -24,7 +24,7 @@ pub(crate) struct Act {
 
 impl Act {
     /// Returns the act, or `None` if the request is not a write by staff. Every request except GET
-    /// counts as a write, whatever its outcome.
+    /// counts as a write, also if it fails.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
         if request.route().starts_with("GET ") || !request.caller().is_staff() {
             return None;

@@ -17,12 +17,12 @@ use key_schema::instant::Instant;
 use serde_json::{Value, json};
 
 const ROUTE: &str = "GET /v1/whoami";
-const NOBODY: Value = Value::Null;
+const ANONYMOUS: Value = Value::Null;
 
 /// Responds with the caller that the issuer identifies.
 async fn whoami(issuer: &Issuer, request: &Request<'_>) -> Result<Response, Problem> {
     Ok(Response::ok(&match issuer.caller(request).await? {
-        Caller::Anonymous | Caller::Unnamed(_) => NOBODY,
+        Caller::Anonymous | Caller::Unnamed(_) => ANONYMOUS,
         Caller::SignedIn(caller) => json!({ "sub": caller.id().as_str(), "staff": caller.is_staff() }),
     }))
 }
@@ -62,7 +62,7 @@ async fn a_token_for_any_audience_of_the_list_holds() {
         assert_eq!(who(&issuer, &test.token(&claims)).await, customer("ann"), "{claims}");
     }
     for aud in [json!("app, backoffice"), json!("app,backoffice"), json!(""), json!(["x"]), json!("App")] {
-        assert_eq!(who(&issuer, &test.token(&json!({"sub": "ann", "aud": aud}))).await, NOBODY, "{aud}");
+        assert_eq!(who(&issuer, &test.token(&json!({"sub": "ann", "aud": aud}))).await, ANONYMOUS, "{aud}");
     }
 }
 
@@ -97,26 +97,26 @@ async fn a_token_that_holds_tells_whose_it_is() {
 }
 
 #[tokio::test]
-async fn a_token_that_does_not_hold_is_nobodys() {
+async fn an_invalid_token_is_anonymous() {
     let (_test, issuer, fixture) = of_the_fixture().await;
     for (case, token) in fixture["ignored"].as_object().unwrap() {
-        assert_eq!(who(&issuer, token.as_str().unwrap()).await, NOBODY, "{case}");
+        assert_eq!(who(&issuer, token.as_str().unwrap()).await, ANONYMOUS, "{case}");
     }
     let good = fixture["held"]["id token"]["token"].as_str().unwrap();
     for header in ["", "Bearer", "Bearer x", &format!("Basic {good}"), &format!("Bearer {good},Bearer {good}")] {
         let answer = send(&issuer, Call::new(ROUTE).header("authorization", header)).await;
-        assert_eq!((answer.status, answer.body), (200, NOBODY), "{header}");
+        assert_eq!((answer.status, answer.body), (200, ANONYMOUS), "{header}");
     }
 }
 
 #[tokio::test]
-async fn an_altered_token_is_nobodys_wherever_it_was_altered() {
+async fn a_token_that_is_altered_at_any_position_is_anonymous() {
     let (_test, issuer, fixture) = of_the_fixture().await;
     let good = fixture["held"]["id token"]["token"].as_str().unwrap();
     for at in (0..good.len()).step_by(3) {
         let mut altered = good.to_owned().into_bytes();
         altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
-        assert_eq!(who(&issuer, std::str::from_utf8(&altered).unwrap()).await, NOBODY, "{at}");
+        assert_eq!(who(&issuer, std::str::from_utf8(&altered).unwrap()).await, ANONYMOUS, "{at}");
     }
 }
 
@@ -132,7 +132,7 @@ async fn elliptic_curves_are_taken_as_well_and_a_key_signs_in_its_own_way_alone(
     let mut posing = fixture["key"].clone();
     posing["kid"] = "second".into();
     test.show(posing);
-    assert_eq!(who(&test.known(), &token).await, NOBODY);
+    assert_eq!(who(&test.known(), &token).await, ANONYMOUS);
 }
 
 #[tokio::test]
@@ -155,24 +155,24 @@ async fn keys_that_are_not_for_signatures_or_not_known_are_passed_over() {
         let mut key = fixture["key"].clone();
         key.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         test.show(key);
-        assert_eq!(who(&test.known(), good).await, NOBODY, "{change}");
+        assert_eq!(who(&test.known(), good).await, ANONYMOUS, "{change}");
         assert_eq!(who(&test.known(), &test.token(&json!({ "sub": "bob" }))).await, customer("bob"), "{change}");
     }
     drop(test);
 }
 
 #[tokio::test]
-async fn whom_the_gateway_says_is_taken_at_its_word_and_nobody_is_asked() {
+async fn a_caller_from_the_gateway_is_trusted_without_a_request_to_the_issuer() {
     let (test, issuer, _) = with_clock().await;
     let token = test.token(&json!({ "sub": "ann" }));
     let answer = send(&issuer, with(&token).staff("sam")).await;
     assert_eq!(answer.body, json!({ "sub": "sam", "staff": true }));
-    assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, NOBODY);
+    assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, ANONYMOUS);
     assert_eq!(test.asked(), 0);
 }
 
 #[tokio::test]
-async fn keys_are_asked_for_when_a_token_comes_that_could_hold_and_then_kept_for_an_hour() {
+async fn keys_are_fetched_at_the_first_plausible_token_and_cached_for_an_hour() {
     let (test, issuer, ahead) = with_clock().await;
     for vain in [
         json!({ "iss": "https://other" }),
@@ -180,7 +180,7 @@ async fn keys_are_asked_for_when_a_token_comes_that_could_hold_and_then_kept_for
         json!({ "exp": 1 }),
         json!({ "nbf": 9_999_999_999_u64 }),
     ] {
-        assert_eq!(who(&issuer, &test.token(&vain)).await, NOBODY);
+        assert_eq!(who(&issuer, &test.token(&vain)).await, ANONYMOUS);
     }
     assert_eq!(test.asked(), 0);
     let token = test.token(&json!({ "sub": "ann", "exp": 9_999_999_999_u64 }));
@@ -194,10 +194,10 @@ async fn keys_are_asked_for_when_a_token_comes_that_could_hold_and_then_kept_for
     test.rotate("second");
     test.keep_only("second");
     ahead.store(seconds(Issuer::MAX_AGE) + 1, Ordering::Relaxed);
-    assert_eq!((who(&issuer, &token).await, test.asked()), (NOBODY, 2));
+    assert_eq!((who(&issuer, &token).await, test.asked()), (ANONYMOUS, 2));
     // When the clock was set back, the cached keys are fetched again.
     ahead.store(0, Ordering::Relaxed);
-    assert_eq!((who(&issuer, &token).await, test.asked()), (NOBODY, 3));
+    assert_eq!((who(&issuer, &token).await, test.asked()), (ANONYMOUS, 3));
 }
 
 #[tokio::test]
@@ -212,14 +212,14 @@ async fn fifty_who_come_at_once_ask_for_the_keys_once() {
 }
 
 #[tokio::test]
-async fn a_new_key_is_found_and_one_that_nobody_has_is_asked_for_now_and_then() {
+async fn a_new_key_is_found_and_an_unknown_key_causes_one_fetch_per_interval() {
     let (test, issuer, ahead) = with_clock().await;
     let interval = seconds(Issuer::UNKNOWN_KEY_INTERVAL);
     let old = test.token(&json!({ "sub": "old" }));
     assert_eq!(who(&issuer, &old).await, customer("old"));
     test.rotate("second");
     let new = test.token(&json!({ "sub": "new" }));
-    assert_eq!((who(&issuer, &new).await, test.asked()), (NOBODY, 1), "a moment ago there was no such key");
+    assert_eq!((who(&issuer, &new).await, test.asked()), (ANONYMOUS, 1), "a moment ago there was no such key");
     ahead.store(interval + 1, Ordering::Relaxed);
     assert_eq!((who(&issuer, &new).await, test.asked()), (customer("new"), 2));
     assert_eq!((who(&issuer, &old).await, test.asked()), (customer("old"), 2));
@@ -227,18 +227,18 @@ async fn a_new_key_is_found_and_one_that_nobody_has_is_asked_for_now_and_then() 
     let unknown = test.token(&json!({ "sub": "x" }));
     test.keep_only("second");
     for _ in 0..20 {
-        assert_eq!(who(&issuer, &unknown).await, NOBODY);
+        assert_eq!(who(&issuer, &unknown).await, ANONYMOUS);
     }
     assert_eq!(test.asked(), 2);
     ahead.store(2 * interval + 2, Ordering::Relaxed);
     for _ in 0..20 {
-        assert_eq!(who(&issuer, &unknown).await, NOBODY);
+        assert_eq!(who(&issuer, &unknown).await, ANONYMOUS);
     }
     assert_eq!((test.asked(), who(&issuer, &new).await), (3, customer("new")));
 }
 
 #[tokio::test]
-async fn while_the_keys_cannot_be_had_nobody_is_told_to_be_nobody() {
+async fn a_plausible_token_gets_503_while_the_keys_are_unavailable() {
     let huge = format!(r#"{{"keys":[],"more":"{}"}}"#, "x".repeat(70_000));
     for trouble in [
         Trouble::Status(500),
@@ -258,8 +258,8 @@ async fn while_the_keys_cannot_be_had_nobody_is_told_to_be_nobody() {
             is_unavailable(&issuer, &token).await;
         }
         assert_eq!(test.asked(), 1, "it is left alone for a while: {trouble:?}");
-        assert_eq!(who(&issuer, &test.token(&json!({ "sub": "ann", "exp": 1 }))).await, NOBODY);
-        assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, NOBODY);
+        assert_eq!(who(&issuer, &test.token(&json!({ "sub": "ann", "exp": 1 }))).await, ANONYMOUS);
+        assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, ANONYMOUS);
         test.trouble(None);
         is_unavailable(&issuer, &token).await;
         ahead.store(seconds(Issuer::FAILURE_PAUSE) + 1, Ordering::Relaxed);
@@ -268,7 +268,7 @@ async fn while_the_keys_cannot_be_had_nobody_is_told_to_be_nobody() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_not_there_or_another_one_is_no_reason_to_call_somebody_nobody() {
+async fn an_unreachable_or_different_issuer_gives_503_instead_of_an_anonymous_caller() {
     let test = TestIssuer::start_as(Some("https://issuer.example/pool")).await;
     let token = test.token(&json!({ "sub": "ann" }));
     assert_eq!(who(&test.known(), &token).await, customer("ann"));
@@ -282,7 +282,7 @@ async fn an_issuer_that_is_not_there_or_another_one_is_no_reason_to_call_somebod
 }
 
 #[tokio::test]
-async fn an_issuer_that_never_answers_holds_nobody_up_for_long() {
+async fn a_silent_issuer_delays_concurrent_requests_only_briefly() {
     let (test, issuer, _) = with_clock().await;
     let token = test.token(&json!({ "sub": "ann" }));
     test.trouble(Some(Trouble::Silence));

@@ -4,11 +4,15 @@
 
 use std::time::Duration;
 
-use http_api::read::{array, integer, long_text, parsed, text};
+use http_api::fields::{array, integer, long_text, parsed, text};
 use http_api::sample::{Answered, Call};
-use http_api::{Code, Object, Precondition, Problem, Request, Response, Routes, url};
+use http_api::{Code, Object, Once, Precondition, Problem, Request, Response, Routes, url};
 use key_schema::cursor::Cursors;
-use key_schema::id::{CustomerId, ProductId};
+use key_schema::id::{Born, CustomerId, ProductId};
+use key_schema::idempotency::{IdempotencyRecord, LIFETIME_SECONDS};
+use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::request::Write;
 use serde_json::json;
 
 struct App {
@@ -28,6 +32,26 @@ fn routes() -> Routes<App> {
         .on("PATCH /v1/things/{id}", |app, request| Box::pin(patch(app, request)))
         .on("POST /v1/things/import", |app, request| Box::pin(import(app, request)))
         .on("GET /v1/staff", |app, request| Box::pin(staff(app, request)))
+        .on("GET /v1/numbers/{n}", |_, request| {
+            Box::pin(async { Ok(Response::ok(&json!({"n": request.path_number("n", "number")?}))) })
+        })
+        .on("POST /v1/once", |_, request| Box::pin(once(request)))
+}
+
+/// Shows which stored response a record of another request, of this one, or an expired one gives.
+async fn once(request: &Request<'_>) -> Result<Response, Problem> {
+    let once = Once::required(request)?;
+    let at = Instant::EPOCH.plus_seconds(1_700_000_000);
+    let answer = Response::created("/v1/things/1".to_owned(), &json!({"first": true}));
+    let claim = once.claim_with(&answer, Born::generate(at, [1; 10]), at)?;
+    let Write::Put { item } = claim.write else { return Err(Problem::internal("a claim puts its record")) };
+    let mut record = Stored::<IdempotencyRecord>::from_item(item).map_err(Problem::internal)?;
+    let end = at.plus_seconds(LIFETIME_SECONDS);
+    let found = [at, end.plus_millis(-1), end].map(|now| once.first(Some(&record), now).map(|found| found.is_some()));
+    record.data.request_hash.push('0');
+    let other = once.first(Some(&record), at).map(|_| ()).unwrap_err();
+    let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(Response::ok(&json!({"found": found, "other": other.code().name(), "none": once.first(None, at)?.is_none()})))
 }
 
 async fn create(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -143,6 +167,33 @@ async fn a_problem_has_its_media_type_and_the_request_id_and_no_cause() {
             "detail": "There is no such thing.", "request_id": "sample-request",
         })
     );
+}
+
+#[tokio::test]
+async fn a_number_in_a_path_has_one_spelling() {
+    let of = |number: &str| send(Call::new("GET /v1/numbers/{n}").path("n", number));
+    for number in [0, 7, u64::MAX] {
+        assert_eq!(of(&number.to_string()).await.body, json!({"n": number}));
+    }
+    for other in ["07", "+7", "00"] {
+        is(&of(other).await, 404, "not_found");
+    }
+    is(&of("-7").await, 422, "invalid_id");
+}
+
+#[tokio::test]
+async fn a_record_gives_the_response_of_its_own_request_until_it_expires() {
+    let call = Call::new("POST /v1/once").customer("c1").header("idempotency-key", "k1").json(&json!({}));
+    let found = json!({"found": [true, true, false], "other": "idempotency_key_reused", "none": true});
+    assert_eq!(send(call).await.body, found);
+}
+
+#[tokio::test]
+async fn the_entry_from_text_to_text_gives_the_response_of_the_gateway() {
+    let event = Call::new("GET /v1/things/{id}").path("id", "x").event().to_string();
+    let text = routes().answer_text(&app(), &event).await.unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&answer["statusCode"], &answer["body"]), (&json!(200), &json!(r#"{"id":"x"}"#)));
 }
 
 #[tokio::test]
@@ -286,7 +337,7 @@ async fn a_put_creates_or_replaces_as_its_precondition_says() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_asked_for_and_bounded() {
+async fn an_idempotency_key_is_required_and_bounded() {
     let call = || Call::new("POST /v1/things").customer("c1").json(&json!({"name": "a"}));
     is(&send(call()).await, 400, "idempotency_key_missing");
     assert_eq!(send(call().header("idempotency-key", &"k".repeat(255))).await.status, 201);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Response, Routes, SIGN_IN_MAX_AGE, SignIns, Store};
+use http_api::{Measured as _, Problem, Request, Response, Routes, SIGN_IN_MAX_AGE, Services, SignIns};
 use key_schema::id::{Born, CustomerId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 /// A function with one route, over its own table and with its own clock.
 struct Desk {
     test: TestTable,
-    store: Store,
-    routes: Routes<Store>,
+    services: Services,
+    routes: Routes<Services>,
     /// Seconds by which the function's clock is ahead.
     ahead: Arc<AtomicI64>,
 }
@@ -30,38 +30,45 @@ impl Desk {
         let test = TestTable::create().await;
         let ahead = Arc::new(AtomicI64::new(0));
         let (clock, start) = (Arc::clone(&ahead), Instant::now());
-        let mut store = test.store();
-        store.sign_ins = SignIns::new(move || start.plus_seconds(clock.load(Ordering::Relaxed)));
+        let mut services = test.services();
+        services.sign_ins = SignIns::new(move || start.plus_seconds(clock.load(Ordering::Relaxed)));
         let routes = Routes::new()
-            .checking(Store::sign_ins)
+            .checking(Services::sign_ins)
             .on("GET /v1/desk", |_, request| Box::pin(async { Ok(Response::ok(&request.caller().key())) }));
-        Self { test, store, routes, ahead }
+        Self { test, services, routes, ahead }
     }
 
     async fn send(&self, claims: &Value) -> Answered {
-        Call::new("GET /v1/desk").claims(claims.clone()).send(&self.routes, &self.store).await
+        Call::new("GET /v1/desk").claims(claims.clone()).send(&self.routes, &self.services).await
     }
 
     /// Sends a request and returns its status and read units.
     async fn cost(&self, claims: &Value) -> (u16, f64) {
-        let _ = self.store.table.meter().take();
+        let _ = self.services.table.meter().take();
         let status = self.send(claims).await.status;
-        (status, self.store.table.meter().take().iter().map(|measured| measured.capacity_units).sum())
+        (status, self.services.table.meter().take().iter().map(|measured| measured.capacity_units).sum())
     }
 
-    /// Ends a session of `customer` that a token with this claim began, as another environment does.
+    /// Ends a session of `customer` that a token with this claim began, as another environment
+    /// does.
     async fn end(&self, customer: &str, claim: &str) {
         let (customer_id, now) = (CustomerId::new(customer).unwrap(), Instant::now());
         let sign_in = Some(SignIn::of(&customer_id, claim));
         let id = SessionId::new("session").unwrap();
         let data = Session { id, customer_id, expires_at: now.plus_seconds(60), sign_in, device: "phone".to_owned() };
         let session = Stored::new(data, Born::generate(now, [1; 10]), now);
-        self.store.table.transact(&session::end(&session, now).unwrap()).await.unwrap();
+        self.services.table.transact(&session::end(&session, now).unwrap()).await.unwrap();
     }
 
     fn step(&self, seconds: i64) {
         self.ahead.fetch_add(seconds, Ordering::Relaxed);
     }
+}
+
+/// A public route: it verifies the token itself.
+async fn window(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = services.unless_ended(request.caller().clone()).await?;
+    Ok(Response::ok(&caller.key()))
 }
 
 fn max_age() -> i64 {
@@ -91,6 +98,35 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
     ] {
         assert_eq!(desk.send(&claims).await.status, 401, "{claims}");
     }
+}
+
+#[tokio::test]
+async fn a_public_route_treats_a_caller_whose_session_has_ended_as_anonymous() {
+    let desk = Desk::open().await;
+    desk.end("ann", "s").await;
+    // The gateway does not verify the token, so the sign-in is not checked before the handler.
+    let routes = Routes::new().on("GET /v1/window", |services, request| Box::pin(window(services, request)));
+    let call = Call::new("GET /v1/window");
+    let send = async |claims: Value| call.clone().claims(claims).send(&routes, &desk.services).await;
+    let anonymous = call.clone().send(&routes, &desk.services).await;
+    assert_eq!(send(json!({"sub": "ann", "sid": "s"})).await.body, anonymous.body);
+    assert_eq!(send(json!({"sub": "ann", "sid": "t"})).await.body, json!("ann"));
+    // Without the table, the function does not know the caller.
+    desk.test.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    let refused = send(json!({"sub": "ann", "sid": "u"})).await;
+    assert_eq!((refused.status, refused.code()), (503, Some("unavailable")));
+}
+
+#[tokio::test]
+async fn the_consumption_of_a_request_has_read_units_for_reads_and_write_units_for_writes() {
+    let desk = Desk::open().await;
+    desk.end("ann", "s").await;
+    let of_writes = desk.services.take();
+    assert!(of_writes.iter().all(|cost| cost.read_units == 0.0 && cost.write_units > 0.0), "{of_writes:?}");
+    desk.send(&json!({"sub": "ann", "sid": "t"})).await;
+    let of_reads = desk.services.take();
+    assert!(of_reads.iter().all(|cost| cost.read_units > 0.0 && cost.write_units == 0.0), "{of_reads:?}");
+    assert_eq!((of_writes.len(), of_reads.len()), (1, 1));
 }
 
 #[tokio::test]

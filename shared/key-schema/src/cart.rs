@@ -40,14 +40,14 @@ pub struct CartLine {
 entity! {
     /// A customer's cart.
     Cart = "Cart" {
-        keyed {
+        fixed {
             /// The cart's owner.
             customer_id: CustomerId,
             /// When the cart expires; also its time to live. Setting a line moves it
             /// ([`put_line`]).
             expires_at: Instant,
         }
-        free {
+        mutable {
             /// The lines by product.
             lines: BTreeMap<ProductId, CartLine>,
         }

@@ -17,7 +17,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Index, IndexKey};
 
-/// An item's place in an index, with the fields that make up its key there.
+/// An item's key in an index, with the fields that make it up.
 pub trait IndexEntry {
     /// The entity that has this entry.
     type Entity: Entity;
@@ -79,7 +79,7 @@ impl<E: Entity> Change<E> {
         self
     }
 
-    /// Moves the item to a place in an index, and sets the fields that make up its key there.
+    /// Sets the item's key in an index, and the fields that make it up.
     ///
     /// # Errors
     /// [`EncodeError`] when the key is too long.
@@ -163,27 +163,27 @@ impl<E: Entity> Change<E> {
     }
 }
 
-/// Declares an entity: its struct, its name in the table, and a [`Change`] method for each `free`
-/// field.
+/// Declares an entity: its struct, its name in the table, and a [`Change`] method for each
+/// `mutable` field.
 ///
-/// A field under `keyed` has no such method. It changes only with an [`IndexEntry`], through
+/// A `fixed` field has no such method. It changes only with an [`IndexEntry`], through
 /// functions of this crate, or never.
 macro_rules! entity {
     (
         $(#[$doc:meta])*
         $name:ident = $stored:literal {
-            keyed { $($(#[$kmeta:meta])* $kfield:ident: $ktype:ty,)* }
-            free { $($(#[$fmeta:meta])* $ffield:ident: $ftype:ty,)* }
+            fixed { $($(#[$fixed_meta:meta])* $fixed:ident: $fixed_type:ty,)* }
+            mutable { $($(#[$mutable_meta:meta])* $mutable:ident: $mutable_type:ty,)* }
         }
     ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub struct $name {
-            $($(#[$kmeta])* pub $kfield: $ktype,)*
-            $($(#[$fmeta])* pub $ffield: $ftype,)*
+            $($(#[$fixed_meta])* pub $fixed: $fixed_type,)*
+            $($(#[$mutable_meta])* pub $mutable: $mutable_type,)*
         }
 
-        const _: () = $crate::item::assert_not_reserved(&[$(stringify!($kfield),)* $(stringify!($ffield),)*]);
+        const _: () = $crate::item::assert_not_reserved(&[$(stringify!($fixed),)* $(stringify!($mutable),)*]);
 
         impl $name {
             /// The value of the attribute `entity`.
@@ -192,12 +192,12 @@ macro_rules! entity {
 
         impl $crate::change::Change<$name> {
             $(
-                #[doc = concat!("Sets `", stringify!($ffield), "`.")]
+                #[doc = concat!("Sets `", stringify!($mutable), "`.")]
                 ///
                 /// # Errors
                 /// [`EncodeError`](crate::item::EncodeError) when the value has no DynamoDB form.
-                pub fn $ffield(self, to: &$ftype) -> Result<Self, $crate::item::EncodeError> {
-                    self.set(stringify!($ffield), to)
+                pub fn $mutable(self, to: &$mutable_type) -> Result<Self, $crate::item::EncodeError> {
+                    self.set(stringify!($mutable), to)
                 }
             )*
         }

@@ -51,13 +51,13 @@ pub const THROTTLED_A_MINUTE: f64 = 10.0;
 entity! {
     /// A counter's head.
     Counter = "Counter" {
-        keyed {
+        fixed {
             /// The counter's name.
             name: CounterName,
             /// The number of shards: a power of two that never decreases.
             shards: u32,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -72,7 +72,7 @@ impl Entity for Counter {
 entity! {
     /// One shard of a counter.
     CounterShard = "CounterShard" {
-        keyed {
+        fixed {
             /// The counter's name.
             name: CounterName,
             /// The number of the shard, from 0.
@@ -80,7 +80,7 @@ entity! {
             /// The sum of the additions to this shard.
             counted: u64,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -126,9 +126,9 @@ patterns! {
     READ = "counters.read": BatchGetItem, "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the first shard, then for the others" => "head and shards", Consistency::Strong("the sum includes every addition that was acknowledged before"), "staff", "Read a counter", ["GET /v1/counters/{name}"];
 }
 
-/// The refused part of an addition.
+/// An action of an addition to a counter, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CounterAction {
     /// The shard. No condition guards it.
     Shard,
     /// The idempotency key is in use.
@@ -153,15 +153,15 @@ pub fn add(
     amount: u32,
     claim: Option<Guarded>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<CounterAction>, EncodeError> {
     let change = Change::<CounterShard>::visible(at)
         .or_create(&Born::counter(), at)
         .set("name", name)?
         .set("shard", shard)?
         .add("counted", i64::from(amount));
     let write = Write::Update { key: shard_key(name, shard)?, steps: change.into_steps() };
-    let transaction = Transaction::new(&ADD).action(Part::Shard, Guarded { write, condition: None });
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
+    let transaction = Transaction::new(&ADD).action(CounterAction::Shard, Guarded { write, condition: None });
+    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(CounterAction::Idempotency, claim)))
 }
 
 /// The reason for a split.

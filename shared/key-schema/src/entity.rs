@@ -25,9 +25,10 @@ use crate::organization::invitation::{Invitation, Invitations};
 use crate::organization::{Member, Organization, Team};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
-use crate::place::{PlaceSales, SalePlace, Store};
+use crate::place::{PlaceSales, SalePlace, StoreLocation};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::question::{Answer, CustomerQuestion, Question};
+use crate::quota::QuotaDay;
 use crate::recipient::{MailDay, MailStop};
 use crate::review::Review;
 use crate::review::recent::{RecentReview, ReviewMonth};
@@ -86,6 +87,6 @@ entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
     DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark Member Membership
     MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
-    ProductPictures ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock
-    Store Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
+    ProductPictures ProductSales Question QuotaDay RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock
+    StoreLocation Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
 }

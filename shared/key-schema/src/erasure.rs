@@ -39,11 +39,11 @@ entity! {
     /// A note that a customer was erased and that the archive may still hold the customer's items.
     /// Its creation time is the time at which the profile was removed.
     Erasure = "Erasure" {
-        keyed {
+        fixed {
             /// The erased customer.
             customer_id: CustomerId,
         }
-        free {}
+        mutable {}
     }
 }
 

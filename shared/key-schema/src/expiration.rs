@@ -37,7 +37,7 @@ pub enum RemovedBy {
 entity! {
     /// One removal. The day of `removed_at` names the partition.
     Expiration = "Expiration" {
-        keyed {
+        fixed {
             /// The name of the item's entity.
             kind: String,
             /// The hash of the item's key.
@@ -48,7 +48,7 @@ entity! {
             /// one key.
             sequence_number: String,
         }
-        free {
+        mutable {
             /// The identity that removed the item.
             removed_by: RemovedBy,
             /// The name of the archive object that holds the item. It is absent if the item was not

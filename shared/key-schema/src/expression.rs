@@ -130,6 +130,12 @@ impl Condition {
         Self::Is("version", number(version))
     }
 
+    /// Requires that a counter is below a limit. An absent counter is zero.
+    #[must_use]
+    pub fn count_below(name: &'static str, limit: u64) -> Self {
+        Self::Lacks(name).or(Self::Below(name, number(limit)))
+    }
+
     /// Requires both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

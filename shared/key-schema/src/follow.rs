@@ -11,10 +11,10 @@
 //! The condition of a new edge is that the follower's profile exists. After an erasure a token that
 //! is still valid can therefore create no edge.
 //!
-//! The followed customer is only read before. With a condition check, all new followers of a famous
-//! customer would conflict on that customer's profile ([`crate::request::Transaction`]). Without
-//! it, an edge to a customer who is erased at the same moment can exist. Such an edge shows only an
-//! id.
+//! The followed customer is only read before, and must exist and not be in an erasure. With a
+//! condition check, all new followers of a famous customer would conflict on that customer's
+//! profile ([`crate::request::Transaction`]). Without it, a request that read the profile just
+//! before the erasure can leave an edge. Such an edge shows only an id.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,13 +39,13 @@ const FOLLOWS: &str = "FOLLOWS";
 entity! {
     /// An edge: one customer follows another since the item was created.
     Follow = "Follow" {
-        keyed {
+        fixed {
             /// The follower.
             customer_id: CustomerId,
             /// The followed customer.
             followed_id: CustomerId,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -84,9 +84,9 @@ pub struct Follower {
 
 crate::item::view!(Follower of Follow);
 
-/// The refused part of the transaction.
+/// An action of a follow's transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum FollowAction {
     /// The edge already exists.
     Edge,
     /// The follower does not exist.
@@ -115,10 +115,10 @@ pub fn prepare(followed: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError>
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn put(follow: &Stored<Follow>) -> Result<Transaction<Part>, EncodeError> {
+pub fn put(follow: &Stored<Follow>) -> Result<Transaction<FollowAction>, EncodeError> {
     Ok(Transaction::new(&PUT)
-        .action(Part::Edge, Guarded::put(follow, Condition::NotExists)?)
-        .action(Part::Customer, customer::check(&follow.customer_id)?))
+        .action(FollowAction::Edge, Guarded::put(follow, Condition::NotExists)?)
+        .action(FollowAction::Customer, customer::check(&follow.customer_id)?))
 }
 
 /// Removes a follow, whether or not it exists.

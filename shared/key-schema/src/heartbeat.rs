@@ -15,8 +15,8 @@ use crate::request::{Guarded, Single, Write};
 entity! {
     /// The heartbeat. Its `updated_at` is the time of the last write.
     Heartbeat = "Heartbeat" {
-        keyed {}
-        free {
+        fixed {}
+        mutable {
             /// The time of the janitor's round that wrote it last.
             round: Instant,
         }

@@ -32,7 +32,7 @@ pub struct Scope {
 /// The data that gives the first response again, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum StoredResponse {
     /// The response to a created order, which is built again from the order's items. The fields in
     /// that response never change. The record stays small for an order of any size.
     Order(OrderId),
@@ -48,17 +48,17 @@ pub enum Answer {
 entity! {
     /// The record of one used key.
     IdempotencyRecord = "IdempotencyRecord" {
-        keyed {
+        fixed {
             /// The key and its caller.
             scope: Scope,
             /// A hexadecimal SHA-256 of route, path, caller and body.
             request_hash: String,
             /// The first response.
-            answer: Answer,
+            answer: StoredResponse,
             /// When the key may be used again; also the time to live.
             expires_at: Instant,
         }
-        free {}
+        mutable {}
     }
 }
 

@@ -91,6 +91,13 @@ impl Instant {
         self.to_string().chars().take(10).collect()
     }
 
+    /// Returns the seconds until the next day begins in UTC, from 1 to 86,400.
+    #[must_use]
+    pub const fn seconds_left_of_day(self) -> i64 {
+        const DAY: i64 = 24 * 60 * 60;
+        DAY - self.as_seconds().rem_euclid(DAY)
+    }
+
     fn from_datetime(at: OffsetDateTime) -> Option<Self> {
         i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok().and_then(Self::from_millis)
     }

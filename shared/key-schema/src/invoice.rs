@@ -19,7 +19,7 @@ use crate::request::{Get, Guarded, Transaction};
 entity! {
     /// An invoice. It never changes.
     Invoice = "Invoice" {
-        keyed {
+        fixed {
             /// The number, from 1 without a gap.
             number: u64,
             /// The order. An order has at most one invoice.
@@ -31,7 +31,7 @@ entity! {
             /// When the invoice was issued.
             issued_at: Instant,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -50,8 +50,8 @@ fn key(number: u64) -> Result<Key, KeyError> {
 entity! {
     /// The counter with the number of the last invoice.
     InvoiceCounter = "InvoiceCounter" {
-        keyed {}
-        free {
+        fixed {}
+        mutable {
             /// The last number.
             last: u64,
         }
@@ -92,9 +92,9 @@ pub fn counter() -> Result<Get<Stored<InvoiceCounter>>, KeyError> {
     Ok(Get::new(&COUNTER, counter_key()?))
 }
 
-/// The refused part of an issue transaction.
+/// An action of the transaction that issues an invoice. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum InvoiceAction {
     /// Another request has taken the number.
     Counter,
     /// An invoice with this number exists. The counter was tampered with.
@@ -112,14 +112,14 @@ pub fn issue(
     invoice: &Stored<Invoice>,
     order: &Stored<Order>,
     seen: Option<&Stored<InvoiceCounter>>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<InvoiceAction>, EncodeError> {
     let at = invoice.issued_at;
     let unmoved = seen.map_or(Condition::NotExists, |seen| Condition::Is("last", number(seen.last)));
     let counter = Change::<InvoiceCounter>::visible(at).or_create(&Born::counter(), at).last(&invoice.number)?;
     let head = Change::<Order>::visible(at).invoice_number(&Some(invoice.number))?;
     let unchanged = Condition::version(order.meta.version).and(Condition::Lacks("invoice_number"));
     Ok(Transaction::new(&ISSUE)
-        .action(Part::Counter, Guarded::update(counter_key()?, counter, unmoved))
-        .action(Part::Invoice, Guarded::put(invoice, Condition::NotExists)?)
-        .action(Part::Order, Guarded::update(order::key(&order.id)?, head, unchanged)))
+        .action(InvoiceAction::Counter, Guarded::update(counter_key()?, counter, unmoved))
+        .action(InvoiceAction::Invoice, Guarded::put(invoice, Condition::NotExists)?)
+        .action(InvoiceAction::Order, Guarded::update(order::key(&order.id)?, head, unchanged)))
 }

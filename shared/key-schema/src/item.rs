@@ -72,7 +72,7 @@ pub struct Meta {
     #[serde(deserialize_with = "counted")]
     pub version: u64,
     /// Counts every write, from 1, including writes of copies. It orders copies and search
-    /// documents, and never restarts for a key that has any.
+    /// documents. For a key with copies or search documents it never restarts.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
     /// The birth mark, given at creation. A key that is used again holds another incarnation.
@@ -236,10 +236,12 @@ impl<T: Entity> Stored<T> {
         let key = self.data.key()?;
         attributes.insert("PK".into(), AttributeValue::S(key.pk.into_string()));
         attributes.insert("SK".into(), AttributeValue::S(key.sk.into_string()));
-        for place in self.data.index_keys(&self.meta)? {
-            attributes
-                .insert(place.index.partition_attribute().into(), AttributeValue::S(place.partition.into_string()));
-            attributes.insert(place.index.sort_attribute().into(), AttributeValue::S(place.sort.into_string()));
+        for index_key in self.data.index_keys(&self.meta)? {
+            attributes.insert(
+                index_key.index.partition_attribute().into(),
+                AttributeValue::S(index_key.partition.into_string()),
+            );
+            attributes.insert(index_key.index.sort_attribute().into(), AttributeValue::S(index_key.sort.into_string()));
         }
         if let Some(at) = self.data.expires() {
             attributes.insert("ttl".into(), AttributeValue::N(at.as_seconds().to_string()));

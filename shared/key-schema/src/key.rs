@@ -250,7 +250,7 @@ impl Index {
     }
 }
 
-/// An item's place in one index.
+/// An item's key in one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexKey {
     /// The index.

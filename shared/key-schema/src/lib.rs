@@ -52,6 +52,7 @@ pub mod picture;
 pub mod place;
 pub mod product;
 pub mod question;
+pub mod quota;
 pub mod reach;
 pub mod recipient;
 pub mod registry;

@@ -61,13 +61,13 @@ const LIKES: &str = "LIKES";
 entity! {
     /// A like: a customer likes a product since the item was created.
     Like = "Like" {
-        keyed {
+        fixed {
             /// The customer.
             customer_id: CustomerId,
             /// The product.
             product_id: ProductId,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -109,7 +109,7 @@ crate::item::view!(Liker of Like);
 entity! {
     /// One shard of a product's count of likes.
     LikeCount = "LikeCount" {
-        keyed {
+        fixed {
             /// The product.
             product_id: ProductId,
             /// The number of the shard, from 0 and below [`COUNTERS`].
@@ -117,7 +117,7 @@ entity! {
             /// The number of likes by the customers of this shard.
             likes: u64,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -133,9 +133,9 @@ fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of(LIKES, &[&shard])? })
 }
 
-/// The refused part of a like's transaction.
+/// An action of a like's transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum LikeAction {
     /// The like already exists, or does not exist.
     Like,
     /// The customer does not exist.
@@ -188,22 +188,22 @@ pub fn prepare(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn put(like: &Stored<Like>) -> Result<Transaction<Part>, EncodeError> {
+pub fn put(like: &Stored<Like>) -> Result<Transaction<LikeAction>, EncodeError> {
     let (customer, product, at) = (&like.customer_id, &like.product_id, like.meta.created_at);
     Ok(Transaction::new(&PUT)
-        .action(Part::Like, Guarded::put(like, Condition::NotExists)?)
-        .action(Part::Customer, customer::check(customer)?)
-        .action(Part::Count, count(customer, product, 1, &like.meta.born, at)?))
+        .action(LikeAction::Like, Guarded::put(like, Condition::NotExists)?)
+        .action(LikeAction::Customer, customer::check(customer)?)
+        .action(LikeAction::Count, count(customer, product, 1, &like.meta.born, at)?))
 }
 
 /// Removes a like, and takes it out of the count.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn remove(customer: &CustomerId, product: &ProductId, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn remove(customer: &CustomerId, product: &ProductId, at: Instant) -> Result<Transaction<LikeAction>, EncodeError> {
     Ok(Transaction::new(&REMOVE)
-        .action(Part::Like, Guarded::delete(key(customer, product)?, Condition::Exists))
-        .action(Part::Count, count(customer, product, -1, &Born::counter(), at)?))
+        .action(LikeAction::Like, Guarded::delete(key(customer, product)?, Condition::Exists))
+        .action(LikeAction::Count, count(customer, product, -1, &Born::counter(), at)?))
 }
 
 /// Removes up to [`ERASED_AT_ONCE`] likes of one customer, all or none.
@@ -214,12 +214,12 @@ pub fn erase<'a>(
     customer: &CustomerId,
     products: impl IntoIterator<Item = &'a ProductId>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<LikeAction>, EncodeError> {
     let mut transaction = Transaction::new(&ERASE);
     for product in products {
         transaction = transaction
-            .action(Part::Like, Guarded::delete(key(customer, product)?, Condition::Exists))
-            .action(Part::Count, count(customer, product, -1, &Born::counter(), at)?);
+            .action(LikeAction::Like, Guarded::delete(key(customer, product)?, Condition::Exists))
+            .action(LikeAction::Count, count(customer, product, -1, &Born::counter(), at)?);
     }
     Ok(transaction)
 }

@@ -43,13 +43,13 @@ pub enum MailState {
 entity! {
     /// The message of one event. It stores neither the text nor the recipient.
     Mail = "Mail" {
-        keyed {
+        fixed {
             /// The id of the event.
             event_id: String,
             /// The instant at which the record expires, which is also its time to live.
             expires_at: Instant,
         }
-        free {
+        mutable {
             /// The progress of the message.
             state: MailState,
             /// The end of the current attempt's lease. Until then no other attempt can claim the

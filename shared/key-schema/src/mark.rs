@@ -20,7 +20,7 @@ pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 entity! {
     /// A proof that a consumer has processed an event.
     Mark = "Mark" {
-        keyed {
+        fixed {
             /// The name of the consumer that processed the event.
             purpose: String,
             /// The id of the event.
@@ -30,7 +30,7 @@ entity! {
             /// The instant at which the mark expires, which is also its time to live.
             expires_at: Instant,
         }
-        free {}
+        mutable {}
     }
 }
 

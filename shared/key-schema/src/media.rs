@@ -102,7 +102,7 @@ pub struct MediaObject {
 entity! {
     /// A note that an object may be unreferenced: not referenced yet, or not any more.
     UnsettledObject = "UnsettledObject" {
-        keyed {
+        fixed {
             /// The product of the object.
             product_id: ProductId,
             /// The id of the upload from which the object was copied.
@@ -115,7 +115,7 @@ entity! {
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             doomed: bool,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -141,7 +141,7 @@ impl Entity for UnsettledObject {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        Ok(vec![UnsettledPlace { since: self.since, product_id: &self.product_id, id: &self.id }.key()?])
+        Ok(vec![UnsettledIndexKey { since: self.since, product_id: &self.product_id, id: &self.id }.key()?])
     }
 }
 
@@ -151,20 +151,20 @@ fn key(product: &ProductId, id: &MediaId) -> Result<Key, KeyError> {
 
 /// The key of a note in the janitor's list.
 #[derive(Debug, Clone, Copy)]
-struct UnsettledPlace<'a> {
+struct UnsettledIndexKey<'a> {
     since: Instant,
     product_id: &'a ProductId,
     id: &'a MediaId,
 }
 
-impl UnsettledPlace<'_> {
+impl UnsettledIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         let sort = SortKey::new(join(&self.since.to_string(), &[self.product_id, self.id]))?;
         Ok(IndexKey { index: Index::Gsi1, partition: shard(UNSETTLED_SHARDS.of(self.id.as_str()))?, sort })
     }
 }
 
-impl IndexEntry for UnsettledPlace<'_> {
+impl IndexEntry for UnsettledIndexKey<'_> {
     type Entity = UnsettledObject;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -237,8 +237,8 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
 /// [`EncodeError`].
 pub fn doom(object: &Unsettled, before: Instant, now: Instant) -> Result<Single<Stored<UnsettledObject>>, EncodeError> {
     let (product_id, id) = (&object.product_id, &object.id);
-    let place = UnsettledPlace { since: now, product_id, id };
-    let change = Change::<UnsettledObject>::visible(now).enter(&place)?.set("doomed", true)?;
+    let index_key = UnsettledIndexKey { since: now, product_id, id };
+    let change = Change::<UnsettledObject>::visible(now).enter(&index_key)?.set("doomed", true)?;
     let old = Condition::Below("since", value(before.plus_millis(1))?);
     Ok(Single::new(&DOOM, Guarded::update(key(product_id, id)?, change, Condition::Exists.and(old))))
 }

@@ -30,7 +30,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, SortKey};
 use crate::money::Money;
 use crate::pattern::{Consistency, patterns};
-use crate::product::{self, CategoryPath, CategoryPlace, Product};
+use crate::product::{self, CategoryIndexKey, CategoryPath, Product};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 
 /// The maximum number of further categories that a product may have.
@@ -40,7 +40,7 @@ entity! {
     /// A product in a further category. Its `version` is the product's version, because the list
     /// shows that version.
     Membership = "Membership" {
-        keyed {
+        fixed {
             /// The id of the product.
             id: ProductId,
             /// The further category.
@@ -52,7 +52,7 @@ entity! {
             /// The `rev` of the product from which this item was copied.
             source_rev: u64,
         }
-        free {
+        mutable {
             /// The product's own category.
             category_path: CategoryPath,
             /// The product's name.
@@ -87,7 +87,7 @@ impl Entity for Membership {
         if self.retired {
             return Ok(Vec::new());
         }
-        Ok(vec![FurtherPlace { path: &self.path, id: &self.id }.place().key()?])
+        Ok(vec![FurtherIndexKey { path: &self.path, id: &self.id }.category_index_key().key()?])
     }
 }
 
@@ -97,22 +97,22 @@ fn key(product: &ProductId, path: &CategoryPath) -> Result<Key, KeyError> {
 
 /// The key of a product in the list of a further category.
 #[derive(Debug, Clone, Copy)]
-struct FurtherPlace<'a> {
+struct FurtherIndexKey<'a> {
     path: &'a CategoryPath,
     id: &'a ProductId,
 }
 
-impl FurtherPlace<'_> {
-    const fn place(&self) -> CategoryPlace<'_> {
-        CategoryPlace { category_path: self.path, id: self.id }
+impl FurtherIndexKey<'_> {
+    const fn category_index_key(&self) -> CategoryIndexKey<'_> {
+        CategoryIndexKey { category_path: self.path, id: self.id }
     }
 }
 
-impl IndexEntry for FurtherPlace<'_> {
+impl IndexEntry for FurtherIndexKey<'_> {
     type Entity = Membership;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
-        Ok(self.place().key()?)
+        Ok(self.category_index_key().key()?)
     }
 
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
@@ -124,13 +124,13 @@ impl IndexEntry for FurtherPlace<'_> {
 entity! {
     /// The further categories of a product.
     ProductCategories = "ProductCategories" {
-        keyed {
+        fixed {
             /// The id of the product.
             product_id: ProductId,
             /// The further categories, at most [`MAX_MEMBERSHIPS`], in the order of their key text.
             paths: Vec<CategoryPath>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -153,7 +153,7 @@ impl ProductCategories {
 
 /// An action of a membership transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum MembershipAction {
     /// The product has changed since it was read.
     Product,
     /// The list of the product's further categories has changed since it was read.
@@ -190,15 +190,15 @@ pub fn add(
     known: Option<&Stored<ProductCategories>>,
     born: &Born,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<MembershipAction>, EncodeError> {
     let mut paths = known.map(|known| known.paths.clone()).unwrap_or_default();
     paths.push(path.clone());
     paths.sort_by_cached_key(CategoryPath::key_text);
     let member = member(product, path, born, at);
     Ok(Transaction::new(&ADD)
-        .action(Part::Product, unchanged(product)?)
-        .action(Part::List, list(&product.id, paths, known, born, at)?)
-        .action(Part::Member, Guarded::put(&member, Condition::NotExists)?))
+        .action(MembershipAction::Product, unchanged(product)?)
+        .action(MembershipAction::List, list(&product.id, paths, known, born, at)?)
+        .action(MembershipAction::Member, Guarded::put(&member, Condition::NotExists)?))
 }
 
 /// Takes a product out of a further category, which `known` must contain.
@@ -209,12 +209,12 @@ pub fn remove(
     known: &Stored<ProductCategories>,
     path: &CategoryPath,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<MembershipAction>, EncodeError> {
     let id = &known.product_id;
     let paths = known.paths.iter().filter(|known| *known != path).cloned().collect();
     Ok(Transaction::new(&REMOVE)
-        .action(Part::List, list(id, paths, Some(known), &known.meta.born, at)?)
-        .action(Part::Member, Guarded::delete(key(id, path)?, Condition::Exists)))
+        .action(MembershipAction::List, list(id, paths, Some(known), &known.meta.born, at)?)
+        .action(MembershipAction::Member, Guarded::delete(key(id, path)?, Condition::Exists)))
 }
 
 /// Returns the check that the product is in the catalogue, at the version that was read.
@@ -325,7 +325,7 @@ pub fn refresh(product: &Stored<Product>, path: &CategoryPath) -> Result<Single<
     let change = if product.retired {
         change.leave(Index::Gsi2)
     } else {
-        change.enter(&FurtherPlace { path, id: &product.id })?
+        change.enter(&FurtherIndexKey { path, id: &product.id })?
     };
     let older = Condition::Exists.and(Condition::Below("source_rev", number(rev)));
     Ok(Single::new(&REFRESH, Guarded::update(key(&product.id, path)?, change, older)))

@@ -111,7 +111,7 @@ entity! {
     /// A measurement at an instant. Name, instant and id identify a point. A point that is sent
     /// again with another value replaces the first value.
     MetricPoint = "MetricPoint" {
-        keyed {
+        fixed {
             /// The name of the metric.
             name: MetricName,
             /// The instant of the measurement.
@@ -119,7 +119,7 @@ entity! {
             /// The id that tells apart the points of one instant.
             id: PointId,
         }
-        free {
+        mutable {
             /// The measured value.
             value: Decimal,
         }

@@ -13,8 +13,8 @@ pub struct Currency([u8; 3]);
 impl Currency {
     /// The United States dollar.
     pub const USD: Self = Self(*b"USD");
-    /// The currency of the shop. [`crate::wallet`] stores the balance in it apart from the others, so
-    /// a change of it needs a migration.
+    /// The currency of the shop. [`crate::wallet`] stores the balance in it apart from the others,
+    /// so a change of it needs a migration.
     pub const SHOP: Self = Self::USD;
 
     /// Returns whether the code is in the list of ISO 4217. A client may send only listed codes, so
@@ -33,8 +33,8 @@ impl Currency {
     }
 }
 
-/// The codes of ISO 4217 as of 2026, with the three that it withdrew in 2024 and later: `ANG`, `BGN`
-/// and `ZWL`.
+/// The codes of ISO 4217 as of 2026, with the three that it withdrew in 2024 and later: `ANG`,
+/// `BGN` and `ZWL`.
 pub const LISTED: &str = "\
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD \
     BTN BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD \
@@ -103,7 +103,8 @@ pub enum MoneyError {
     /// The two amounts have different currencies.
     #[error("amounts of different currencies do not go together")]
     Mixed,
-    /// The text is not three upper-case letters. [`Currency::is_listed`] checks the list of ISO 4217.
+    /// The text is not three upper-case letters. [`Currency::is_listed`] checks the list of ISO
+    /// 4217.
     #[error("must be an ISO 4217 code of three upper-case letters")]
     Currency,
 }

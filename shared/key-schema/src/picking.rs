@@ -51,11 +51,11 @@ impl Entity for PickingStations {
 entity! {
     /// An order that waits for a picking station.
     WaitingJob = "WaitingJob" {
-        keyed {
+        fixed {
             /// The id of the order.
             order_id: OrderId,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -89,7 +89,7 @@ patterns! {
 
 /// An action of a picking transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PickingAction {
     /// The order is neither paid nor being picked.
     Order,
     /// The order is already in the waiting list, or it has left the list.
@@ -118,12 +118,12 @@ pub fn waiting() -> Result<Query<Stored<WaitingJob>>, KeyError> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<Part>, EncodeError> {
+pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<PickingAction>, EncodeError> {
     let status = |status: OrderStatus| Ok::<_, EncodeError>(Condition::Is("status", value(status)?));
     let to_be_picked = status(OrderStatus::Paid)?.or(status(OrderStatus::Picking)?);
     Ok(Transaction::new(&WAIT)
-        .action(Part::Waiting, Guarded::put(job, Condition::NotExists)?)
-        .action(Part::Order, Guarded::check(order::key(&job.order_id)?, to_be_picked)))
+        .action(PickingAction::Waiting, Guarded::put(job, Condition::NotExists)?)
+        .action(PickingAction::Order, Guarded::check(order::key(&job.order_id)?, to_be_picked)))
 }
 
 /// Moves an order from the waiting list to a station, if it still waits and fewer than `stations`
@@ -131,24 +131,29 @@ pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<Part>, EncodeError> 
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn admit(order: &OrderId, stations: usize, born: &Born, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn admit(
+    order: &OrderId,
+    stations: usize,
+    born: &Born,
+    at: Instant,
+) -> Result<Transaction<PickingAction>, EncodeError> {
     let room = Condition::Lacks("jobs")
         .or(Condition::FewerEntries("jobs", stations))
         .or(Condition::Contains("jobs", value(order)?));
     let change = Change::<PickingStations>::visible(at).or_create(born, at).include("jobs", order.as_str());
     Ok(Transaction::new(&ADMIT)
-        .action(Part::Waiting, Guarded::delete(waiting_key(order)?, Condition::Exists))
-        .action(Part::Stations, Guarded::update(stations_key()?, change, room)))
+        .action(PickingAction::Waiting, Guarded::delete(waiting_key(order)?, Condition::Exists))
+        .action(PickingAction::Stations, Guarded::update(stations_key()?, change, room)))
 }
 
 /// Removes an order from the waiting list and from the stations. The order may be in neither.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn leave(order: &OrderId, born: &Born, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn leave(order: &OrderId, born: &Born, at: Instant) -> Result<Transaction<PickingAction>, EncodeError> {
     let change = Change::<PickingStations>::visible(at).or_create(born, at).exclude("jobs", order.as_str());
     let always = |write| Guarded { write, condition: None };
     Ok(Transaction::new(&LEAVE)
-        .action(Part::Waiting, always(Write::Delete { key: waiting_key(order)? }))
-        .action(Part::Stations, always(Write::Update { key: stations_key()?, steps: change.into_steps() })))
+        .action(PickingAction::Waiting, always(Write::Delete { key: waiting_key(order)? }))
+        .action(PickingAction::Stations, always(Write::Update { key: stations_key()?, steps: change.into_steps() })))
 }

@@ -38,13 +38,13 @@ pub struct Picture {
 entity! {
     /// The pictures of a product.
     ProductPictures = "ProductPictures" {
-        keyed {
+        fixed {
             /// The id of the product.
             product_id: ProductId,
             /// The pictures, at most [`MAX_PICTURES`], in the order in which they were added.
             pictures: Vec<Picture>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -66,7 +66,7 @@ impl Entity for ProductPictures {
 
 /// An action of a picture transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PictureAction {
     /// The product is not in the catalogue.
     Product,
     /// The list has changed since it was read.
@@ -109,7 +109,7 @@ pub fn add(
     note: &Stored<UnsettledObject>,
     known: Option<&Stored<ProductPictures>>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<PictureAction>, EncodeError> {
     let product = &note.product_id;
     let list = match known {
         Some(known) => {
@@ -122,9 +122,9 @@ pub fn add(
         }
     };
     Ok(Transaction::new(&ADD)
-        .action(Part::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
-        .action(Part::List, list)
-        .action(Part::Object, media::settled(note)?))
+        .action(PictureAction::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
+        .action(PictureAction::List, list)
+        .action(PictureAction::Object, media::settled(note)?))
 }
 
 /// Changes the alternative text of a picture, which `known` must contain.
@@ -152,11 +152,11 @@ pub fn remove(
     known: &Stored<ProductPictures>,
     object: &Stored<UnsettledObject>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<PictureAction>, EncodeError> {
     let left: Vec<&Picture> = known.pictures.iter().filter(|picture| picture.object.id != object.id).collect();
     Ok(Transaction::new(&REMOVE)
-        .action(Part::List, changed(known, &left, at)?)
-        .action(Part::Object, media::unsettled(object)?))
+        .action(PictureAction::List, changed(known, &left, at)?)
+        .action(PictureAction::Object, media::unsettled(object)?))
 }
 
 /// Writes the new list over the list that was read, on the condition that it is unchanged.

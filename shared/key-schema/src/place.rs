@@ -48,19 +48,19 @@ use crate::shard::Shards;
 /// migration of the totals, because the total of a shop is read from that shop's shard.
 pub const SHARDS: Shards = Shards(16);
 
-/// The country of a shop without a [`Store`] item.
+/// The country of a shop without a [`StoreLocation`] item.
 pub const UNKNOWN_COUNTRY: &str = "US";
-/// The city of a shop without a [`Store`] item.
+/// The city of a shop without a [`StoreLocation`] item.
 pub const UNKNOWN_CITY: &str = "unknown";
 
 entity! {
     /// A shop.
-    Store = "Store" {
-        keyed {
+    StoreLocation = "Store" {
+        fixed {
             /// The id of the shop.
             id: StoreId,
         }
-        free {
+        mutable {
             /// The country of the shop.
             country: String,
             /// The city of the shop.
@@ -71,7 +71,7 @@ entity! {
     }
 }
 
-impl Entity for Store {
+impl Entity for StoreLocation {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
@@ -87,7 +87,7 @@ entity! {
     /// The place that counts an order, and the proof that it was counted. A cancellation or return
     /// subtracts from the same place, even if the shop has moved since.
     SalePlace = "SalePlace" {
-        keyed {
+        fixed {
             /// The id of the order.
             order_id: OrderId,
             /// The country of the shop when the order was counted.
@@ -107,7 +107,7 @@ entity! {
             #[serde(skip_serializing_if = "is_first", default)]
             shard: u32,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -128,7 +128,7 @@ impl SalePlace {
     /// Returns the place that counts an order of this shop. `store` is [`None`] if staff have not
     /// entered the shop.
     #[must_use]
-    pub fn of(order: &Order, store: Option<&Store>, store_id: StoreId) -> Self {
+    pub fn of(order: &Order, store: Option<&StoreLocation>, store_id: StoreId) -> Self {
         let (country, city) =
             store.map_or((UNKNOWN_COUNTRY, UNKNOWN_CITY), |store| (store.country.as_str(), store.city.as_str()));
         let shard = shard_of(&store_id, &order.id);
@@ -160,7 +160,7 @@ entity! {
     /// The sales of a shop on one day in one currency, or one part of them. The total is the sum of
     /// the shards.
     PlaceSales = "PlaceSales" {
-        keyed {
+        fixed {
             /// The country of the shop.
             country: String,
             /// The city of the shop.
@@ -181,7 +181,7 @@ entity! {
             #[serde(skip_serializing_if = "is_first", default)]
             shard: u32,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -334,7 +334,7 @@ patterns! {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn get(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
+pub fn get(id: &StoreId) -> Result<Get<Stored<StoreLocation>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
@@ -342,7 +342,7 @@ pub fn get(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
+pub fn read_for_update(id: &StoreId) -> Result<Get<Stored<StoreLocation>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
@@ -350,7 +350,7 @@ pub fn edit(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create(store: &Stored<Store>) -> Result<Single<()>, EncodeError> {
+pub fn create(store: &Stored<StoreLocation>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&CREATE, Guarded::put(store, Condition::NotExists)?))
 }
 
@@ -359,8 +359,8 @@ pub fn create(store: &Stored<Store>) -> Result<Single<()>, EncodeError> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn change(store: &Store, version: u64, at: Instant) -> Result<Single<Stored<Store>>, EncodeError> {
-    let change = Change::<Store>::visible(at).country(&store.country)?.city(&store.city)?.name(&store.name)?;
+pub fn change(store: &StoreLocation, version: u64, at: Instant) -> Result<Single<Stored<StoreLocation>>, EncodeError> {
+    let change = Change::<StoreLocation>::visible(at).country(&store.country)?.city(&store.city)?.name(&store.name)?;
     Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
 }
 

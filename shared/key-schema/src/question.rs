@@ -28,6 +28,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
+use crate::quota::{self, Quota};
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
@@ -88,7 +89,7 @@ impl FromStr for Open {
 entity! {
     /// A question.
     Question = "Question" {
-        keyed {
+        fixed {
             /// The id of the question, which is time-ordered.
             id: QuestionId,
             /// The customer who asked.
@@ -102,7 +103,7 @@ entity! {
             /// The text of the question.
             text: String,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -128,7 +129,7 @@ impl Entity for Question {
 entity! {
     /// The copy of a question in its customer's partition.
     CustomerQuestion = "CustomerQuestion" {
-        keyed {
+        fixed {
             /// The id of the question.
             id: QuestionId,
             /// The customer who asked.
@@ -144,7 +145,7 @@ entity! {
             /// The text of the question.
             text: String,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -177,7 +178,7 @@ impl CustomerQuestion {
 entity! {
     /// An answer. It never changes.
     Answer = "Answer" {
-        keyed {
+        fixed {
             /// The id of the answer. It is time-ordered, so answers sort by the time of writing.
             id: AnswerId,
             /// The id of the question.
@@ -187,7 +188,7 @@ entity! {
             /// The text of the answer.
             text: String,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -224,7 +225,7 @@ fn open_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 
 /// A question in the list of open questions. It has no answers yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct QuestionSummary {
     /// The id of the question, which is time-ordered.
     pub id: QuestionId,
     /// The customer who asked.
@@ -243,13 +244,15 @@ pub struct Listed {
     pub updated_at: Instant,
 }
 
-crate::item::view!(Listed of Question);
+crate::item::view!(QuestionSummary of Question);
 
 /// An action of a question transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum QuestionAction {
     /// The customer does not exist.
     Customer,
+    /// The customer has asked all questions of the day.
+    Quota,
     /// The question already exists, is missing, or has no room for another answer.
     Question,
     /// The customer's copy already exists, is missing, or has no room for another answer.
@@ -261,7 +264,7 @@ pub enum Part {
 }
 
 patterns! {
-    ASK = "questions.ask": TransactWriteItems, "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key> with one" => "does not exist; the customer exists; the key is new", Consistency::Write, "owner", "Ask a question", ["POST /v1/customers/{id}/questions"];
+    ASK = "questions.ask": TransactWriteItems, "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>; PK = IDEMPOTENCY#<caller>#<key> with one" => "does not exist; the customer exists; fewer questions on the day than the quota; ADD questions; the key is new", Consistency::Write, "owner", "Ask a question", ["POST /v1/customers/{id}/questions"];
     EDIT = "questions.edit": GetItem, "PK = QUESTION#<id>, SK = QUESTION" => "the question", Consistency::Strong("staff may answer a question right after it was asked"), "staff", "Read a question before answering it", ["POST /v1/questions/{id}/answers"];
     ANSWER_IT = "questions.answer": TransactWriteItems, "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one" => "the question and its copy exist and have room for an answer; ADD 1, SET answered; the answer and the key are new", Consistency::Write, "staff", "Answer a question", ["POST /v1/questions/{id}/answers"];
     GET = "questions.get": Query, "PK = QUESTION#<id>, SK from ANSWER# to QUESTION" => "the answers, oldest first, then the question", Consistency::Eventual, "owner", "Read a question with its answers", ["GET /v1/questions/{id}"];
@@ -278,20 +281,24 @@ patterns! {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transaction<Part>, EncodeError> {
+pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transaction<QuestionAction>, EncodeError> {
     let copy = CustomerQuestion::of(question);
     let transaction = Transaction::new(&ASK)
-        .action(Part::Question, Guarded::put(question, Condition::NotExists)?)
-        .action(Part::Copy, Guarded::put(&copy, Condition::NotExists)?)
-        .action(Part::Customer, customer::check(&question.customer_id)?);
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
+        .action(QuestionAction::Question, Guarded::put(question, Condition::NotExists)?)
+        .action(QuestionAction::Copy, Guarded::put(&copy, Condition::NotExists)?)
+        .action(QuestionAction::Customer, customer::check(&question.customer_id)?)
+        .action(
+            QuestionAction::Quota,
+            quota::count(&question.customer_id, Quota::Questions, question.meta.created_at)?,
+        );
+    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(QuestionAction::Idempotency, claim)))
 }
 
 /// Reads a question with strong consistency, before it is answered.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyError> {
+pub fn read_for_update(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
@@ -305,7 +312,7 @@ pub fn answer(
     question: &Stored<Question>,
     answer: &Stored<Answer>,
     claim: Option<Guarded>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<QuestionAction>, EncodeError> {
     let at = answer.meta.created_at;
     let room = || Condition::Exists.and(Condition::Below("answer_count", number(MAX_ANSWERS)));
     let head =
@@ -313,10 +320,10 @@ pub fn answer(
     let copy = Change::<CustomerQuestion>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1);
     let copy_key = copy_key(&question.customer_id, question.meta.created_at, &question.id)?;
     let transaction = Transaction::new(&ANSWER_IT)
-        .action(Part::Question, Guarded::update(key(&question.id)?, head, room()))
-        .action(Part::Copy, Guarded::update(copy_key, copy, room()))
-        .action(Part::Answer, Guarded::put(answer, Condition::NotExists)?);
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
+        .action(QuestionAction::Question, Guarded::update(key(&question.id)?, head, room()))
+        .action(QuestionAction::Copy, Guarded::update(copy_key, copy, room()))
+        .action(QuestionAction::Answer, Guarded::put(answer, Condition::NotExists)?);
+    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(QuestionAction::Idempotency, claim)))
 }
 
 /// Reads a question's answers, oldest first, then the question.
@@ -349,7 +356,7 @@ pub fn support(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn open() -> Result<Query<Listed>, KeyError> {
+pub fn open() -> Result<Query<QuestionSummary>, KeyError> {
     let shards = OPEN_SHARDS.all().map(open_partition).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&OPEN, shards, Range::All))
 }

@@ -1,17 +1,17 @@
-//! What the shop remembers about the recipients of its mail: how many mails an address got on a
-//! day, and that it must get no more.
+//! The shop's records about the recipients of its mail. They count an address's mails of a day, and
+//! mark an address that must get no more.
 //!
 //! The keys hold a hash of the folded address instead of the address. An erased customer's address
 //! is therefore not in these items, and a complaint of its owner still holds.
 //!
-//! An address has a stop mark after a permanent bounce or a complaint. The mark has no time to live:
-//! only staff lifts it.
+//! An address has a stop mark after a permanent bounce or a complaint. The mark has no time to
+//! live: only staff lifts it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, entity};
-use crate::expression::{Condition, number};
-use crate::id::{Born, CustomerId};
+use crate::expression::Condition;
+use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
@@ -24,8 +24,6 @@ pub const MAX_MAILS: u64 = 50;
 /// The number of mails with codes among them. Any customer can request such a mail to any address,
 /// so these mails must leave room for the others.
 pub const MAX_CODES: u64 = 10;
-/// The number of requests for codes of one customer on a day of UTC.
-pub const MAX_REQUESTS: u64 = 3;
 /// The lifetime of a day's count, from the first mail.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
@@ -41,14 +39,8 @@ impl RecipientHash {
     }
 
     /// Returns the hash under which the requests for codes to an address are counted.
-    pub(crate) fn of_requests_for(email: &Email) -> Self {
+    fn of_requests_for(email: &Email) -> Self {
         Self(hash("code requests for", &email.folded()))
-    }
-
-    /// Returns the hash under which the requests for codes of a customer are counted. The count
-    /// outlives an erasure, so a customer who signs up again gets no more codes.
-    pub(crate) fn of_requests_by(customer: &CustomerId) -> Self {
-        Self(hash("code requests by", customer.as_str()))
     }
 
     fn partition(&self) -> Result<PartitionKey, KeyError> {
@@ -69,7 +61,7 @@ pub enum StopReason {
 entity! {
     /// The number of mails to an address on a day.
     MailDay = "MailDay" {
-        keyed {
+        fixed {
             /// The hash of the address.
             recipient: RecipientHash,
             /// The day of UTC.
@@ -77,7 +69,7 @@ entity! {
             /// The instant at which the count expires, which is also its time to live.
             expires_at: Instant,
         }
-        free {
+        mutable {
             /// The number of all mails.
             mails: u64,
             /// The number of mails with codes.
@@ -101,11 +93,11 @@ impl Entity for MailDay {
 entity! {
     /// A mark that an address gets no more mail.
     MailStop = "MailStop" {
-        keyed {
+        fixed {
             /// The hash of the address.
             recipient: RecipientHash,
         }
-        free {
+        mutable {
             /// The reason.
             reason: StopReason,
         }
@@ -159,19 +151,16 @@ pub(crate) fn not_stopped(recipient: &RecipientHash) -> Result<Guarded, KeyError
 /// Counts a mail to an address, as an action of a transaction. DynamoDB refuses it beyond the
 /// limits of a day.
 pub(crate) fn count(recipient: &RecipientHash, has_code: bool, at: Instant) -> Result<Guarded, EncodeError> {
-    let all = below("mails", MAX_MAILS);
-    let condition = if has_code { all.and(below("codes", MAX_CODES)) } else { all };
+    let all = Condition::count_below("mails", MAX_MAILS);
+    let condition = if has_code { all.and(Condition::count_below("codes", MAX_CODES)) } else { all };
     count_on(recipient, (1, i64::from(has_code)), condition, at)
 }
 
-/// Counts a request for a code, as an action of a transaction. DynamoDB refuses it beyond the
-/// `limit` of a day.
-pub(crate) fn count_request(of: &RecipientHash, limit: u64, at: Instant) -> Result<Guarded, EncodeError> {
-    count_on(of, (0, 1), below("codes", limit), at)
-}
-
-fn below(name: &'static str, limit: u64) -> Condition {
-    Condition::Lacks(name).or(Condition::Below(name, number(limit)))
+/// Counts a request for a code for an address, as an action of a transaction. DynamoDB refuses it
+/// beyond [`MAX_CODES`] of a day.
+pub(crate) fn count_request(email: &Email, at: Instant) -> Result<Guarded, EncodeError> {
+    let of = RecipientHash::of_requests_for(email);
+    count_on(&of, (0, 1), Condition::count_below("codes", MAX_CODES), at)
 }
 
 fn count_on(

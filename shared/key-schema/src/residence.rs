@@ -156,7 +156,7 @@ impl FromItem for Resident {
         let country = part(Index::Gsi3.partition_attribute(), 1);
         let city = part(Index::Gsi3.sort_attribute(), 0);
         let (Some(country), Some(city)) = (country, city) else {
-            return Err(DecodeError::malformed(Customer::NAME, "it lies in no place"));
+            return Err(DecodeError::malformed(Customer::NAME, "it has no place"));
         };
         let Identified { id } = decode(Customer::NAME, item)?;
         Ok(Self { id, place: Place { country, city } })

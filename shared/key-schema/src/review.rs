@@ -22,7 +22,7 @@ use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 entity! {
     /// A customer's review of a product.
     Review = "Review" {
-        keyed {
+        fixed {
             /// The product that is reviewed.
             product_id: ProductId,
             /// The customer who wrote the review.
@@ -30,7 +30,7 @@ entity! {
             /// The rating, 1 to 5, which is part of the key of the best-first list.
             rating: u64,
         }
-        free {
+        mutable {
             /// The headline.
             title: String,
             /// The text of the review.
@@ -41,7 +41,7 @@ entity! {
 
 /// The key of a review in its product's best-first list: by rating, then by time.
 #[derive(Debug, Clone, Copy)]
-pub struct BestPlace<'a> {
+pub struct BestIndexKey<'a> {
     /// The product that is reviewed.
     pub product_id: &'a ProductId,
     /// The rating, 1 to 5.
@@ -52,7 +52,7 @@ pub struct BestPlace<'a> {
     pub customer_id: &'a CustomerId,
 }
 
-impl BestPlace<'_> {
+impl BestIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         let mut sort = String::new();
         crate::encoding::Part::write(&self.rating, &mut sort);
@@ -64,7 +64,7 @@ impl BestPlace<'_> {
     }
 }
 
-impl IndexEntry for BestPlace<'_> {
+impl IndexEntry for BestIndexKey<'_> {
     type Entity = Review;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -85,7 +85,7 @@ impl Entity for Review {
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let at = meta.created_at;
-        let best = BestPlace {
+        let best = BestIndexKey {
             product_id: &self.product_id,
             rating: self.rating,
             created_at: at,
@@ -120,7 +120,7 @@ fn newest_partition(product: &ProductId) -> Result<PartitionKey, KeyError> {
 /// A review as every index returns it. It has the whole text, because lists of reviews show the
 /// texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ReviewSummary {
     /// The product that is reviewed.
     pub product_id: ProductId,
     /// The customer who wrote the review.
@@ -139,11 +139,11 @@ pub struct Listed {
     pub updated_at: Instant,
 }
 
-crate::item::view!(Listed of Review);
+crate::item::view!(ReviewSummary of Review);
 
 /// An action of a review transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ReviewAction {
     /// The review already exists, is missing, or is at another version.
     Review,
     /// The product is not in the catalogue.
@@ -186,14 +186,14 @@ fn signed(rating: u64) -> i64 {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create(review: &Stored<Review>) -> Result<Transaction<Part>, EncodeError> {
+pub fn create(review: &Stored<Review>) -> Result<Transaction<ReviewAction>, EncodeError> {
     let (product, at) = (&review.product_id, review.meta.created_at);
     Ok(Transaction::new(&CREATE)
-        .action(Part::Review, Guarded::put(review, Condition::NotExists)?)
-        .action(Part::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
-        .action(Part::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?)
-        .action(Part::Recent, recent::enter(review)?)
-        .action(Part::Customer, customer::check(&review.customer_id)?))
+        .action(ReviewAction::Review, Guarded::put(review, Condition::NotExists)?)
+        .action(ReviewAction::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
+        .action(ReviewAction::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?)
+        .action(ReviewAction::Recent, recent::enter(review)?)
+        .action(ReviewAction::Customer, customer::check(&review.customer_id)?))
 }
 
 /// Changes the review that was read. Its author must still have a profile.
@@ -206,36 +206,36 @@ pub fn change(
     title: &String,
     text: &String,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
-    let place = BestPlace {
+) -> Result<Transaction<ReviewAction>, EncodeError> {
+    let index_key = BestIndexKey {
         product_id: &old.product_id,
         rating,
         created_at: old.meta.created_at,
         customer_id: &old.customer_id,
     };
-    let change = Change::<Review>::visible(at).title(title)?.text(text)?.enter(&place)?;
+    let change = Change::<Review>::visible(at).title(title)?.text(text)?.enter(&index_key)?;
     let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::version(old.meta.version));
     let difference = signed(rating) - signed(old.rating);
     let mut changed = old.clone();
     changed.meta = Meta { version: old.meta.version + 1, rev: old.meta.rev + 1, updated_at: at, ..changed.meta };
     (changed.data.rating, changed.data.title, changed.data.text) = (rating, title.clone(), text.clone());
     Ok(Transaction::new(&CHANGE)
-        .action(Part::Review, update)
-        .action(Part::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?)
-        .action(Part::Recent, recent::enter(&changed)?)
-        .action(Part::Customer, customer::check(&old.customer_id)?))
+        .action(ReviewAction::Review, update)
+        .action(ReviewAction::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?)
+        .action(ReviewAction::Recent, recent::enter(&changed)?)
+        .action(ReviewAction::Customer, customer::check(&old.customer_id)?))
 }
 
 /// Removes the review that was read.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {
     let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::version(old.meta.version));
     Ok(Transaction::new(&DELETE)
-        .action(Part::Review, delete)
-        .action(Part::Stats, count(&old.product_id, -1, -signed(old.rating), &old.meta.born, at)?)
-        .action(Part::Recent, recent::remove(old)?))
+        .action(ReviewAction::Review, delete)
+        .action(ReviewAction::Stats, count(&old.product_id, -1, -signed(old.rating), &old.meta.born, at)?)
+        .action(ReviewAction::Recent, recent::remove(old)?))
 }
 
 /// Reads a review.
@@ -250,7 +250,7 @@ pub fn get(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Revi
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Review>>, KeyError> {
+pub fn read_for_update(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Review>>, KeyError> {
     Ok(Get::new(&EDIT, key(product, customer)?))
 }
 
@@ -266,7 +266,7 @@ pub fn stats(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn newest(product: &ProductId) -> Result<Query<Listed>, KeyError> {
+pub fn newest(product: &ProductId) -> Result<Query<ReviewSummary>, KeyError> {
     Ok(Query::new(&NEWEST, newest_partition(product)?, Range::All).descending())
 }
 
@@ -275,7 +275,7 @@ pub fn newest(product: &ProductId) -> Result<Query<Listed>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn best(product: &ProductId) -> Result<Query<Listed>, KeyError> {
+pub fn best(product: &ProductId) -> Result<Query<ReviewSummary>, KeyError> {
     Ok(Query::new(&BEST, PartitionKey::of("BEST", &[product])?, Range::All).descending())
 }
 
@@ -283,6 +283,6 @@ pub fn best(product: &ProductId) -> Result<Query<Listed>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn by_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
+pub fn by_customer(customer: &CustomerId) -> Result<Query<ReviewSummary>, KeyError> {
     Ok(Query::new(&BY_CUSTOMER, reviewer_partition(customer)?, Range::All).descending())
 }

@@ -11,8 +11,8 @@
 //! keeps the customer's id and the claim out of the table, so a revocation may outlive an erasure.
 //!
 //! # Lifetime
-//! A refreshed token has the claim of its sign-in. So a revocation lasts as long as a sign-in can be
-//! refreshed, and not only as long as a token ([`LIFETIME_SECONDS`]).
+//! A refreshed token has the claim of its sign-in. So a revocation lasts as long as a sign-in can
+//! be refreshed, and not only as long as a token ([`LIFETIME_SECONDS`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,8 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
 use crate::pattern::{Consistency, patterns};
 use crate::request::Get;
 
-/// How long a revocation lasts: 31 days. The user pool of the stack refreshes a sign-in for 30 days,
-/// and the last token is valid for another hour. A test compares both with the template.
+/// How long a revocation lasts: 31 days. The user pool of the stack refreshes a sign-in for 30
+/// days, and the last token is valid for another hour. A test compares both with the template.
 pub const LIFETIME_SECONDS: i64 = 31 * 24 * 60 * 60;
 
 /// A customer's sign-in: a hash of the customer's id and the claim that names the sign-in.
@@ -44,13 +44,13 @@ impl SignIn {
 entity! {
     /// The revocation of a sign-in.
     Revocation = "Revocation" {
-        keyed {
+        fixed {
             /// The sign-in that has ended.
             sign_in: SignIn,
             /// When no token of the sign-in can be valid any more; also the time to live.
             expires_at: Instant,
         }
-        free {}
+        mutable {}
     }
 }
 

@@ -37,7 +37,7 @@ use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction
 entity! {
     /// The sale of one order line.
     Sale = "Sale" {
-        keyed {
+        fixed {
             /// The id of the order.
             order_id: OrderId,
             /// The number of the line in the order, from 1.
@@ -61,7 +61,7 @@ entity! {
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -138,7 +138,7 @@ impl FromItem for Bought {
 
 /// A sale as its product's index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct SaleSummary {
     /// The id of the order.
     pub order_id: OrderId,
     /// The instant at which the order was placed.
@@ -149,7 +149,7 @@ pub struct Listed {
     pub total: Money,
 }
 
-crate::item::view!(Listed of Sale);
+crate::item::view!(SaleSummary of Sale);
 
 patterns! {
     OF_PRODUCT = "sales.of-product": Query on Gsi3, "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward" => "sales of a product, newest first", Consistency::Eventual, "staff", "List a product's sales by date", ["GET /v1/products/{id}/sales"];
@@ -301,7 +301,7 @@ fn signed(quantity: u64) -> Result<i64, EncodeError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_product(product: &ProductId, year: i32, from: Instant, to: Instant) -> Result<Query<Listed>, KeyError> {
+pub fn of_product(product: &ProductId, year: i32, from: Instant, to: Instant) -> Result<Query<SaleSummary>, KeyError> {
     let range = Range::Between(from.to_string(), format!("{to}$"));
     Ok(Query::new(&OF_PRODUCT, partition(product, year)?, range).descending())
 }
@@ -314,7 +314,7 @@ pub fn bought(customer: &CustomerId) -> Result<Query<Bought>, KeyError> {
     Ok(Query::new(&BOUGHT, bought_partition(customer)?, Range::All).descending())
 }
 
-impl Listed {
+impl SaleSummary {
     /// Returns the sale's sort key in the list, for a cursor.
     #[must_use]
     pub fn sort_key(&self) -> String {
@@ -325,7 +325,7 @@ impl Listed {
 /// Returns the instant in a sort key of the list, which tells in which year a cursor continues.
 ///
 /// # Errors
-/// [`InstantError`] for text that [`Listed::sort_key`] did not make.
+/// [`InstantError`] for text that [`SaleSummary::sort_key`] did not make.
 pub fn placed_at_of(sort_key: &str) -> Result<Instant, InstantError> {
     sort_key.split('#').next().unwrap_or_default().parse()
 }

@@ -17,6 +17,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
+use crate::quota::{self, Quota};
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
 use crate::revocation::{Revocation, SignIn};
 
@@ -24,7 +25,7 @@ entity! {
     /// A session of a customer. The index of a customer's sessions is ordered by expiry. So the key
     /// condition alone leaves out expired sessions, whether or not DynamoDB has removed them.
     Session = "Session" {
-        keyed {
+        fixed {
             /// The id of the session.
             id: SessionId,
             /// The customer of the session.
@@ -36,7 +37,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             sign_in: Option<SignIn>,
         }
-        free {
+        mutable {
             /// The customer's name for the device.
             device: String,
         }
@@ -45,7 +46,7 @@ entity! {
 
 /// The key of a session among its customer's sessions, ordered by expiry.
 #[derive(Debug, Clone, Copy)]
-pub struct SessionPlace<'a> {
+pub struct SessionIndexKey<'a> {
     /// The customer of the session.
     pub customer_id: &'a CustomerId,
     /// The instant at which the session expires.
@@ -54,7 +55,7 @@ pub struct SessionPlace<'a> {
     pub id: &'a SessionId,
 }
 
-impl SessionPlace<'_> {
+impl SessionIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: Index::Gsi1,
@@ -64,7 +65,7 @@ impl SessionPlace<'_> {
     }
 }
 
-impl IndexEntry for SessionPlace<'_> {
+impl IndexEntry for SessionIndexKey<'_> {
     type Entity = Session;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -94,7 +95,7 @@ impl Entity for Session {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        Ok(vec![SessionPlace { customer_id: &self.customer_id, expires_at: self.expires_at, id: &self.id }.key()?])
+        Ok(vec![SessionIndexKey { customer_id: &self.customer_id, expires_at: self.expires_at, id: &self.id }.key()?])
     }
 
     fn expires(&self) -> Option<Instant> {
@@ -104,7 +105,7 @@ impl Entity for Session {
 
 /// A session as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
+pub struct SessionSummary {
     /// The id of the session.
     pub id: SessionId,
     /// The customer of the session.
@@ -117,21 +118,24 @@ pub struct Listed {
     pub expires_at: Instant,
 }
 
-crate::item::view!(Listed of Session);
+crate::item::view!(SessionSummary of Session);
 
-/// An action of the transaction that begins or ends a session. It labels the refusal of that action.
+/// An action of the transaction that begins or ends a session. It labels the refusal of that
+/// action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// A new session already exists, or the session to end is another customer's.
+pub enum SessionAction {
+    /// A session with the new id already exists, or the session to end is another customer's.
     Session,
     /// The customer does not exist.
     Customer,
+    /// The customer has used up the day's quota of sessions.
+    Quota,
     /// A revocation. No condition guards it.
     Revocation,
 }
 
 patterns! {
-    CREATE = "sessions.create": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "does not exist; the customer exists", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
+    CREATE = "sessions.create": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>" => "does not exist; the customer exists; fewer sessions on the day than the quota; ADD sessions", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
     GET = "sessions.get": GetItem, "PK = SESSION#<id>, SK = SESSION" => "the session", Consistency::Strong("the last change to a session decides whether it may be extended"), "owner", "Read a session", ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"];
     EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "the session is this customer's and has not expired", Consistency::Write, "owner", "Extend or rename a session", ["PUT /v1/sessions/{id}"];
     END = "sessions.end": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED, for the session's id and its token's sign-in" => "the session is this customer's or already gone", Consistency::Write, "owner", "End a session, and revoke the tokens of its sign-in", ["DELETE /v1/sessions/{id}"];
@@ -142,15 +146,16 @@ patterns! {
     END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "no condition", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
-/// Creates a session of a customer with a profile. So an erasure ends every session that began
-/// before it, and none begins after it.
+/// Creates a session of a customer with a profile. An erasure removes the profile. So it ends every
+/// session that began before it, and no session begins after it.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create(session: &Stored<Session>) -> Result<Transaction<Part>, EncodeError> {
+pub fn create(session: &Stored<Session>) -> Result<Transaction<SessionAction>, EncodeError> {
     Ok(Transaction::new(&CREATE)
-        .action(Part::Session, Guarded::put(session, Condition::NotExists)?)
-        .action(Part::Customer, customer::check(&session.customer_id)?))
+        .action(SessionAction::Session, Guarded::put(session, Condition::NotExists)?)
+        .action(SessionAction::Customer, customer::check(&session.customer_id)?)
+        .action(SessionAction::Quota, quota::count(&session.customer_id, Quota::Sessions, session.meta.created_at)?))
 }
 
 /// Reads a session. The caller checks that it has not expired.
@@ -165,15 +170,19 @@ pub fn get(id: &SessionId) -> Result<Get<Stored<Session>>, KeyError> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn extend(place: &SessionPlace<'_>, device: &String, now: Instant) -> Result<Single<Stored<Session>>, EncodeError> {
-    let change = Change::<Session>::visible(now).device(device)?.enter(place)?;
-    let alive =
-        Condition::Is("customer_id", value(place.customer_id)?).and(Condition::AtLeast("expires_at", first_alive(now)));
-    Ok(Single::new(&EXTEND, Guarded::update(key(place.id)?, change, alive)))
+pub fn extend(
+    index_key: &SessionIndexKey<'_>,
+    device: &String,
+    now: Instant,
+) -> Result<Single<Stored<Session>>, EncodeError> {
+    let change = Change::<Session>::visible(now).device(device)?.enter(index_key)?;
+    let alive = Condition::Is("customer_id", value(index_key.customer_id)?)
+        .and(Condition::AtLeast("expires_at", first_alive(now)));
+    Ok(Single::new(&EXTEND, Guarded::update(key(index_key.id)?, change, alive)))
 }
 
-/// Returns the sign-ins that a session's end revokes: the one of its token, and the one that tokens
-/// name by the session's own id.
+/// Returns the sign-ins that the end of a session revokes. One is the sign-in of the token that
+/// began the session. The other has the session's id as its name.
 #[must_use]
 pub fn sign_ins(session: &Session) -> Vec<SignIn> {
     let own = SignIn::of(&session.customer_id, session.id.as_str());
@@ -185,12 +194,14 @@ pub fn sign_ins(session: &Session) -> Vec<SignIn> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<SessionAction>, EncodeError> {
     let mine = Condition::NotExists.or(Condition::Is("customer_id", value(&session.customer_id)?));
-    let mut transaction = Transaction::new(&END).action(Part::Session, Guarded::delete(key(&session.id)?, mine));
+    let mut transaction =
+        Transaction::new(&END).action(SessionAction::Session, Guarded::delete(key(&session.id)?, mine));
     for sign_in in sign_ins(session) {
         let item = Revocation::new(sign_in, &session.meta.born, now).to_item()?;
-        transaction = transaction.action(Part::Revocation, Guarded { write: Write::Put { item }, condition: None });
+        transaction =
+            transaction.action(SessionAction::Revocation, Guarded { write: Write::Put { item }, condition: None });
     }
     Ok(transaction)
 }
@@ -199,7 +210,7 @@ pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<Part>,
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyError> {
+pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<SessionSummary>, KeyError> {
     // The range starts one millisecond after `now`, because a session that expires at `now` has
     // expired.
     let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
@@ -210,7 +221,7 @@ pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyE
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
+pub fn of_customer(customer: &CustomerId) -> Result<Query<SessionSummary>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
@@ -223,8 +234,8 @@ pub fn read_all<'a>(ids: impl IntoIterator<Item = &'a SessionId>) -> Result<Batc
     Ok(BatchGet::new(&READ_ALL, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
-/// Revokes the sign-ins of sessions. [`end_all`] follows it, so that no session is removed whose
-/// sign-in is not revoked.
+/// Revokes the sign-ins of sessions. Callers send [`end_all`] afterwards, so that every removed
+/// session has its sign-ins revoked.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -27,11 +27,11 @@ pub const MAX_BYTES: usize = 32 * 1024;
 entity! {
     /// One copy of the settings.
     Settings = "Settings" {
-        keyed {
+        fixed {
             /// The number of the copy, from 0.
             copy: u64,
         }
-        free {
+        mutable {
             /// The public values, a JSON object.
             values: String,
             /// The values for staff only, a JSON object.

@@ -68,9 +68,9 @@ pub const MAX_MAILED_NAME: usize = 60;
 /// Returns a customer's name in a form that is safe in a mail, or `None` if nothing is left of it.
 ///
 /// Customers choose their names, and a mail carries the shop's reputation. So the result is one
-/// line of at most [`MAX_MAILED_NAME`] characters without control characters, characters that
-/// reorder or hide text, and words that a mail program could turn into a link: addresses, paths,
-/// schemes, `www…` and dotted domains in every script.
+/// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters
+/// that reorder or hide text. It has no words that a mail program could turn into a link:
+/// addresses, paths, schemes, `www…` and dotted domains in every script.
 #[must_use]
 pub fn mailed_name(name: &str) -> Option<String> {
     // NFKC turns look-alikes such as full-width letters, colons and dots into plain ones.

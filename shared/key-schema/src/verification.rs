@@ -1,8 +1,8 @@
 //! The verification of an email address.
 //!
-//! A customer requests a mail with a code and enters the code. One item beside the profile holds the
-//! state of the latest request. It does not hold the code ([`crate::code`]). The item also remembers
-//! the instants of the customer's mails, so it outlives the code by a day.
+//! A customer requests a mail with a code and enters the code. One item beside the profile holds
+//! the state of the latest request. It does not hold the code ([`crate::code`]). The item also
+//! remembers the instants of the customer's mails, so it outlives the code by a day.
 //!
 //! Every rule is a condition of a write:
 //!
@@ -22,7 +22,8 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, SortKey};
 use crate::pattern::{Consistency, patterns};
-use crate::recipient::{self, MAX_CODES, RecipientHash};
+use crate::quota::{self, Quota};
+use crate::recipient;
 use crate::request::{BatchGet, Guarded, Single, Transaction, Write};
 use crate::text::Email;
 
@@ -38,7 +39,7 @@ pub const WINDOW_SECONDS: i64 = 24 * 60 * 60;
 entity! {
     /// The latest request to verify a customer's email address.
     EmailVerification = "EmailVerification" {
-        keyed {
+        fixed {
             /// The customer.
             customer_id: CustomerId,
             /// The address that the code proves, as the profile held it.
@@ -47,7 +48,7 @@ entity! {
             /// no longer counts then.
             expires_at: Instant,
         }
-        free {
+        mutable {
             /// The random text from which the code is derived. Absent once it has proven the
             /// address.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -136,7 +137,7 @@ impl EmailVerification {
 /// An action of a transaction of this module. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerificationAction {
-    /// The profile has another address, is verified already, or does not exist.
+    /// The profile has another address, is verified already, is being erased, or does not exist.
     Profile,
     /// Another customer has verified the address.
     Claim,
@@ -148,9 +149,9 @@ pub enum VerificationAction {
 
 patterns! {
     READ = "verification.read": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION" => "the profile, the latest request", Consistency::Strong("the latest request decides about a code"), "owner", "Read what a customer wants to verify", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification", "notifier"];
-    REQUEST = "verification.request": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = RECIPIENT#<hash of the customer> and RECIPIENT#<hash of the address>, SK = DAY#<day>" => "the profile has the address and is not verified; the request is the one that was read, or none; fewer than 3 codes of the customer and 10 of the address on the day; ADD codes", Consistency::Write, "owner", "Request a mail with a code", ["POST /v1/customers/{id}/email/verification"];
+    REQUEST = "verification.request": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = QUOTA#<hash of the customer> and RECIPIENT#<hash of the address>, SK = DAY#<day>" => "the profile has the address, is not verified and no erasure has begun; the request is the one that was read, or none; fewer than 3 codes of the customer and 10 of the address on the day; ADD codes", Consistency::Write, "owner", "Request a mail with a code", ["POST /v1/customers/{id}/email/verification"];
     TRY = "verification.try": UpdateItem, "PK = CUSTOMER#<id>, SK = VERIFICATION" => "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries", Consistency::Write, "owner", "Count a try before the code is compared", ["PUT /v1/customers/{id}/email/verification"];
-    VERIFY = "verification.verify": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>" => "the profile has the address and is not verified; the claim is free or the customer's; the nonce is this one", Consistency::Write, "owner", "Verify the email address and claim it", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification"];
+    VERIFY = "verification.verify": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>" => "the profile has the address, is not verified and no erasure has begun; the claim is free or the customer's; the nonce is this one", Consistency::Write, "owner", "Verify the email address and claim it", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification"];
 }
 
 /// Reads a customer's profile and latest request, in this order.
@@ -174,16 +175,14 @@ pub fn request(
         None => Condition::NotExists,
     };
     let at = next.meta.updated_at;
-    let by = RecipientHash::of_requests_by(&next.customer_id);
-    let to = RecipientHash::of_requests_for(&next.email);
     Ok(Transaction::new(&REQUEST)
         .action(
             VerificationAction::Profile,
             Guarded::check(customer::key(&next.customer_id)?, unverified(&next.email)?),
         )
         .action(VerificationAction::Request, Guarded::put(next, unchanged)?)
-        .action(VerificationAction::Count, recipient::count_request(&by, recipient::MAX_REQUESTS, at)?)
-        .action(VerificationAction::Count, recipient::count_request(&to, MAX_CODES, at)?))
+        .action(VerificationAction::Count, quota::count(&next.customer_id, Quota::Codes, at)?)
+        .action(VerificationAction::Count, recipient::count_request(&next.email, at)?))
 }
 
 /// Counts a try for the code of a nonce, and returns the request.
@@ -202,8 +201,8 @@ pub fn count_try(
     Ok(Single::new(&TRY, Guarded::update(key(customer)?, change, open)))
 }
 
-/// Verifies the email address of a profile and claims it. `nonce` is the one whose code was entered.
-/// Without it, the caller's token has proven the address.
+/// Verifies the email address of a profile and claims it. `nonce` is the one whose code was
+/// entered. Without it, the caller's token has proven the address.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -236,7 +235,8 @@ pub(crate) fn discard(customer: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded { write: Write::Delete { key: key(customer)? }, condition: None })
 }
 
-/// Requires that the profile has exactly this address, unverified.
+/// Requires that the profile has exactly this address, unverified, and is not being erased.
 fn unverified(email: &Email) -> Result<Condition, EncodeError> {
-    Ok(Condition::Is("email", value(email)?).and(Condition::Is("email_verified", value(false)?)))
+    let same = Condition::Is("email", value(email)?).and(Condition::Is("email_verified", value(false)?));
+    Ok(same.and(customer::stays()))
 }

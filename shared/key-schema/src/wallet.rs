@@ -55,7 +55,7 @@ pub const MAX_BALANCE: i64 = 9_000_000_000_000_000;
 entity! {
     /// The balances of a customer.
     Wallet = "Wallet" {
-        keyed {
+        fixed {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
             /// The currency of `amount`: the shop's, or another one in a wallet that an earlier
@@ -68,7 +68,7 @@ entity! {
             #[serde(flatten, deserialize_with = "others")]
             others: BTreeMap<Currency, i64>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -161,7 +161,7 @@ impl EntryKind {
 entity! {
     /// One movement of a wallet. It never changes.
     WalletEntry = "WalletEntry" {
-        keyed {
+        fixed {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
             /// The id of the movement, which is time-ordered. The two entries of a transfer share
@@ -185,7 +185,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -282,7 +282,7 @@ pub enum Side {
 
 /// An action of a wallet transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum WalletAction {
     /// The wallet. For the stored item, [`convert`], then [`minus`] or [`plus`] return the reason.
     /// For a deposit, the wallet may also have changed since it was read.
     Wallet(Side),
@@ -315,7 +315,7 @@ pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(customer: &CustomerId) -> Result<Get<Stored<Wallet>>, KeyError> {
+pub fn read_for_update(customer: &CustomerId) -> Result<Get<Stored<Wallet>>, KeyError> {
     Ok(Get::new(&EDIT, key(customer)?))
 }
 
@@ -357,7 +357,7 @@ pub fn deposit(
     entry: &WalletEntry,
     seen: Option<&Stored<Wallet>>,
     claim: Guarded,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<WalletAction>, EncodeError> {
     let customer = &entry.customer_id;
     let unchanged = match seen {
         Some(wallet) => in_currency(Currency::SHOP)?.and(match wallet.amount_in(entry.currency) {
@@ -367,10 +367,10 @@ pub fn deposit(
         None => Condition::NotExists,
     };
     Ok(Transaction::new(&DEPOSIT)
-        .action(Part::Wallet(Side::To), Guarded::update(key(customer)?, receipt(entry)?, unchanged))
-        .action(Part::Entry, written(entry)?)
-        .action(Part::Customer(Side::To), exists(customer)?)
-        .action(Part::Idempotency, claim))
+        .action(WalletAction::Wallet(Side::To), Guarded::update(key(customer)?, receipt(entry)?, unchanged))
+        .action(WalletAction::Entry, written(entry)?)
+        .action(WalletAction::Customer(Side::To), exists(customer)?)
+        .action(WalletAction::Idempotency, claim))
 }
 
 /// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
@@ -378,22 +378,22 @@ pub fn deposit(
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Part>, EncodeError> {
+pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<WalletAction>, EncodeError> {
     let [paid, received] = transfer.entries();
     Ok(Transaction::new(&TRANSFER)
-        .action(Part::Wallet(Side::From), taken(&paid)?)
-        .action(Part::Wallet(Side::To), given(&received)?)
-        .action(Part::Entry, written(&paid)?)
-        .action(Part::Entry, written(&received)?)
-        .action(Part::Customer(Side::From), exists(&transfer.from)?)
-        .action(Part::Customer(Side::To), exists(&transfer.to)?)
-        .action(Part::Idempotency, claim))
+        .action(WalletAction::Wallet(Side::From), taken(&paid)?)
+        .action(WalletAction::Wallet(Side::To), given(&received)?)
+        .action(WalletAction::Entry, written(&paid)?)
+        .action(WalletAction::Entry, written(&received)?)
+        .action(WalletAction::Customer(Side::From), exists(&transfer.from)?)
+        .action(WalletAction::Customer(Side::To), exists(&transfer.to)?)
+        .action(WalletAction::Idempotency, claim))
 }
 
 /// Pays for an order. The returned actions belong to the caller's transaction. DynamoDB refuses
 /// them if the wallet has too little money of this currency. The refusal has the label
-/// [`Part::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and `id` is
-/// new.
+/// [`WalletAction::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and
+/// `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -403,15 +403,15 @@ pub fn debit(
     order: &OrderId,
     id: &EntryId,
     at: Instant,
-) -> Result<Vec<(Part, Guarded)>, EncodeError> {
+) -> Result<Vec<(WalletAction, Guarded)>, EncodeError> {
     let entry = for_order(customer, Money::new(-money.amount, money.currency), order, EntryKind::Payment, id, at);
-    Ok(vec![(Part::Wallet(Side::From), taken(&entry)?), (Part::Entry, written(&entry)?)])
+    Ok(vec![(WalletAction::Wallet(Side::From), taken(&entry)?), (WalletAction::Entry, written(&entry)?)])
 }
 
 /// Refunds a payment for an order. The returned actions belong to the caller's transaction.
 /// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
-/// label [`Part::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least 0, and
-/// `id` is new.
+/// label [`WalletAction::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least
+/// 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -421,9 +421,9 @@ pub fn credit(
     order: &OrderId,
     id: &EntryId,
     at: Instant,
-) -> Result<Vec<(Part, Guarded)>, EncodeError> {
+) -> Result<Vec<(WalletAction, Guarded)>, EncodeError> {
     let entry = for_order(customer, money, order, EntryKind::Refund, id, at);
-    Ok(vec![(Part::Wallet(Side::To), given(&entry)?), (Part::Entry, written(&entry)?)])
+    Ok(vec![(WalletAction::Wallet(Side::To), given(&entry)?), (WalletAction::Entry, written(&entry)?)])
 }
 
 fn for_order(

@@ -1,6 +1,6 @@
 //! Removes the old categories, from the bottom up.
 
-use key_schema::category::relocation::{self, CategoryMove, Part};
+use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
@@ -58,7 +58,7 @@ impl Mover<'_> {
                 telemetry::crash_point("catalog.move.cleared");
                 return Ok(true);
             }
-            match refusals.iter().find(|refusal| refusal.label == Part::From) {
+            match refusals.iter().find(|refusal| refusal.label == CategoryMoveAction::From) {
                 Some(refusal) if refusal.item.is_none() => return Ok(true),
                 // The category was created after the walk, or written again. It has no mark.
                 Some(_) => {

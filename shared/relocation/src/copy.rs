@@ -1,7 +1,7 @@
 //! Creates the successors of the categories, and the ancestors of categories that come back.
 
 use key_schema::category;
-use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, Part};
+use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, CategoryMoveAction};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
@@ -54,16 +54,16 @@ impl Mover<'_> {
             let about = self.table.get(&relocation::about(path)?).await?;
             let copy = relocation::copy(moving, path, to, about.as_ref(), Instant::now())?;
             let refusals = refusals(self.table.transact(&copy).await)?;
-            let refused = |part| refusals.iter().any(|refusal| refusal.label == part);
+            let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
             if refusals.is_empty() {
                 telemetry::crash_point("catalog.move.copied");
             }
-            if refusals.is_empty() || refused(Part::From) {
+            if refusals.is_empty() || refused(CategoryMoveAction::From) {
                 return Ok(Copied::Yes);
             }
             // If the description changed since it was read, the loop copies it again, unless that
             // happens too often.
-            if refused(Part::AboutTo) || !backoff.wait().await {
+            if refused(CategoryMoveAction::AboutTo) || !backoff.wait().await {
                 tracing::warn!("a category stays where it was: something else is said about its successor");
                 return Ok(Copied::Stays);
             }

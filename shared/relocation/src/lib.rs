@@ -2,14 +2,14 @@
 //!
 //! [`key_schema::category::relocation`] contains the transactions and explains why an interruption
 //! between them is harmless. Two workers may work on one move at the same time. Each reads the
-//! table before every step, and its step is refused when the other worker has begun the next phase.
+//! table before every step. A step is refused when the other worker has begun the next phase.
 
 mod clear;
 mod copy;
 mod place;
 mod walk;
 
-use key_schema::category::relocation::{self, CategoryMove, Part, Phase, SETTLING_SECONDS};
+use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction, Phase, SETTLING_SECONDS};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
@@ -124,12 +124,14 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Returns the refused actions of a transaction, or an empty list if it was done. A refusal by the
-/// move itself is [`Stop::Late`].
-fn refusals(answer: Result<(), TransactError<Part>>) -> Result<Vec<Refusal<Part>>, Stop> {
+/// Returns the refused actions of a transaction, or an empty list if DynamoDB executed it. If the
+/// action on the move itself was refused, the error is [`Stop::Late`].
+fn refusals(answer: Result<(), TransactError<CategoryMoveAction>>) -> Result<Vec<Refusal<CategoryMoveAction>>, Stop> {
     match answer {
         Ok(()) => Ok(Vec::new()),
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Move) => {
+        Err(TransactError::Refused(refusals))
+            if refusals.iter().any(|refusal| refusal.label == CategoryMoveAction::Move) =>
+        {
             Err(Stop::Late)
         }
         Err(TransactError::Refused(refusals)) => Ok(refusals),

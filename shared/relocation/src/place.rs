@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use key_schema::category::relocation::{self, CategoryMove, PLACED_AT_ONCE, Part};
+use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction, PLACED_AT_ONCE};
 use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
@@ -113,7 +113,8 @@ impl Mover<'_> {
                 telemetry::crash_point("catalog.move.placed");
                 continue;
             }
-            let refused = |position| refusals.iter().any(|refusal| refusal.label == Part::Product(position));
+            let refused =
+                |position| refusals.iter().any(|refusal| refusal.label == CategoryMoveAction::Product(position));
             let whole = group.len();
             let kept = group.into_iter().enumerate().filter(|(position, _)| !refused(*position));
             let rest: Vec<Place<'_>> = kept.map(|(_, place)| place).collect();

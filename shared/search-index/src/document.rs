@@ -19,9 +19,9 @@ pub struct ProductDocument {
     pub package_size: Option<String>,
     /// The names of the categories, outermost first. Their words are searched.
     pub category_path: Vec<String>,
-    /// The category and all its ancestors, outermost first, each in the form of its URL: names
-    /// joined by `~`, and every byte outside `A-Z a-z 0-9 -` written as `_HH`. Two different paths
-    /// never have the same form. The field is a filter and a facet.
+    /// The category and all its ancestors, outermost first, each in the form of its URL. That form
+    /// joins the names by `~` and writes every byte outside `A-Z a-z 0-9 -` as `_HH`. Two different
+    /// paths never have the same form. The field is a filter and a facet.
     pub category: Vec<String>,
     /// The price in minor units of `price_currency`.
     pub price_amount: i64,

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_told_from_aliases_and_from_indices_of_others() {
+    fn an_index_is_distinguished_from_aliases_and_foreign_indices() {
         for number in [1, 7, 120] {
             let index = name("bodega", Collection::Orders, number);
             assert_eq!(parse("bodega", &index), Some((Collection::Orders, number)));

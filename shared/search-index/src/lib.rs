@@ -18,11 +18,11 @@
 //! # Changing the fields of the index
 //!
 //! [`SearchClient::ensure_indices`] adds a new field to the index in use. Documents get the field
-//! with their next change. All other changes (a field of another type, another analyzer, values in
-//! another form) need a rebuild, during which the shop keeps running:
-//! [`SearchClient::begin_rebuild`] and the calls after it. A field with a changed type gets a new
-//! name, or the index is rebuilt before the documents change. The index refuses documents that do
-//! not fit its mapping.
+//! with their next change. All other changes need a rebuild: a field of another type, another
+//! analyzer, or values in another form. [`SearchClient::begin_rebuild`] and the calls after it
+//! rebuild the index while the shop keeps running. A field with a changed type gets a new name, or
+//! the index is rebuilt before the documents change. The index refuses documents that do not fit
+//! its mapping.
 //!
 //! # OpenSearch Serverless
 //!

@@ -103,8 +103,8 @@ impl SearchClient {
     /// By then all calls that only know the old index have ended.
     ///
     /// It must not be called when the table was restored from a backup. Tombstones of removals
-    /// after the backup would reject items that the table contains again, and the restored table's
-    /// stream has no older writes to protect against.
+    /// after the backup would reject items that the table contains again. They are not needed,
+    /// because the restored table's stream has no older writes.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,

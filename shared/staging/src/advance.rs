@@ -1,6 +1,6 @@
 //! Sends transactions whose actions are partly optional.
 
-use key_schema::order::Part;
+use key_schema::order::OrderAction;
 use key_schema::request::Transaction;
 use table::{Refusal, Table, TransactError};
 
@@ -10,28 +10,31 @@ use table::{Refusal, Table, TransactError};
 ///
 /// # Errors
 /// [`TransactError`] of the last transaction.
-pub async fn advance(table: &Table, transaction: Transaction<Part>) -> Result<(), TransactError<Part>> {
-    without_refused(table, transaction, |refusal| refusal.label == Part::Open || is_revived(refusal)).await
+pub async fn advance(table: &Table, transaction: Transaction<OrderAction>) -> Result<(), TransactError<OrderAction>> {
+    without_refused(table, transaction, |refusal| refusal.label == OrderAction::Open || is_revived(refusal)).await
 }
 
 /// Sends a transaction that returns pieces, without those of products that were revived.
-pub(crate) async fn return_pieces(table: &Table, transaction: Transaction<Part>) -> Result<(), TransactError<Part>> {
+pub(crate) async fn return_pieces(
+    table: &Table,
+    transaction: Transaction<OrderAction>,
+) -> Result<(), TransactError<OrderAction>> {
     without_refused(table, transaction, is_revived).await
 }
 
 /// Returns whether pieces are refused because the stock is of another incarnation of the product. A
 /// stock that is missing is an error.
-fn is_revived(refusal: &Refusal<Part>) -> bool {
-    matches!(refusal.label, Part::Stock(_)) && refusal.item.is_some()
+fn is_revived(refusal: &Refusal<OrderAction>) -> bool {
+    matches!(refusal.label, OrderAction::Stock(_)) && refusal.item.is_some()
 }
 
 /// Sends a transaction. As long as only optional actions are refused, it is sent again without
 /// them.
 async fn without_refused(
     table: &Table,
-    mut transaction: Transaction<Part>,
-    is_optional: fn(&Refusal<Part>) -> bool,
-) -> Result<(), TransactError<Part>> {
+    mut transaction: Transaction<OrderAction>,
+    is_optional: fn(&Refusal<OrderAction>) -> bool,
+) -> Result<(), TransactError<OrderAction>> {
     loop {
         match table.transact(&transaction).await {
             Err(TransactError::Refused(refusals)) if !refusals.is_empty() && refusals.iter().all(is_optional) => {

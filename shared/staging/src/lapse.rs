@@ -24,7 +24,7 @@ pub enum Lapsed {
 /// # Errors
 /// [`StagingError`]. The next call cancels the order.
 pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, StagingError> {
-    let items = table.query(&order::edit(id)?).await?.items;
+    let items = table.query(&order::read_for_update(id)?).await?.items;
     let (mut head, mut lines, mut last) = (None, Vec::new(), Instant::MIN);
     for item in items {
         match item {

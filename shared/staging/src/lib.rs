@@ -1,6 +1,6 @@
-//! Work on orders that takes several transactions: placing an order that is too large for one,
-//! undoing it, and returning the stock of a cancelled or returned order. An order that has lapsed is
-//! cancelled here, too.
+//! Work on orders that takes several transactions. It places an order that is too large for one
+//! transaction, undoes it, and returns the stock of a cancelled or returned order. It also cancels
+//! orders that have lapsed.
 //!
 //! [`key_schema::order::staged`] contains the transactions, and each is valid on its own. An
 //! interruption at any point leaves an order that is either invisible or already in its new status,
@@ -16,7 +16,7 @@ mod undo;
 
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
-use key_schema::order::Part;
+use key_schema::order::OrderAction;
 use table::{Refusal, TableError, TransactError};
 
 pub use advance::advance;
@@ -33,7 +33,7 @@ const ATTEMPTS: usize = 8;
 pub enum StagingError {
     /// A condition of the order itself or of a line does not hold. That transaction had no effect.
     #[error("refused: {:?}", .0.iter().map(|refusal| refusal.label).collect::<Vec<_>>())]
-    Refused(Vec<Refusal<Part>>),
+    Refused(Vec<Refusal<OrderAction>>),
     /// Other workers kept changing the same order.
     #[error("others work on the order")]
     Contended,
@@ -45,8 +45,8 @@ pub enum StagingError {
     Encode(#[from] EncodeError),
 }
 
-impl From<TransactError<Part>> for StagingError {
-    fn from(error: TransactError<Part>) -> Self {
+impl From<TransactError<OrderAction>> for StagingError {
+    fn from(error: TransactError<OrderAction>) -> Self {
         match error {
             TransactError::Refused(refusals) => Self::Refused(refusals),
             TransactError::Table(error) => Self::Table(error),
@@ -61,6 +61,6 @@ impl From<KeyError> for StagingError {
 }
 
 /// Returns whether the refusals say that another worker has changed the order.
-fn moved(refusals: &[Refusal<Part>]) -> bool {
-    refusals.iter().any(|refusal| refusal.label == Part::Order)
+fn moved(refusals: &[Refusal<OrderAction>]) -> bool {
+    refusals.iter().any(|refusal| refusal.label == OrderAction::Order)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
-use key_schema::order::{Order, OrderLine, Part};
+use key_schema::order::{Order, OrderAction, OrderLine};
 use key_schema::product::Stock;
 use key_schema::request::Guarded;
 use table::{Refusal, Table};
@@ -87,7 +87,7 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
 
 /// Returns the lines that have too little stock now, as the refusals that their transactions would
 /// get.
-async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal<Part>>, StagingError> {
+async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal<OrderAction>>, StagingError> {
     let stocks = table.batch_get(&staged::available(lines.iter().map(|line| &line.product_id))?).await?;
     let mut short = Vec::new();
     for (line, stock) in lines.iter().zip(stocks) {
@@ -96,7 +96,7 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal
             Some(AnyEntity::Stock(stock)) => Some(Box::new(stock.to_item()?)),
             _ => None,
         };
-        short.push(Refusal { label: Part::Stock(line.line), item: stock });
+        short.push(Refusal { label: OrderAction::Stock(line.line), item: stock });
     }
     Ok(short)
 }
@@ -109,10 +109,10 @@ fn serves(stock: &Stock, line: &OrderLine) -> bool {
 /// so the stock that this function reads no longer lacks the order's own pieces.
 async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
     let StagingError::Refused(mut refusals) = error else { return error };
-    if refusals.iter().any(|refusal| matches!(refusal.label, Part::Stock(_)))
+    if refusals.iter().any(|refusal| matches!(refusal.label, OrderAction::Stock(_)))
         && let Ok(short) = short(table, placing.lines).await
     {
-        let known: Vec<Part> = refusals.iter().map(|refusal| refusal.label).collect();
+        let known: Vec<OrderAction> = refusals.iter().map(|refusal| refusal.label).collect();
         refusals.extend(short.into_iter().filter(|refusal| !known.contains(&refusal.label)));
     }
     StagingError::Refused(refusals)

@@ -18,7 +18,7 @@ const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
 /// # Errors
 /// [`StagingError`]. The next call returns the rest.
 pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
-    let items = table.query(&order::edit(id)?).await?.items;
+    let items = table.query(&order::read_for_update(id)?).await?.items;
     let (mut head, mut lines) = (None, Vec::new());
     for item in items {
         match item {

@@ -5,7 +5,7 @@ use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, Order, OrderLine, OrderStatus, Part};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus};
 use table::{Backoff, Table, TransactError};
 
 use crate::advance::return_pieces;
@@ -27,7 +27,7 @@ pub enum Undone {
 pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
     let mut backoff = Backoff::new();
     for _ in 0..ATTEMPTS {
-        let items = table.query(&order::edit(id)?).await?.items;
+        let items = table.query(&order::read_for_update(id)?).await?.items;
         let (mut head, mut lines) = (None, Vec::new());
         for item in items {
             match item {
@@ -84,11 +84,11 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
             Err(TransactError::Refused(refusals)) => refusals,
             Err(error) => return Err(error.into()),
         };
-        let other = |part| refusals.iter().any(|refusal| refusal.label == part);
+        let other = |action| refusals.iter().any(|refusal| refusal.label == action);
         let kept = Claims {
-            reference: claims.reference && !other(Part::Reference),
-            idempotency: claims.idempotency && !other(Part::Idempotency),
-            open: claims.open && !other(Part::Open),
+            reference: claims.reference && !other(OrderAction::Reference),
+            idempotency: claims.idempotency && !other(OrderAction::Idempotency),
+            open: claims.open && !other(OrderAction::Open),
         };
         if kept == claims {
             return Err(StagingError::Refused(refusals));

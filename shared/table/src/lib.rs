@@ -22,9 +22,9 @@ pub use read::Page;
 pub use retry::Backoff;
 pub use write::Attempt;
 
-/// The prefix of the rule's name that DynamoDB creates for a table's most throttled partition keys
-/// (Developer Guide, "CloudWatch contributor insights for DynamoDB: How it works"). The table's
-/// name and the rule's creation time follow.
+/// The prefix of the name of DynamoDB's rule for a table's most throttled partition keys. The
+/// table's name and the rule's creation time follow. Source: Developer Guide, "CloudWatch
+/// contributor insights for DynamoDB: How it works".
 const THROTTLES_RULE: &str = "DynamoDBContributorInsights-PKT-";
 
 /// The table, with its client and the meter of its consumption.

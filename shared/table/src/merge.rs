@@ -3,15 +3,15 @@
 //! # Two rounds
 //!
 //! The hash of a member's id selects the member's shard. With N shards, the number of items that
-//! one shard has among the next `wanted` items is binomial: mean wanted / N, variance
-//! wanted · (N − 1) / N². The first round reads the mean plus three standard deviations from each
-//! shard. That is enough for 99 of 100 pages. A page of 100 from four shards then reads 156 items,
-//! instead of 404 with a full page from each.
+//! one shard has among the next `wanted` items is binomial. Its mean is `wanted / N`, and its
+//! variance `wanted · (N − 1) / N²`. The first round reads the mean plus three standard deviations
+//! from each shard. That is enough for 99 of 100 pages. A page of 100 from four shards then reads
+//! 156 items, instead of 404 with a full page from each.
 //!
-//! For the other pages, a second round reads on in the shards that may have further items of the
-//! page, as many as the page can need. Then the page is complete. Every page therefore takes at
-//! most two rounds, for any distribution of the items. No shard gets more than two requests, unless
-//! DynamoDB ends a response early at 1 MB.
+//! For the other pages, a second round reads further from the shards that may have more items of
+//! the page. It reads as many items as the page can need, so the page is complete. Every page
+//! therefore takes at most two rounds, for any distribution of the items. No shard gets more than
+//! two requests, unless DynamoDB ends a response early at 1 MB.
 //!
 //! # Sort keys
 //!
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn one_partition_is_asked_for_the_whole_page_and_four_for_two_fifths_of_it() {
+    fn one_partition_reads_the_whole_page_and_each_of_four_two_fifths_of_it() {
         assert_eq!([share(101, 1), share(101, 2), share(101, 4), share(21, 4), share(2, 4)], [101, 66, 39, 12, 2]);
     }
 

@@ -1,5 +1,5 @@
-//! Retries that the SDK does not make: unprocessed parts of a batch, transactions that conflict
-//! with another one, and a caller's own read-then-write after a conflict.
+//! Retries that the SDK does not make. They concern unprocessed parts of a batch, transactions that
+//! conflict with another one, and a caller's own read-then-write after a conflict.
 
 use std::time::{Duration, Instant};
 

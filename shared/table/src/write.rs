@@ -151,7 +151,9 @@ impl Table {
                 (None, answer.consumed_capacity)
             }
             Write::Check { .. } => {
-                return Err(TableError::Rejected("a condition check stands only in a transaction".to_owned()).into());
+                return Err(
+                    TableError::Rejected("a condition check is possible only in a transaction".to_owned()).into()
+                );
             }
         };
         let item: Option<Item> = attributes.map(Into::into);

@@ -1,7 +1,7 @@
 //! Logs and metrics for CloudWatch, on a function's standard output: one JSON object on each line.
 //!
 //! There are two kinds of lines. Events go through `tracing` and the formatter that [`init`]
-//! installs. Measurements are one [`emf::Line`] for each request: CloudWatch turns it into metrics
+//! installs. Measurements are one [`emf::Line`] for each request. CloudWatch turns it into metrics
 //! without a call from the function, and it stays searchable as a log entry.
 //!
 //! Neither may contain bodies, tokens, query values, or anything about a person.

@@ -14,7 +14,7 @@ use crate::support::template;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Person {
     /// A caller without a token.
-    Nobody,
+    Anonymous,
     /// A caller with a valid token and without a customer record.
     Unregistered,
     /// A customer without rights to the record.
@@ -31,12 +31,12 @@ pub enum Person {
 
 impl Person {
     pub const ALL: [Self; 7] =
-        [Self::Nobody, Self::Unregistered, Self::Stranger, Self::Reader, Self::Editor, Self::Owner, Self::Staff];
+        [Self::Anonymous, Self::Unregistered, Self::Stranger, Self::Reader, Self::Editor, Self::Owner, Self::Staff];
 
     /// Returns the name on the matrix page.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Nobody => "no token",
+            Self::Anonymous => "no token",
             Self::Unregistered => "not signed up",
             Self::Stranger => "stranger",
             Self::Reader => "member",
@@ -98,7 +98,7 @@ impl Access {
         }
         let (forbidden, unknown) = (Outcome::Refused(403, "forbidden"), Outcome::Refused(404, "not_found"));
         let least = match (operation.who(), person) {
-            (_, Person::Nobody) => return Outcome::Gateway,
+            (_, Person::Anonymous) => return Outcome::Gateway,
             ("customer", Person::Unregistered) => return unknown,
             ("signed in" | "customer", _) | (_, Person::Staff) => return Outcome::Done,
             ("staff", _) => return forbidden,

@@ -125,7 +125,7 @@ fn every_route_refuses_whom_it_must_and_then_nothing_is_written() {
         assert_eq!(complaints, Vec::<String>::new());
 
         // Their allowed requests do not remove data that another one needs.
-        for person in [Person::Nobody, Person::Unregistered, Person::Stranger, Person::Reader] {
+        for person in [Person::Anonymous, Person::Unregistered, Person::Stranger, Person::Reader] {
             does_all_that_is_allowed(system, &scene, person).await;
         }
     });

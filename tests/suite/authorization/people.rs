@@ -74,7 +74,7 @@ fn subject(operation: Operation<'_>, person: Person) -> Option<&'static str> {
     let is_of_bob =
         ["/v1/organizations/{id}", "/v1/documents/{id}"].iter().any(|path| operation.path.starts_with(path));
     match person {
-        Person::Nobody | Person::Staff => None,
+        Person::Anonymous | Person::Staff => None,
         Person::Unregistered => Some(UNREGISTERED),
         Person::Stranger => Some(STRANGER),
         Person::Reader => Some(MEMBER),

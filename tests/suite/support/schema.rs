@@ -161,7 +161,7 @@ fn pattern(text: &str) -> Regex {
 }
 
 #[test]
-fn a_value_is_told_where_it_breaks_its_schema() {
+fn each_breach_of_a_schema_has_its_pointer() {
     use serde_json::json;
 
     let api = Api(json!({"components": {"schemas": {"Id": {"type": "string", "minLength": 1, "maxLength": 3}}}}));

@@ -12,8 +12,8 @@ pub async fn put_item(system: &System, item: &Json) {
     call(system, "PutItem", json!({ "Item": item })).await;
 }
 
-/// Returns all items by partition key and sort key, in DynamoDB JSON. The heartbeat is left out: the
-/// janitor writes it each minute, and no test may depend on whether a minute has passed.
+/// Returns all items by partition key and sort key, in DynamoDB JSON. The heartbeat is left out:
+/// the janitor writes it each minute, and no test may depend on whether a minute has passed.
 pub async fn scan(system: &System) -> BTreeMap<(String, String), Json> {
     let mut found = BTreeMap::new();
     let mut start = None;

@@ -182,10 +182,10 @@ impl Books {
                 continue;
             };
             match &record.answer {
-                idempotency::Answer::Order(id) => {
+                idempotency::StoredResponse::Order(id) => {
                     report.same(|| format!("the order of {key}"), id.as_str(), text(&answer.body["id"]));
                 }
-                idempotency::Answer::Body { status, body } => {
+                idempotency::StoredResponse::Body { status, body } => {
                     let kept: Value = serde_json::from_str(body).unwrap();
                     let said = std::str::from_utf8(&answer.raw).ok();
                     report.same(|| format!("the answer of {key}"), kept["body"].as_str(), said);

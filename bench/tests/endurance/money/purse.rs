@@ -14,8 +14,8 @@ use crate::support::Answer;
 type Movement<'a> = (&'a str, &'a str, i64, &'a str, Option<&'a str>, Option<&'a str>);
 
 impl Books {
-    /// Checks that every balance is the sum of the entries in its currency, and that the entries are
-    /// exactly those of the acknowledged requests.
+    /// Checks that every balance is the sum of the entries in its currency, and that the entries
+    /// are exactly those of the acknowledged requests.
     pub fn money(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut sums: BTreeMap<(&str, Currency), i64> = BTreeMap::new();
         for entry in &self.entries {
@@ -25,11 +25,13 @@ impl Books {
             for balance in wallet.balances() {
                 let sum = sums.remove(&(customer.as_str(), balance.currency)).unwrap_or_default();
                 if sum != balance.amount || balance.amount < 0 {
-                    report.wrong.push(format!("the wallet of {customer} has {balance:?}, its entries come to {sum}"));
+                    report
+                        .wrong
+                        .push(format!("the wallet of {customer} has {balance:?}, but its entries sum to {sum}"));
                 }
             }
         }
-        report.wrong.extend(sums.keys().map(|of| format!("entries of {of:?}, who has no such balance")));
+        report.wrong.extend(sums.keys().map(|of| format!("entries of {of:?}, without such a balance")));
         let (mut deposits, mut transfers) = (Vec::new(), Vec::new());
         for (request, answer) in done {
             let (body, id) = (&request.body, answer.body["id"].as_str().unwrap_or_default());
@@ -59,7 +61,7 @@ impl Books {
             let (there, wanted) = (paid.remove(id.as_str()), order.paid_from_wallet.then(once));
             report.same(|| format!("the payment of {id}"), there, wanted);
         }
-        report.wrong.extend(paid.keys().map(|id| format!("paid for {id}, which is not there")));
+        report.wrong.extend(paid.keys().map(|id| format!("a payment for the missing order {id}")));
     }
 
     /// Checks the refunds of each order. Each acknowledged refund has one entry. A cancelled or
@@ -84,29 +86,31 @@ impl Books {
         for (id, order) in &self.orders {
             let mut there = back.remove(id.as_str()).unwrap_or_default();
             let sum: i64 = there.iter().map(|(_, _, amount)| amount).sum();
-            report.same(|| format!("{id} says of what went back"), order.refunded, sum);
+            report.same(|| format!("the refunded amount of {id}"), order.refunded, sum);
             if sum > order.total.amount {
-                report.wrong.push(format!("of {id} went back {sum}, more than {:?}", order.total));
+                report.wrong.push(format!("{id} was refunded {sum}, which is more than {:?}", order.total));
             }
             for refund in asked.remove(id.as_str()).unwrap_or_default() {
                 match there.iter().position(|entry| *entry == refund) {
                     Some(at) => drop(there.swap_remove(at)),
-                    None => {
-                        report.wrong.push(format!("a refund of {id} was acknowledged, and is not there: {refund:?}"))
-                    }
+                    None => report.wrong.push(format!("a refund of {id} was acknowledged, but is missing: {refund:?}")),
                 }
             }
             let remainder = order.paid_from_wallet && !order.status.is_sale();
             if remainder {
                 report.remainders += there.len();
-                report.same(|| format!("of {id}, which was undone, went back"), sum, order.total.amount);
+                report.same(
+                    || format!("the refunds of {id}, which was cancelled or returned"),
+                    sum,
+                    order.total.amount,
+                );
             }
             let whose = there.iter().all(|(_, customer, _)| *customer == order.customer_id.as_str());
             if there.len() > usize::from(remainder) || !whose {
-                report.wrong.push(format!("refunds of {id} that were acknowledged to nobody: {there:?}"));
+                report.wrong.push(format!("refunds of {id} without an acknowledged request: {there:?}"));
             }
         }
-        report.wrong.extend(asked.keys().chain(back.keys()).map(|id| format!("a refund of {id}, which is not there")));
+        report.wrong.extend(asked.keys().chain(back.keys()).map(|id| format!("a refund of the missing order {id}")));
     }
 
     /// Checks that invoice numbers run from 1 without a gap, and that acknowledged invoices are
@@ -158,9 +162,8 @@ fn differ(what: &str, mut there: Vec<Movement<'_>>, mut wanted: Vec<Movement<'_>
         return;
     }
     let more =
-        there.iter().filter(|entry| !wanted.contains(entry)).map(|entry| format!("a {what} of nobody: {entry:?}"));
-    let less =
-        wanted.iter().filter(|entry| !there.contains(entry)).map(|entry| format!("a {what} is not there: {entry:?}"));
-    report.wrong.push(format!("{} entries of {what}, and not {}", there.len(), wanted.len()));
+        there.iter().filter(|entry| !wanted.contains(entry)).map(|entry| format!("an unexpected {what}: {entry:?}"));
+    let less = wanted.iter().filter(|entry| !there.contains(entry)).map(|entry| format!("a missing {what}: {entry:?}"));
+    report.wrong.push(format!("{} entries of {what} instead of {}", there.len(), wanted.len()));
     report.wrong.extend(more.chain(less).take(20));
 }

@@ -183,7 +183,7 @@ impl Trouble {
 }
 
 #[test]
-fn under_each_trouble_alone_nothing_is_lost_or_doubled_and_it_mends_without_hands() {
+fn under_each_trouble_alone_nothing_is_lost_or_doubled_and_the_system_recovers_by_itself() {
     let missing = |point: &&str| !TROUBLES.iter().any(|trouble| matches!(trouble, Point(_, name) if name == point));
     let missing: Vec<&str> = CRASH_POINTS.iter().map(|(name, _)| *name).filter(missing).collect();
     assert_eq!(missing, ELSEWHERE);
@@ -357,7 +357,7 @@ impl World {
         self.die_once(GIVEN_BACK).await;
         let (path, version) = (format!("/v1/orders/{order}/status"), [("if-match", "\"1\"".to_owned())]);
         let answer = self.clients.staff("POST", &path, &version, Some(&json!({"to": "cancelled"}))).await;
-        assert!(answer.status >= 500, "{}: nobody has died", answer.status);
+        assert!(answer.status >= 500, "{}: the function has not crashed", answer.status);
     }
 
     /// Makes the orders function crash once at this point. No other client is active then.
@@ -444,7 +444,7 @@ impl World {
                 _ => {}
             }
         }
-        panic!("a category does not arrive: {last:?}");
+        panic!("the category was not moved: {last:?}");
     }
 
     async fn report(&self, system: &System) -> Report {

@@ -10,20 +10,20 @@ mod plan;
 mod report;
 mod write;
 
-use http_api::{Problem, Request, Response, Store};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::instant::Instant;
 
 use report::Report;
 
 /// Reads the lines, compares them with the catalogue, writes the differences, and reports on each
 /// line.
-pub async fn import(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn import(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let at = Instant::now();
     let mut report = Report::default();
     let lines = lines::read(request, &mut report)?;
-    let wanted = lines.wanted(|| store.born(at), at)?;
-    write::all(store, wanted, at, &mut report).await?;
+    let wanted = lines.wanted(|| services.born(at), at)?;
+    write::all(services, wanted, at, &mut report).await?;
     lines.answer_repeats(&mut report);
     Ok(Response::ok(&report))
 }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_attempt_has_done_is_reported_as_done() {
+    fn the_work_of_a_lost_attempt_is_reported_as_done() {
         let ours = wanted().product.meta;
         let created = stored(|p| p.meta.born = ours.born.clone());
         assert!(matches!(decide(wanted(), created), Decision::Settled(_, Outcome::Created)));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant as Clock};
 
 use futures::StreamExt as _;
 use futures::stream;
-use http_api::{Problem, Store};
+use http_api::{Problem, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Product};
@@ -33,21 +33,21 @@ const BEGIN_WITHIN: Duration = Duration::from_secs(12);
 ///
 /// # Errors
 /// Fails when the table fails before the first write of a product. No product was written then.
-pub async fn all(store: &Store, wanted: Vec<Wanted>, at: Instant, report: &mut Report) -> Result<(), Problem> {
+pub async fn all(services: &Services, wanted: Vec<Wanted>, at: Instant, report: &mut Report) -> Result<(), Problem> {
     let deadline = Clock::now() + BEGIN_WITHIN;
-    let stored = look(store, &wanted).await?;
+    let stored = look(services, &wanted).await?;
     let mut steps = judge(wanted, stored, report);
-    let missing = tree::grow_all(store, steps.iter().map(Step::category), at).await?;
+    let missing = tree::grow_all(services, steps.iter().map(Step::category), at).await?;
     let (homeless, rest): (Vec<Step>, Vec<Step>) =
         steps.into_iter().partition(|step| step.category().lineage().any(|above| missing.contains(&above)));
     refuse(homeless.into_iter().map(Step::into_wanted), &Outcome::throttled(), report);
     steps = rest;
     for _ in 0..ROUNDS {
-        let again = carry_out(store, steps, at, deadline, report).await;
+        let again = carry_out(services, steps, at, deadline, report).await;
         if again.is_empty() {
             return Ok(());
         }
-        steps = match look(store, &again).await {
+        steps = match look(services, &again).await {
             Ok(stored) => judge(again, stored, report),
             Err(problem) => {
                 refuse(again, &Outcome::from(&problem), report);
@@ -59,9 +59,9 @@ pub async fn all(store: &Store, wanted: Vec<Wanted>, at: Instant, report: &mut R
     Ok(())
 }
 
-async fn look(store: &Store, wanted: &[Wanted]) -> Result<Vec<Option<Stored<Product>>>, Problem> {
+async fn look(services: &Services, wanted: &[Wanted]) -> Result<Vec<Option<Stored<Product>>>, Problem> {
     let ids = wanted.iter().map(|wanted| &wanted.product.data.id);
-    Ok(store.table.batch_get(&product::many(ids)?).await?)
+    Ok(services.table.batch_get(&product::many(ids)?).await?)
 }
 
 fn judge(wanted: Vec<Wanted>, stored: Vec<Option<Stored<Product>>>, report: &mut Report) -> Vec<Step> {
@@ -94,8 +94,14 @@ enum Job {
 }
 
 /// Carries out the steps and returns the lines that need another round.
-async fn carry_out(store: &Store, steps: Vec<Step>, at: Instant, deadline: Clock, report: &mut Report) -> Vec<Wanted> {
-    let running = jobs(steps).into_iter().map(|job| run(store, job, at, deadline));
+async fn carry_out(
+    services: &Services,
+    steps: Vec<Step>,
+    at: Instant,
+    deadline: Clock,
+    report: &mut Report,
+) -> Vec<Wanted> {
+    let running = jobs(steps).into_iter().map(|job| run(services, job, at, deadline));
     let mut settled = stream::iter(running).buffer_unordered(CONCURRENCY);
     let mut again = Vec::new();
     while let Some(products) = settled.next().await {
@@ -127,7 +133,7 @@ fn jobs(steps: Vec<Step>) -> Vec<Job> {
     jobs
 }
 
-async fn run(store: &Store, job: Job, at: Instant, deadline: Clock) -> Vec<Settled> {
+async fn run(services: &Services, job: Job, at: Instant, deadline: Clock) -> Vec<Settled> {
     if Clock::now() >= deadline {
         let wanted = match job {
             Job::Create(wanted) => wanted,
@@ -136,20 +142,20 @@ async fn run(store: &Store, job: Job, at: Instant, deadline: Clock) -> Vec<Settl
         return wanted.into_iter().map(|wanted| (wanted, Verdict::Done(Outcome::throttled()))).collect();
     }
     match job {
-        Job::Create(wanted) => create(store, wanted, deadline).await,
-        Job::Revive(wanted, retired) => vec![revive(store, wanted, &retired).await],
-        Job::Update(wanted, version) => vec![update(store, wanted, version, at).await],
+        Job::Create(wanted) => create(services, wanted, deadline).await,
+        Job::Revive(wanted, retired) => vec![revive(services, wanted, &retired).await],
+        Job::Update(wanted, version) => vec![update(services, wanted, version, at).await],
     }
 }
 
 /// Creates products in one transaction. A refused product is taken out, and the others are tried
 /// again without it.
-async fn create(store: &Store, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<Settled> {
+async fn create(services: &Services, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<Settled> {
     let mut settled = Vec::with_capacity(wanted.len());
     while !wanted.is_empty() {
         let members = wanted.iter().map(|wanted| (&wanted.product, wanted.stock));
         let failure = match product::create_many(members) {
-            Ok(transaction) => store.table.transact(&transaction).await.err(),
+            Ok(transaction) => services.table.transact(&transaction).await.err(),
             Err(error) => {
                 let outcome = Outcome::from(&Problem::from(error));
                 settled.extend(wanted.into_iter().map(|wanted| (wanted, Verdict::Done(outcome.clone()))));
@@ -184,13 +190,13 @@ async fn create(store: &Store, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<
     settled
 }
 
-async fn revive(store: &Store, wanted: Wanted, retired: &Stored<Product>) -> Settled {
+async fn revive(services: &Services, wanted: Wanted, retired: &Stored<Product>) -> Settled {
     let new = &wanted.product;
     let transaction = match product::revive(retired, new, wanted.stock, &[]) {
         Ok(transaction) => transaction,
         Err(error) => return (wanted, Verdict::Done(Outcome::from(&Problem::from(error)))),
     };
-    match store.table.transact(&transaction).await {
+    match services.table.transact(&transaction).await {
         Ok(()) => (wanted, Verdict::Done(Outcome::Created)),
         Err(TransactError::Refused(_)) => (wanted, Verdict::Again),
         Err(TransactError::Table(error)) => failed(wanted, &error),
@@ -198,14 +204,14 @@ async fn revive(store: &Store, wanted: Wanted, retired: &Stored<Product>) -> Set
 }
 
 /// Updates a product to match its line. Its stock stays unchanged.
-async fn update(store: &Store, wanted: Wanted, version: u64, at: Instant) -> Settled {
+async fn update(services: &Services, wanted: Wanted, version: u64, at: Instant) -> Settled {
     let new = &wanted.product.data;
     let update = body::overwrite(new, at).and_then(|change| Ok(product::update(&new.id, change, version)?));
     let update = match update {
         Ok(update) => update,
         Err(error) => return (wanted, Verdict::Done(Outcome::from(&Problem::from(error)))),
     };
-    match store.table.update(&update).await {
+    match services.table.update(&update).await {
         Ok(_) => (wanted, Verdict::Done(Outcome::Updated)),
         Err(WriteError::Refused(_)) => (wanted, Verdict::Again),
         Err(WriteError::Table(error)) => failed(wanted, &error),
@@ -213,7 +219,8 @@ async fn update(store: &Store, wanted: Wanted, version: u64, at: Instant) -> Set
 }
 
 /// Judges a failed write. A write without a readable response may have happened, and the next
-/// round's read shows it. A throttled or contended write changed nothing. All other errors are defects.
+/// round's read shows it. A throttled or contended write changed nothing. All other errors are
+/// defects.
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
         TableError::Unavailable(_) | TableError::Decode(_) => (wanted, Verdict::Again),

@@ -68,7 +68,7 @@ fn every_route_is_the_templates_and_asks_for_a_token_exactly_where_the_template_
 }
 
 #[tokio::test]
-async fn nobody_but_staff_writes_the_catalogue() {
+async fn only_staff_write_the_catalogue() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 5).await;
     let before = shop.product("p1").await.body;

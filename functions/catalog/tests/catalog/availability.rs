@@ -46,7 +46,7 @@ async fn everybody_sees_a_level_and_staff_alone_the_numbers() {
 }
 
 #[tokio::test]
-async fn a_customer_reads_products_while_the_issuer_is_unreachable_and_staff_is_told() {
+async fn with_an_unreachable_issuer_customers_read_products_and_staff_get_503() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 3).await;
     shop.issuer.trouble(Some(Trouble::Status(500)));

@@ -155,7 +155,7 @@ async fn a_list_of_a_thousand_is_paged_with_the_same_few_requests_each_time_and_
     assert_eq!(answer.status, 200);
     let mut seen = Vec::new();
     let mut cursor: Option<String> = None;
-    let _ = shop.app.store.table.meter().take();
+    let _ = shop.app.services.table.meter().take();
     loop {
         let mut call = get("GET /v1/categories/{path}/products", "A").query("limit", "93");
         if let Some(cursor) = &cursor {
@@ -163,7 +163,7 @@ async fn a_list_of_a_thousand_is_paged_with_the_same_few_requests_each_time_and_
         }
         let page = shop.send(call).await;
         assert_eq!(page.status, 200, "{}", page.body);
-        let cost = shop.app.store.table.meter().take();
+        let cost = shop.app.services.table.meter().take();
         assert_eq!(
             cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>(),
             [("categories.products", 4)]

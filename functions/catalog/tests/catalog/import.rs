@@ -49,9 +49,9 @@ async fn a_thousand_products_are_created_then_unchanged_and_a_changed_line_is_up
     let node = shop.send(Call::new("GET /v1/categories/{path}").path("path", "A~B29~C")).await;
     assert_eq!(node.status, 200);
 
-    let _ = shop.app.store.table.meter().take();
+    let _ = shop.app.services.table.meter().take();
     assert_eq!(tally(&shop.staff(import(lines(&products))).await), BTreeMap::from([("unchanged", 1000)]));
-    let cost = shop.app.store.table.meter().take();
+    let cost = shop.app.services.table.meter().take();
     let cost: Vec<_> = cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
     assert_eq!(cost, [("products.many", 10)], "what is equal is read and not written");
     assert_eq!(shop.product("p0007").await.body, before.body);
@@ -124,7 +124,7 @@ async fn a_retired_product_comes_back_with_its_line() {
     let read = shop.product("p1").await;
     assert_eq!((read.version(), &read.body["stock"]), (Some(3), &json!(8)));
     let id = ProductId::new("p1").unwrap();
-    let stored = shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
+    let stored = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     assert_eq!(stored.meta.rev, 3);
 }
 

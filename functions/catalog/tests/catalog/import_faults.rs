@@ -21,7 +21,7 @@ async fn finish(shop: &Shop, products: &[Value]) {
 }
 
 #[tokio::test]
-async fn unprocessed_parts_of_batches_are_asked_for_again_until_nothing_is_left() {
+async fn an_import_retries_unprocessed_items_until_all_are_written() {
     let shop = Shop::open().await;
     let products = thousand();
     shop.break_with(FaultKind::Partial, 0.7, None, 7);
@@ -29,7 +29,7 @@ async fn unprocessed_parts_of_batches_are_asked_for_again_until_nothing_is_left(
     assert_eq!(tally(&answer), BTreeMap::from([("created", 1000)]));
     let answer = shop.staff(import(lines(&products))).await;
     assert_eq!(tally(&answer), BTreeMap::from([("unchanged", 1000)]));
-    assert!(shop.mend() > 20);
+    assert!(shop.clear_faults() > 20);
     finish(&shop, &products).await;
 }
 
@@ -42,7 +42,7 @@ async fn throttling_failures_and_lost_connections_are_ridden_out_or_reported() {
         let products: Vec<Value> = (0..300).map(|n| product(&format!("p{n:03}"), 1)).collect();
         shop.break_with(kind, 0.5, Some(8), u64::try_from(seed).unwrap());
         let answer = shop.staff(import(lines(&products))).await;
-        assert!(shop.mend() > 0);
+        assert!(shop.clear_faults() > 0);
         if answer.status != 503 {
             let known = tally(&answer).keys().all(|status| ["created", "unchanged", "throttled"].contains(status));
             assert!(known, "{kind:?}: {:?}", tally(&answer));
@@ -59,7 +59,7 @@ async fn what_the_table_keeps_refusing_is_reported_as_throttled_and_was_not_writ
     shop.break_with(FaultKind::Conflict, 1.0, None, 0);
     let answer = shop.staff(import(lines(&products))).await;
     assert_eq!(tally(&answer), BTreeMap::from([("throttled", 60)]));
-    shop.mend();
+    shop.clear_faults();
     let again = shop.staff(import(lines(&products))).await;
     assert_eq!(tally(&again), BTreeMap::from([("created", 60)]));
 }

@@ -134,7 +134,7 @@ async fn a_list_without_guests_costs_what_it_did_and_one_with_them_a_request_mor
         shop.stock_up(id, 1).await;
     }
     let requests = async || {
-        let cost = shop.app.store.table.meter().take();
+        let cost = shop.app.services.table.meter().take();
         cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>()
     };
     let _ = requests().await;
@@ -164,7 +164,7 @@ async fn a_product_is_in_so_many_further_categories_and_no_more() {
     assert_eq!(statuses.iter().filter(|(status, _)| *status == 201).count(), MAX_MEMBERSHIPS, "{statuses:?}");
     assert_eq!(statuses.iter().filter(|answer| **answer == refused).count(), 4, "{statuses:?}");
     let items =
-        shop.app.store.table.query(&membership::of_product(&"p1".parse().unwrap()).unwrap()).await.unwrap().items;
+        shop.app.services.table.query(&membership::of_product(&"p1".parse().unwrap()).unwrap()).await.unwrap().items;
     assert_eq!(items.len(), MAX_MEMBERSHIPS);
     assert_eq!(listed(&shop, "MORE").await, ["p1"]);
 }
@@ -180,8 +180,9 @@ async fn a_membership_that_is_made_while_its_product_changes_shows_what_the_prod
         let (joined, renamed) = futures::join!(shop.staff(put(&id, "SUMMER")), shop.staff(rename));
         assert_eq!((joined.status, renamed.status), (201, 200));
         let key: ProductId = id.parse().unwrap();
-        let stored = shop.app.store.table.get(&schema::edit(&key).unwrap()).await.unwrap().unwrap();
-        let member = shop.app.store.table.query(&membership::of_product(&key).unwrap()).await.unwrap().items.remove(0);
+        let stored = shop.app.services.table.get(&schema::read_for_update(&key).unwrap()).await.unwrap().unwrap();
+        let member =
+            shop.app.services.table.query(&membership::of_product(&key).unwrap()).await.unwrap().items.remove(0);
         // It shows the newest name, or it is older than the stream record that will bring the name.
         assert!(member.name == "New" || member.source_rev < stored.meta.rev);
     }
@@ -211,20 +212,20 @@ async fn a_product_that_was_retired_and_copied_onto_can_be_brought_back_and_is_i
     // The stream copies the retirement onto the product between the read and the write of a
     // revival.
     let id: ProductId = "p1".parse().unwrap();
-    let retired = shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
-    let stock = shop.app.store.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();
-    shop.app.store.table.write(&schema::copy_stock(&stock).unwrap()).await.unwrap();
+    let retired = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+    let stock = shop.app.services.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();
+    shop.app.services.table.write(&schema::copy_stock(&stock).unwrap()).await.unwrap();
     let revival = schema::revive(&retired, &retired, 3, &[]).unwrap();
-    shop.app.store.table.transact(&revival).await.unwrap();
+    shop.app.services.table.transact(&revival).await.unwrap();
     let read = shop.product("p1").await;
     assert_eq!((read.status, read.version()), (200, Some(3)));
-    let product = shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
+    let product = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     assert!(product.copied.in_stock && product.copied.stock_rev == stock.meta.rev);
     assert_eq!(read.body["categories"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn what_was_sold_of_a_product_is_told_with_it() {
+async fn a_product_has_its_sales_and_categories() {
     let shop = Shop::open().await;
     let created = shop.stock_up("p1", 1).await;
     assert_eq!(created.body["sold"], json!({"quantity": 0, "orders": 0}));

@@ -70,7 +70,7 @@ async fn listed(shop: &Shop, names: &[&str]) -> BTreeSet<String> {
 /// categories.
 async fn settle(shop: &Shop) {
     let until = Instant::now() + Duration::from_secs(600);
-    Mover::new(&shop.app.store.table).settling(0).go_on(until).await.unwrap();
+    Mover::new(&shop.app.services.table).settling(0).go_on(until).await.unwrap();
 }
 
 fn done(answer: &Answered) -> (u16, &Value, [u64; 3]) {
@@ -133,9 +133,9 @@ async fn a_thousand_products_move_and_each_is_listed_once_all_the_time() {
     let lines: String = (0..1000).map(|n| format!("{}\n", of(n))).collect();
     let import = Call::new("POST /v1/products/import").header("content-type", "application/x-ndjson").body(lines);
     assert_eq!(shop.staff(import).await.status, 200);
-    let _ = shop.app.store.table.meter().take();
+    let _ = shop.app.services.table.meter().take();
     let mut answer = shop.staff(relocate(&["A", "B"], &["Z"])).await;
-    let costs = shop.app.store.table.meter().take();
+    let costs = shop.app.services.table.meter().take();
     let requests = |id: &str| costs.iter().find(|cost| cost.pattern.id == id).map_or(0, |cost| cost.requests);
     if answer.body["status"] == "settling" {
         assert_eq!(requests("category-moves.place"), 10 * 4, "25 products at once");
@@ -196,7 +196,7 @@ async fn what_cannot_be_moved_stays_and_nothing_is_begun() {
     for path in [vec!["Y"], vec!["A", "E"], vec![&*long]] {
         assert_eq!(read(&shop, &path).await.status, 404, "no category comes of what is refused");
     }
-    assert!(Mover::new(&shop.app.store.table).current().await.unwrap().is_none());
+    assert!(Mover::new(&shop.app.services.table).current().await.unwrap().is_none());
     assert_eq!(shop.staff(relocate(&["A", "D"], &["A", "E", "3"])).await.status, 202, "that is deep enough");
 }
 
@@ -298,7 +298,7 @@ async fn a_move_that_a_throttled_table_breaks_off_is_begun_and_ends_later() {
         answer = shop.staff(relocate(&["A", "B"], &["Z"])).await;
     }
     assert_eq!(answer.status, 202, "{}", answer.body);
-    assert!(shop.mend() > 0);
+    assert!(shop.clear_faults() > 0);
     settle(&shop).await;
     let over = shop.staff(relocate(&["A", "B"], &["Z"])).await;
     assert_eq!(done(&over), (200, &json!("done"), [31, 30, 0]));

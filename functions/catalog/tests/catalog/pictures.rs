@@ -185,7 +185,7 @@ async fn adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition() 
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);
         let answer = shop.staff(add("p1", &id)).await;
-        shop.mend();
+        shop.clear_faults();
         let listed = shop.send(pictures("p1")).await;
         let is_listed = listed.body["items"] != json!([]);
         assert!(answer.status == 503 || is_listed, "{}", answer.body);
@@ -203,10 +203,10 @@ async fn pictures_are_listed_in_one_request_of_the_table_and_none_of_the_bucket(
     shop.stock_up("p1", 1).await;
     shop.pictured("p1").await;
     shop.objects.faults().add(Fault { kind: FaultKind::Reset, rate: 1.0, count: None, seed: 1 }).unwrap();
-    let _ = shop.app.store.table.meter().take();
+    let _ = shop.app.services.table.meter().take();
     let listed = shop.send(pictures("p1")).await;
     assert_eq!((listed.status, each(&listed, "id").len()), (200, 1));
-    let cost = shop.app.store.table.meter().take();
+    let cost = shop.app.services.table.meter().take();
     assert_eq!(cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>(), [("pictures.list", 1)]);
     assert_eq!(shop.objects.faults().counts()[0].fired, 0);
 }

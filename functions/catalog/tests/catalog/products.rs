@@ -18,7 +18,7 @@ fn delete(id: &str, version: u64) -> Call {
 
 async fn stored(shop: &Shop, id: &str) -> Stored<Product> {
     let id = ProductId::new(id).unwrap();
-    shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap()
+    shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap()
 }
 
 async fn listed(shop: &Shop, category: &str) -> Vec<String> {
@@ -35,11 +35,11 @@ async fn a_product_is_created_with_its_stock_and_read_by_anybody_in_one_query() 
     let created = shop.stock_up("p#1", 7).await;
     assert_eq!(created.header("location"), Some("/v1/products/p%231"));
     assert_eq!(created.version(), Some(1));
-    let _ = shop.app.store.table.meter().take();
+    let _ = shop.app.services.table.meter().take();
     let read = shop.product("p#1").await;
     assert_eq!((read.status, read.version(), read.header("cache-control")), (200, Some(1), Some("no-store")));
     assert_eq!(read.body, created.body);
-    let cost = shop.app.store.table.meter().take();
+    let cost = shop.app.services.table.meter().take();
     assert_eq!(cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>(), [("products.page", 1)]);
     let expected = with(product("p#1", 7), "average_rating", Value::Null);
     for (name, value) in expected.as_object().unwrap() {
@@ -49,7 +49,7 @@ async fn a_product_is_created_with_its_stock_and_read_by_anybody_in_one_query() 
 }
 
 #[tokio::test]
-async fn an_id_is_generated_and_what_may_be_absent_is_null() {
+async fn an_id_is_generated_and_absent_fields_are_null() {
     let shop = Shop::open().await;
     let body =
         json!({"name": "Ice", "brand": "N", "category_path": ["ICE"], "price": {"amount": 0, "currency": "EUR"}});
@@ -94,7 +94,7 @@ async fn a_body_is_refused_with_every_pointer_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_change_touches_only_what_it_names_and_moves_the_version() {
+async fn a_change_sets_only_its_own_fields_and_raises_the_version() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 7).await;
     let changed =
@@ -167,7 +167,7 @@ async fn a_retired_product_is_gone_until_its_id_is_used_again_and_its_counters_n
 }
 
 #[tokio::test]
-async fn of_many_who_create_or_revive_an_id_at_once_one_succeeds() {
+async fn of_many_callers_that_create_or_revive_an_id_at_once_one_succeeds() {
     let shop = Shop::open().await;
     for _ in 0..2 {
         let calls = (0..10).map(|stock| shop.staff(Call::new("POST /v1/products").json(&product("p1", stock))));

@@ -47,7 +47,7 @@ async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
     shop.join(customer).await;
     let review = review(product, customer, at);
     for _ in 0..50 {
-        if shop.app.store.table.transact(&review::create(&review).unwrap()).await.is_ok() {
+        if shop.app.services.table.transact(&review::create(&review).unwrap()).await.is_ok() {
             return;
         }
     }
@@ -57,7 +57,7 @@ async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
 /// Notes that a month has reviews.
 async fn note(shop: &Shop, at: Instant) {
     let month = Stored::new(ReviewMonth { month: Month::of(at) }, Born::generate(at, [1; 10]), at);
-    let _ = shop.app.store.table.write(&recent::add_month(&month).unwrap()).await;
+    let _ = shop.app.services.table.write(&recent::add_month(&month).unwrap()).await;
 }
 
 /// Reads the list to its end in pages of `limit`. Checks that no page takes more requests than the
@@ -67,10 +67,10 @@ async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let call = list().query("limit", &limit.to_string());
-        let _ = shop.app.store.table.meter().take();
+        let _ = shop.app.services.table.meter().take();
         let answer = shop.send(cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
-        let requests: u32 = shop.app.store.table.meter().take().iter().map(|cost| cost.requests).sum();
+        let requests: u32 = shop.app.services.table.meter().take().iter().map(|cost| cost.requests).sum();
         assert!(requests <= bound, "{requests}");
         found.push(answer.body["items"].as_array().unwrap().clone());
         assert!(found.len() <= 1000, "the list has no end");

@@ -121,12 +121,12 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         let put = reqwest::Client::new().put(upload.url).header("content-type", content_type).body("1234");
         assert!(put.send().await.unwrap().status().is_success());
     }
-    let _ = shop.app.store.table.meter().take();
+    let _ = shop.app.services.table.meter().take();
     let mut used = BTreeSet::new();
     for (route, call) in calls() {
         let answer = shop.send(call).await;
         assert!(answer.status < 500, "{route}: {}", answer.body);
-        used.extend(shop.app.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(shop.app.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     let routes: BTreeSet<&str> = shop.routes.keys().collect();
     let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));

@@ -40,7 +40,7 @@ impl Shop {
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
         let issuer = TestIssuer::start().await;
-        let app = App { store: test.store(), media, issuer: issuer.known(), stock_low: STOCK_LOW };
+        let app = App { services: test.services(), media, issuer: issuer.known(), stock_low: STOCK_LOW };
         Self { app, routes: catalog::routes(), objects, issuer, test }
     }
 
@@ -80,7 +80,7 @@ impl Shop {
 
     /// Removes a customer's profile.
     pub async fn leave(&self, id: &str) {
-        let key = customer::edit(&CustomerId::new(id).unwrap()).unwrap().key().clone();
+        let key = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap().key().clone();
         let delete = self.test.client().delete_item().table_name(self.test.name());
         let delete = delete.key("PK", AttributeValue::S(key.pk.into_string()));
         delete.key("SK", AttributeValue::S(key.sk.into_string())).send().await.unwrap();
@@ -115,7 +115,7 @@ impl Shop {
     }
 
     /// Ends the table's faults. Returns how many faults occurred.
-    pub fn mend(&self) -> u64 {
+    pub fn clear_faults(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();
         fired
@@ -202,7 +202,7 @@ impl Shop {
     /// Returns the ids of the objects that are noted as unsettled.
     pub async fn noted(&self) -> Vec<String> {
         let later = Instant::now().plus_seconds(60);
-        let found = self.app.store.table.query(&media::unsettled_since(later).unwrap()).await.unwrap();
+        let found = self.app.services.table.query(&media::unsettled_since(later).unwrap()).await.unwrap();
         found.items.into_iter().map(|object| object.id.to_string()).collect()
     }
 }

@@ -26,7 +26,7 @@ async fn what_is_the_owners_is_the_owners_and_staffs_and_to_strangers_it_does_no
 }
 
 #[tokio::test]
-async fn what_strangers_asked_for_did_not_happen() {
+async fn refused_requests_of_other_customers_change_nothing() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     for route in [FOLLOW, LIKE] {
         assert_eq!(town.send(bare(route).customer("b")).await.status, 404);
@@ -43,7 +43,7 @@ async fn what_strangers_asked_for_did_not_happen() {
 }
 
 #[tokio::test]
-async fn who_follows_whom_is_for_whoever_is_signed_in() {
+async fn every_signed_in_caller_reads_who_follows_whom() {
     let town = Town::open(&["a", "b"], &[]).await;
     town.follow("a", "b").await;
     for route in [FOLLOWS, "GET /v1/customers/{id}/following", "GET /v1/customers/{id}/followers"] {

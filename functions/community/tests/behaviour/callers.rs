@@ -25,7 +25,7 @@ fn of(count: u64, liked_by_me: bool) -> Value {
 }
 
 #[tokio::test]
-async fn whoever_likes_it_is_told_so_and_everybody_else_is_not() {
+async fn a_token_shows_a_like_only_to_the_customer_who_gave_it() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     town.like("a", "p").await;
     let token = |claims: Value| town.issuer.token(&claims);
@@ -65,12 +65,12 @@ async fn a_token_that_does_not_hold_is_as_good_as_none() {
 }
 
 #[tokio::test]
-async fn a_caller_costs_one_read_more_and_nobody_none() {
+async fn a_valid_token_costs_one_more_read_than_an_anonymous_request() {
     let town = Town::open(&["a"], &["p"]).await;
     let cost = async |call: Call| {
         town.ok(call).await;
         let mut used: Vec<_> =
-            town.app.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
+            town.app.services.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
         used.sort_unstable();
         used
     };
@@ -81,7 +81,7 @@ async fn a_caller_costs_one_read_more_and_nobody_none() {
 }
 
 #[tokio::test]
-async fn while_nobody_can_tell_whose_a_token_is_its_owner_is_asked_to_come_again() {
+async fn a_request_with_a_token_gets_503_while_the_issuer_is_unreachable() {
     let town = Town::open(&["a"], &["p"]).await;
     town.like("a", "p").await;
     town.issuer.trouble(Some(Trouble::Status(500)));

@@ -44,12 +44,12 @@ async fn fifty_likes_of_one_customer_for_one_product_at_once_are_one() {
     let (town, ids) = town(&["p"]).await;
     let answers = join_all((0..CLIENTS).map(|_| town.send(taste(LIKE, &ids[0], "p").customer(&ids[0])))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
-    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "all are told of the same like");
+    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "all responses have the same like");
     assert_eq!(town.count("p").await, 1);
 }
 
 #[tokio::test]
-async fn the_count_is_the_likes_however_they_come_and_go() {
+async fn the_count_equals_the_likes_after_any_additions_and_removals() {
     let (town, ids) = town(&["p", "q"]).await;
     for round in 0..4_u64 {
         let calls = (0..CLIENTS).map(|n| {

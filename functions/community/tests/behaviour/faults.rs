@@ -33,7 +33,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
         }
         let unlike = insist(&town, taste(UNLIKE, "d", "p").customer("d")).await;
         let follow = insist(&town, edge(FOLLOW, "a", "b").customer("a")).await;
-        assert!(town.mend() > 0, "{kind:?}");
+        assert!(town.clear_faults() > 0, "{kind:?}");
         assert!(unlike.status == 204 && [200, 201].contains(&follow.status), "{kind:?}");
         assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (3, 3), "{kind:?}");
     }
@@ -47,7 +47,7 @@ async fn a_lost_answer_of_the_table_counts_nothing_twice() {
     // The read of the product comes first, and its response is lost as well.
     town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
     let answer = insist(&town, taste(LIKE, "a", "p").customer("a")).await;
-    assert_eq!(town.mend(), 2);
+    assert_eq!(town.clear_faults(), 2);
     assert!([200, 201].contains(&answer.status), "{}", answer.body);
     assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (1, 1));
 }
@@ -57,7 +57,7 @@ async fn a_product_that_never_comes_to_its_turn_is_answered_with_503_and_not_lik
     let town = Town::open(&["a"], &["p"]).await;
     town.break_with(FaultKind::Conflict, 1.0, None, 0);
     let answer = town.send(taste(LIKE, "a", "p").customer("a")).await;
-    town.mend();
+    town.clear_faults();
     assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("throttled"), Some("1")));
     assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (0, 0));
 }

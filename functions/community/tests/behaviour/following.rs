@@ -1,5 +1,8 @@
 //! Tests of follows.
 
+use key_schema::customer;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
 use serde_json::json;
 
 use crate::town::{FOLLOW, FOLLOWS, Town, UNFOLLOW, each, edge, followers, following};
@@ -45,7 +48,7 @@ async fn whom_one_does_not_follow_one_may_unfollow_and_then_follow_anew() {
 }
 
 #[tokio::test]
-async fn nobody_follows_themselves_or_somebody_who_is_not_there() {
+async fn customers_cannot_follow_themselves_or_missing_customers() {
     let town = Town::open(&["a", "b"], &[]).await;
     let oneself = town.send(edge(FOLLOW, "a", "a").customer("a")).await;
     assert_eq!((oneself.status, oneself.code()), (422, Some("follows_self")));
@@ -61,7 +64,18 @@ async fn nobody_follows_themselves_or_somebody_who_is_not_there() {
 }
 
 #[tokio::test]
-async fn ids_of_any_script_and_with_any_mark_are_told_apart() {
+async fn a_customer_whose_erasure_has_begun_gets_no_followers() {
+    let town = Town::open(&["a", "b"], &[]).await;
+    let marked =
+        town.app.services.table.get(&customer::get(&CustomerId::new("b").unwrap()).unwrap()).await.unwrap().unwrap();
+    town.app.services.table.update(&customer::begin_erasure(&marked, Instant::now()).unwrap()).await.unwrap();
+    let refused = town.send(edge(FOLLOW, "a", "b").customer("a")).await;
+    assert_eq!((refused.status, refused.code()), (404, Some("not_found")));
+    assert_eq!(town.list(&followers("b"), 10).await.len(), 0);
+}
+
+#[tokio::test]
+async fn ids_of_any_script_and_with_any_mark_stay_distinct() {
     let longest = "ß".repeat(64);
     let ids = ["a#b", "a", "a#", "50$", "a~b", "a b", "Ä", "商品", "FOLLOWS#a", &longest, "#", "$"];
     let town = Town::open(&ids, &[]).await;

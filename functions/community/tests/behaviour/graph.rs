@@ -39,7 +39,7 @@ async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request()
         title: "T".to_owned(),
         text: "T".to_owned(),
     };
-    town.app.store.table.transact(&review::create(&Stored::new(reviewed, born(), at(5))).unwrap()).await.unwrap();
+    town.app.services.table.transact(&review::create(&Stored::new(reviewed, born(), at(5))).unwrap()).await.unwrap();
     town.put_all([sale("o#1", 1, "p", 7, Some("a"), false)]).await;
     for (kind, wanted) in [
         ("follows", json!({ "kind": "follows", "target": "b" })),
@@ -51,9 +51,9 @@ async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request()
             json!({ "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null, "place": { "country": "CH", "city": "Zürich/1" } }),
         ),
     ] {
-        let _ = town.app.store.table.meter().take();
+        let _ = town.app.services.table.meter().take();
         let answer = town.ok(edges("a", kind)).await.body;
-        let cost = town.app.store.table.meter().take();
+        let cost = town.app.services.table.meter().take();
         assert_eq!(cost.iter().map(|cost| cost.requests).sum::<u32>(), 1, "{kind}");
         let items = answer["items"].as_array().unwrap();
         assert_eq!(items.len(), 1, "{kind}: {answer}");
@@ -114,7 +114,7 @@ async fn a_kind_must_be_known_and_a_cursor_is_good_for_its_kind_and_node_alone()
 async fn who_moves_is_listed_in_the_new_place_alone() {
     let town = Town::open(&[], &[]).await;
     let ann = profile("ann", Some(("DE", "Ulm")));
-    town.app.store.table.transact(&customer::create(&ann).unwrap()).await.unwrap();
+    town.app.services.table.transact(&customer::create(&ann).unwrap()).await.unwrap();
     let listed = async |path: &str| each(&town.list(&residents(path), 10).await, "id");
     assert_eq!((listed("DE").await, listed("DE~Ulm").await), (vec!["ann".to_owned()], vec!["ann".to_owned()]));
     let moves = [
@@ -128,7 +128,7 @@ async fn who_moves_is_listed_in_the_new_place_alone() {
         let change = key_schema::change::Change::<Customer>::visible(at(version));
         let change = residence::settle(change, &ann.id, place.as_ref()).unwrap();
         let update = customer::update(&ann.id, change, u64::try_from(version).unwrap()).unwrap();
-        assert_eq!(town.app.store.table.update(&update).await.unwrap().place, place);
+        assert_eq!(town.app.services.table.update(&update).await.unwrap().place, place);
         for path in ["DE", "DE~Ulm", "DE~K_C3_B6ln", "FR", "FR~K_C3_B6ln"] {
             assert_eq!(listed(path).await.len(), usize::from(found.contains(&path)), "{path}");
         }

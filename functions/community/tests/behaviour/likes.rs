@@ -42,7 +42,7 @@ async fn liking_twice_is_liking_once_and_so_is_its_end() {
 }
 
 #[tokio::test]
-async fn whether_the_caller_likes_it_is_told_to_the_caller() {
+async fn a_count_of_likes_says_whether_the_caller_likes_the_product() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     town.like("a", "p").await;
     let seen = async |call: Call| town.ok(call).await.body;
@@ -70,8 +70,8 @@ async fn only_what_is_in_the_catalogue_can_be_liked_and_everything_liked_no_more
     assert!(town.list(&liked("a"), 5).await.is_empty());
     // The product is revived, and its count is still there.
     let id = ProductId::new("p").unwrap();
-    let retired = town.app.store.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
-    town.app.store.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
+    let retired = town.app.services.table.get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+    town.app.services.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
     assert_eq!(town.count("p").await, 1);
 }
 
@@ -88,13 +88,13 @@ async fn a_like_of_a_customer_who_is_not_there_is_none() {
 async fn a_products_page_neither_shows_nor_reads_the_count() {
     let town = Town::open(&["a"], &["p"]).await;
     let page = product::page(&ProductId::new("p").unwrap()).unwrap();
-    let before = town.app.store.table.query(&page).await.unwrap().items;
+    let before = town.app.services.table.query(&page).await.unwrap().items;
     town.like("a", "p").await;
-    assert_eq!(town.app.store.table.query(&page).await.unwrap().items, before);
+    assert_eq!(town.app.services.table.query(&page).await.unwrap().items, before);
 }
 
 #[tokio::test]
-async fn ids_of_any_script_and_with_any_mark_are_told_apart() {
+async fn ids_of_any_script_and_with_any_mark_stay_distinct() {
     let longest = "ß".repeat(64);
     let ids = ["a#b", "a", "a#", "50$", "a~b", "a b", "Ä", "商品", "LIKE#a", &longest, "#", "$"];
     let town = Town::open(&ids[..2], &ids).await;

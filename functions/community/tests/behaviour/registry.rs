@@ -33,7 +33,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
     let mut used = BTreeSet::new();
     for (route, call) in calls {
         town.ok(call.staff("s")).await;
-        used.extend(town.app.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(town.app.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
     assert_eq!(used, listed.filter(|(route, _)| routes.contains(route)).collect());

@@ -105,16 +105,16 @@ impl Town {
     pub async fn open(customers: &[&str], products: &[&str]) -> Self {
         let test = TestTable::create().await;
         let issuer = TestIssuer::start().await;
-        let app = App { store: test.store(), issuer: issuer.known() };
+        let app = App { services: test.services(), issuer: issuer.known() };
         let town = Self { app, test, issuer, routes: community::routes() };
         for id in customers {
             let create = customer::create(&profile(id, None)).unwrap();
-            town.app.store.table.transact(&create).await.unwrap();
+            town.app.services.table.transact(&create).await.unwrap();
         }
         for id in products {
             town.sell(id).await;
         }
-        let _ = town.app.store.table.meter().take();
+        let _ = town.app.services.table.meter().take();
         town
     }
 
@@ -131,20 +131,20 @@ impl Town {
             summary: None,
         };
         let create = product::create(&Stored::new(product, born(), at(0)), 5, &[]).unwrap();
-        self.app.store.table.transact(&create).await.unwrap();
+        self.app.services.table.transact(&create).await.unwrap();
     }
 
     /// Retires a product.
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&ProductId::new(id).unwrap(), 1, at(1)).unwrap();
-        self.app.store.table.transact(&retire).await.unwrap();
+        self.app.services.table.transact(&retire).await.unwrap();
     }
 
     /// Deletes the profile of a customer and its claims, but no other item of the customer.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
-        let profile = self.app.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
-        self.app.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+        let profile = self.app.services.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+        self.app.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
     /// Writes items directly into the table, in batches.
@@ -194,9 +194,9 @@ impl Town {
         let (mut found, mut cursor, mut requests) = (Vec::new(), None::<String>, Vec::new());
         loop {
             let page = cursor.iter().fold(call.clone(), |call, cursor| call.query("cursor", cursor));
-            let _ = self.app.store.table.meter().take();
+            let _ = self.app.services.table.meter().take();
             let answer = self.ok(page.query("limit", &limit.to_string())).await;
-            requests.push(self.app.store.table.meter().take().iter().map(|cost| cost.requests).sum::<u32>());
+            requests.push(self.app.services.table.meter().take().iter().map(|cost| cost.requests).sum::<u32>());
             let items = answer.body["items"].as_array().unwrap();
             assert!(items.len() <= limit);
             found.extend(items.iter().cloned());
@@ -221,7 +221,7 @@ impl Town {
     }
 
     /// Ends the table's faults. Returns how many faults occurred.
-    pub fn mend(&self) -> u64 {
+    pub fn clear_faults(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();
         fired

@@ -56,7 +56,7 @@ async fn state(shop: &Shop) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn nobody_gets_anything_without_a_token() {
+async fn every_route_answers_401_without_a_token() {
     let shop = shop_with_ann().await;
     for route in customers::routes().keys() {
         for call in [valid(route, "ann"), valid(route, "not\u{7}an id"), Call::new(route).body("{")] {

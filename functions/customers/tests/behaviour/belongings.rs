@@ -34,7 +34,7 @@ fn membership(organization: &str, customer: &str, role: Role, team: Option<&str>
 }
 
 async fn transact<L: Clone + std::fmt::Debug>(shop: &Shop, transaction: request::Transaction<L>) {
-    shop.store.table.transact(&transaction).await.unwrap();
+    shop.services.table.transact(&transaction).await.unwrap();
 }
 
 /// Creates, as staff, an organization with one admin.
@@ -47,12 +47,12 @@ async fn found(shop: &Shop, organization: &str, admin: &str) {
 
 async fn head(shop: &Shop, organization: &str) -> Organization {
     let get = organization::head(&OrganizationId::new(organization).unwrap()).unwrap();
-    shop.store.table.get(&get).await.unwrap().unwrap().data
+    shop.services.table.get(&get).await.unwrap().unwrap().data
 }
 
 async fn members(shop: &Shop, organization: &str) -> Vec<String> {
     let query = organization::members(&OrganizationId::new(organization).unwrap()).unwrap();
-    let members = shop.store.table.query(&query).await.unwrap().items;
+    let members = shop.services.table.query(&query).await.unwrap().items;
     members.iter().map(|member| member.customer_id.to_string()).collect()
 }
 
@@ -78,13 +78,13 @@ async fn create(shop: &Shop, document: &str, owner: &str, organization: Option<&
     transact(shop, document::create(&head, &[section], &id(owner), false).unwrap()).await;
 }
 
-async fn let_edit(shop: &Shop, document: &str, editor: &str) -> request::Transaction<document::Part> {
+async fn let_edit(shop: &Shop, document: &str, editor: &str) -> request::Transaction<document::DocumentAction> {
     let (head, born) = (read(shop, document).await.unwrap(), Born::new("born").unwrap());
     document::add_editor(&head, &id(editor), Right::Staff, &born, Instant::now()).unwrap()
 }
 
 async fn read(shop: &Shop, document: &str) -> Option<Stored<Document>> {
-    shop.store.table.get(&document::edit(&DocumentId::new(document).unwrap()).unwrap()).await.unwrap()
+    shop.services.table.get(&document::read_for_update(&DocumentId::new(document).unwrap()).unwrap()).await.unwrap()
 }
 
 /// Publishes one more version.
@@ -97,7 +97,7 @@ async fn publish(shop: &Shop, document: &str) {
 }
 
 async fn ties(shop: &Shop, customer: &str) -> Vec<(String, Tie)> {
-    let found = shop.store.table.query(&document::of_customer(&id(customer)).unwrap()).await.unwrap().items;
+    let found = shop.services.table.query(&document::of_customer(&id(customer)).unwrap()).await.unwrap().items;
     found.iter().map(|tie| (tie.document_id.to_string(), tie.tie)).collect()
 }
 
@@ -134,7 +134,7 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
     for club in &clubs {
         assert_eq!((members(&shop, club).await, head(&shop, club).await.admins), (vec!["bob".to_owned()], 1), "{club}");
         let query = organization::get(&OrganizationId::new(club.as_str()).unwrap()).unwrap();
-        let team = shop.store.table.query(&query).await.unwrap().items.into_iter().find_map(|item| match item {
+        let team = shop.services.table.query(&query).await.unwrap().items.into_iter().find_map(|item| match item {
             key_schema::entity::AnyEntity::Team(team) => Some(team.members),
             _ => None,
         });
@@ -193,7 +193,7 @@ async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_org
     assert_eq!((&of_the_club.owner_id, of_the_club.editors.len()), (&None, 1));
     // The version that ann wrote still names her.
     let version = document::history(&of_the_club.id).unwrap();
-    assert_eq!(shop.store.table.query(&version).await.unwrap().items[0].by, id("ann"));
+    assert_eq!(shop.services.table.query(&version).await.unwrap().items[0].by, id("ann"));
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_r
     for (document, owner) in [("begun", "ann"), ("of-bob", "bob")] {
         let document = DocumentId::new(document).unwrap();
         let retire = document::retire(&document, 1, Some(&id(owner)), Instant::now()).unwrap();
-        shop.store.table.update(&retire).await.unwrap();
+        shop.services.table.update(&retire).await.unwrap();
     }
     // Such ties exist after a restored backup: one document is missing, the other belongs to bob.
     for document in ["lost", "of-bob"] {
@@ -240,7 +240,7 @@ async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
                 // All grants start at once in the first round. In later rounds they spread over the
                 // erasure and beyond.
                 tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
-                let table = &shop.store.table;
+                let table = &shop.services.table;
                 let (head, section) = draw_up(&format!("own-{round}-{n}"), "ann", None);
                 let club = format!("own-club-{round}-{n}");
                 let founded = Organization {
@@ -339,7 +339,7 @@ async fn an_erasure_that_ended_with_the_profile_goes_on_when_it_is_repeated() {
     shop.customer("ann").await;
     found(&shop, "club", "ann").await;
     create(&shop, "own", "ann", None).await;
-    let profile = shop.store.table.get(&customer::edit(&id("ann")).unwrap()).await.unwrap().unwrap();
+    let profile = shop.services.table.get(&customer::read_for_update(&id("ann")).unwrap()).await.unwrap().unwrap();
     transact(&shop, customer::delete(&profile, Instant::now()).unwrap()).await;
     assert_eq!(erase(&shop, "ann").await.status, 404);
     assert_eq!((left(&shop, "own").await.len(), members(&shop, "club").await.len()), (0, 0));

@@ -7,10 +7,12 @@ use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{self, Answer, Question, QuestionStatus};
-use key_schema::{customer, erasure, follow, graph, like, order, session};
+use key_schema::verification::VerificationAction;
+use key_schema::{customer, erasure, follow, graph, like, order, session, verification};
 use serde_json::{Value, json};
+use table::TransactError;
 
-use crate::shop::{Shop, if_match};
+use crate::shop::{Shop, if_match, sign_up_unproven};
 
 async fn erase(shop: &Shop, version: u64) -> Answered {
     let call = Call::new("DELETE /v1/customers/{id}").path("id", "ann").customer("ann");
@@ -50,9 +52,9 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     assert_eq!(sessions(&shop).await, 0);
     assert_eq!(cart(&shop).await, json!({ "items": [], "subtotal": null, "expires_at": null }));
     let ann = CustomerId::new("ann").unwrap();
-    let sessions = shop.store.table.query(&session::of_customer(&ann).unwrap().limit(1000)).await.unwrap();
+    let sessions = shop.services.table.query(&session::of_customer(&ann).unwrap().limit(1000)).await.unwrap();
     assert_eq!(sessions.items, []);
-    let orders = shop.store.table.query(&order::of_customer(&ann, None, None).unwrap()).await.unwrap();
+    let orders = shop.services.table.query(&order::of_customer(&ann, None, None).unwrap()).await.unwrap();
     assert_eq!(orders.items.len(), 1);
     let bobs = Call::new("DELETE /v1/sessions/{id}").path("id", "bobs").customer("bob");
     assert_eq!(shop.send(bobs).await.status, 204);
@@ -66,7 +68,7 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
 async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
-    let noted = async || shop.store.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items;
+    let noted = async || shop.services.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items;
     assert_eq!(erase(&shop, 2).await.status, 412);
     assert_eq!(noted().await, []);
     assert_eq!(erase(&shop, 1).await.status, 204);
@@ -86,25 +88,25 @@ async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() 
 async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Question> {
     let at = Instant::EPOCH.plus_seconds(1_700_000_000 + second);
     let question = ask_of(customer, at);
-    shop.store.table.transact(&question::ask(&question, None).unwrap()).await.unwrap();
+    shop.services.table.transact(&question::ask(&question, None).unwrap()).await.unwrap();
     for n in 0..answers {
         let (id, text) = (AnswerId::generate(at, [n; 10]), "Above 0 °C.".to_owned());
         let (question_id, by) = (question.id.clone(), CustomerId::new("s").unwrap());
         let answer = Stored::new(Answer { id, question_id, by, text }, Born::generate(at, [n; 10]), at);
-        shop.store.table.transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
+        shop.services.table.transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
     }
     question
 }
 
 /// Counts the items of a question, its answers and its copy.
 async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
-    let whole = shop.store.table.query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
-    let copies = shop.store.table.query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;
+    let whole = shop.services.table.query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
+    let copies = shop.services.table.query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;
     whole + copies.iter().filter(|copy| copy.id == question.id).count()
 }
 
 #[tokio::test]
-async fn erasure_takes_the_questions_with_their_answers_and_nobody_elses() {
+async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_others() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.customer("anna").await;
@@ -121,11 +123,11 @@ async fn erasure_takes_the_questions_with_their_answers_and_nobody_elses() {
     }
     assert_eq!(left(&shop, &hers).await, 4);
     // The list of open questions is empty, too.
-    let open = shop.store.table.query(&question::open().unwrap()).await.unwrap().items;
+    let open = shop.services.table.query(&question::open().unwrap()).await.unwrap().items;
     assert_eq!(open.len(), 0);
     // A customer who signs up again under the same id has no questions.
     shop.customer("ann").await;
-    let support = shop.store.table.query(&question::support(&asked[0].customer_id).unwrap()).await.unwrap();
+    let support = shop.services.table.query(&question::support(&asked[0].customer_id).unwrap()).await.unwrap();
     assert_eq!(support.items.len(), 1);
 }
 
@@ -136,7 +138,7 @@ async fn an_erasure_that_broke_off_is_finished_by_the_next() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let asked = [ask(&shop, "ann", 0, 3).await, ask(&shop, "ann", 1, 3).await, ask(&shop, "ann", 2, 3).await];
-    let table = &shop.store.table;
+    let table = &shop.services.table;
     table.batch_write(&question::erase(asked.iter().map(|question| &question.id)).unwrap()).await.unwrap();
     for (question, gone) in asked.iter().zip([0, 1, 3]) {
         let answers = table.query(&question::answers(&question.id).unwrap()).await.unwrap().items;
@@ -162,7 +164,7 @@ async fn of_an_erasure_and_answers_at_once_nothing_is_left() {
         let (id, by) = (AnswerId::generate(at, [n; 10]), CustomerId::new("s").unwrap());
         let data = Answer { id, question_id: question.id.clone(), by, text: "A".to_owned() };
         let answer = Stored::new(data, Born::generate(at, [n; 10]), at);
-        async move { drop(shop.store.table.transact(&question::answer(question, &answer, None).unwrap()).await) }
+        async move { drop(shop.services.table.transact(&question::answer(question, &answer, None).unwrap()).await) }
     });
     let (erased, _) = futures::future::join(erase(&shop, 1), futures::future::join_all(answers)).await;
     assert_eq!(erased.status, 204, "{}", erased.body);
@@ -180,7 +182,7 @@ async fn a_question_asked_during_the_erasure_goes_too_or_is_not_asked() {
             let at = Instant::EPOCH.plus_seconds(round);
             let question = ask_of("ann", at);
             for _ in 0..3 {
-                let _ = shop.store.table.transact(&question::ask(&question, None).unwrap()).await;
+                let _ = shop.services.table.transact(&question::ask(&question, None).unwrap()).await;
             }
             question
         };
@@ -241,30 +243,37 @@ async fn of_an_erasure_and_a_change_at_once_one_happens_whole() {
 #[tokio::test]
 async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_erases_it() {
     let shop = Shop::open().await;
-    shop.customer("ann").await;
+    assert_eq!(shop.send(sign_up_unproven("ann", "ann@example.com", "ann")).await.status, 201);
     let ann = CustomerId::new("ann").unwrap();
-    let customer = shop.store.table.get(&customer::edit(&ann).unwrap()).await.unwrap().unwrap();
-    shop.store.table.update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap();
+    let customer = shop.services.table.get(&customer::read_for_update(&ann).unwrap()).await.unwrap().unwrap();
+    shop.services.table.update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap();
 
     let change =
         |body: Value| if_match(Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(&body), 1);
     let home = |call: Call| call.path("id", "ann").path("name", "home").customer("ann");
+    let verify = |call: Call| call.path("id", "ann").customer("ann");
     let address = json!({ "street": "S", "city": "C", "country": "CH" });
     for call in [
         change(json!({ "name": "Anna" })),
         change(json!({ "username": "anna" })),
         home(Call::new("PUT /v1/customers/{id}/addresses/{name}")).json(&address),
         home(Call::new("DELETE /v1/customers/{id}/addresses/{name}")),
+        verify(Call::new("POST /v1/customers/{id}/email/verification")),
+        verify(Call::new("PUT /v1/customers/{id}/email/verification")).json(&json!({ "code": "123456" })),
     ] {
         let answer = shop.send(call).await;
         assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{}", answer.body);
     }
     // The writes themselves are refused, for requests that have read the profile before.
     let update = Change::<Customer>::visible(Instant::now()).name(&"Anna".to_owned()).unwrap();
-    assert!(shop.store.table.update(&customer::update(&ann, update.clone(), 1).unwrap()).await.is_err());
+    assert!(shop.services.table.update(&customer::update(&ann, update.clone(), 1).unwrap()).await.is_err());
     let names = Names { email: &customer.email, email_verified: false, username: &customer.username };
     let rename = customer::rename(&customer, names, update, Instant::now()).unwrap();
-    assert!(shop.store.table.transact(&rename).await.is_err());
+    assert!(shop.services.table.transact(&rename).await.is_err());
+    let verify = verification::verify(&customer, None, Instant::now()).unwrap();
+    let refused = shop.services.table.transact(&verify).await.unwrap_err();
+    let TransactError::Refused(refusals) = refused else { panic!("{refused}") };
+    assert_eq!(refusals[0].label, VerificationAction::Profile);
 
     assert_eq!(erase(&shop, 1).await.status, 204);
     assert_eq!(shop.read("ann").await.status, 404);
@@ -282,15 +291,15 @@ async fn who_was_erased_may_sign_up_again() {
 /// Counts the likes of a product: the like edges, and the stored count.
 async fn likes(shop: &Shop, product: &str) -> (usize, u64) {
     let product = ProductId::new(product).unwrap();
-    let likers = shop.store.table.query(&like::likers(&product).unwrap()).await.unwrap().items;
-    let counted = shop.store.table.query(&like::of_product(&product).unwrap()).await.unwrap().items;
+    let likers = shop.services.table.query(&like::likers(&product).unwrap()).await.unwrap().items;
+    let counted = shop.services.table.query(&like::of_product(&product).unwrap()).await.unwrap().items;
     (likers.len(), like::total(&counted))
 }
 
 async fn edges(shop: &Shop, id: &str) -> usize {
     let id = CustomerId::new(id).unwrap();
-    let own = shop.store.table.query(&graph::own(&id).unwrap().limit(1000)).await.unwrap().items;
-    let followers = shop.store.table.query(&follow::followers(&id).unwrap().limit(1000)).await.unwrap().items;
+    let own = shop.services.table.query(&graph::own(&id).unwrap().limit(1000)).await.unwrap().items;
+    let followers = shop.services.table.query(&follow::followers(&id).unwrap().limit(1000)).await.unwrap().items;
     own.len() + followers.len()
 }
 
@@ -341,8 +350,8 @@ async fn an_erasure_that_broke_off_goes_on_when_it_is_repeated() {
     shop.follow("bob", "ann").await;
     // The first attempt stopped after it deleted the profile.
     let ann = CustomerId::new("ann").unwrap();
-    let profile = shop.store.table.get(&customer::edit(&ann).unwrap()).await.unwrap().unwrap();
-    shop.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+    let profile = shop.services.table.get(&customer::read_for_update(&ann).unwrap()).await.unwrap().unwrap();
+    shop.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!((edges(&shop, "ann").await, edges(&shop, "bob").await), (0, 0));
     assert_eq!(likes(&shop, "p0").await, (0, 0));

@@ -149,7 +149,7 @@ async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
         addresses: BTreeMap::new(),
     };
     let customer = Stored::new(customer, Born::new(id).unwrap(), Instant::now());
-    shop.store.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+    shop.services.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
 }
 
 #[tokio::test]

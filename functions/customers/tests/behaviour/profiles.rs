@@ -58,7 +58,7 @@ async fn a_customer_is_created_once_and_the_second_time_told_where_it_is() {
 }
 
 #[tokio::test]
-async fn of_several_reasons_to_refuse_the_first_is_told() {
+async fn a_sign_up_reports_the_first_of_several_conflicts() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let all = shop.send(sign_up("ann", "ann@example.com", "ann")).await;

@@ -2,7 +2,9 @@
 
 use http_api::SignIns;
 use http_api::sample::{Answered, Call};
+use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
+use key_schema::quota::Quota;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, ids};
@@ -185,7 +187,7 @@ async fn begin_in(shop: &Shop, claims: Value) -> String {
 
 /// Reads a profile with these claims, in an environment that has not seen the token yet.
 async fn status_of(shop: &mut Shop, claims: Value) -> u16 {
-    shop.store.sign_ins = SignIns::default();
+    shop.services.sign_ins = SignIns::default();
     shop.send(Call::new("GET /v1/customers/{id}").path("id", claims["sub"].as_str().unwrap()).claims(claims.clone()))
         .await
         .status
@@ -229,7 +231,7 @@ async fn a_session_that_staff_begins_is_not_of_staffs_sign_in() {
     let id = begin_in(&shop, staff.clone()).await;
     assert_eq!(end(&shop, &id).await.status, 204);
     let read = Call::new("GET /v1/customers/{id}").path("id", "ann").claims(staff);
-    shop.store.sign_ins = SignIns::default();
+    shop.services.sign_ins = SignIns::default();
     assert_eq!(shop.send(read).await.status, 200);
     assert_eq!(status_of(&mut shop, in_sign_in("ann", "desk")).await, 200);
 }
@@ -265,4 +267,23 @@ async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
         shop.keys().await.into_iter().filter(|(partition, _)| partition.starts_with("REVOKED#")).collect();
     assert_eq!(left.len(), 5);
     assert!(left.iter().all(|(partition, _)| !partition.contains("ann")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_customer_begins_no_more_sessions_a_day_than_the_quota_even_after_an_erasure() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.test.use_up(&CustomerId::new("ann").unwrap(), Quota::Sessions, 1).await;
+    assert_eq!(begin(&shop, &json!({ "device": "phone" })).await.status, 201);
+    let erase = Call::new("DELETE /v1/customers/{id}").path("id", "ann").header("if-match", "\"1\"").customer("ann");
+    for is_erased in [false, true] {
+        if is_erased {
+            assert_eq!(shop.send(erase.clone()).await.status, 204);
+            shop.customer("ann").await;
+        }
+        let refused = begin(&shop, &json!({ "device": "laptop" })).await;
+        assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+        assert!(refused.header("retry-after").is_some());
+    }
+    assert_eq!(list(&shop, "20", None).await.body["items"], json!([]));
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use emulators::table::Faults;
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, Services};
 use key_schema::cart::{self, Cart, CartLine};
 use key_schema::customer::Tier;
 use key_schema::follow::{self, Follow};
@@ -21,19 +21,19 @@ use key_schema::session::Session;
 use serde_json::{Value, json};
 
 pub struct Shop {
-    pub store: Store,
-    pub routes: Routes<Store>,
-    test: TestTable,
+    pub services: Services,
+    pub routes: Routes<Services>,
+    pub test: TestTable,
 }
 
 impl Shop {
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        Self { store: test.store(), routes: customers::routes(), test }
+        Self { services: test.services(), routes: customers::routes(), test }
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.services).await
     }
 
     /// Returns the faults between the function and the table.
@@ -98,7 +98,7 @@ impl Shop {
 
     pub async fn product(&self, id: &str) {
         let product = product_at(id, money(100));
-        self.store.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap();
+        self.services.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap();
     }
 
     /// Changes the price of a product.
@@ -110,19 +110,19 @@ impl Shop {
     pub async fn like(&self, customer: &str, product: &str) {
         let like = Like { customer_id: customer.parse().unwrap(), product_id: product.parse().unwrap() };
         let like = Stored::new(like, born(), Instant::now());
-        self.store.table.transact(&like::put(&like).unwrap()).await.unwrap();
+        self.services.table.transact(&like::put(&like).unwrap()).await.unwrap();
     }
 
     /// Makes a customer follow another.
     pub async fn follow(&self, customer: &str, other: &str) {
         let edge = Follow { customer_id: customer.parse().unwrap(), followed_id: other.parse().unwrap() };
         let edge = Stored::new(edge, born(), Instant::now());
-        self.store.table.transact(&follow::put(&edge).unwrap()).await.unwrap();
+        self.services.table.transact(&follow::put(&edge).unwrap()).await.unwrap();
     }
 
     pub async fn retire(&self, product: &str) {
         let retire = product::retire(&ProductId::new(product).unwrap(), 1, Instant::now()).unwrap();
-        self.store.table.transact(&retire).await.unwrap();
+        self.services.table.transact(&retire).await.unwrap();
     }
 
     /// Places an order of one piece of an existing product, `minute` minutes after the shop opened.
@@ -159,7 +159,7 @@ impl Shop {
         };
         let (order, line) = (Stored::new(order, born(), at), Stored::new(line, born(), at));
         let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, open: None, cart: None };
-        self.store.table.transact(&order::place(placement).unwrap()).await.unwrap();
+        self.services.table.transact(&order::place(placement).unwrap()).await.unwrap();
         order.id.to_string()
     }
 
@@ -186,7 +186,7 @@ impl Shop {
             expires_at: now.plus_seconds(seconds),
             lines: (0..lines).map(line).collect::<BTreeMap<_, _>>(),
         };
-        self.store.table.write(&cart::create(&Stored::new(cart, born(), now), now).unwrap()).await.unwrap();
+        self.services.table.write(&cart::create(&Stored::new(cart, born(), now), now).unwrap()).await.unwrap();
     }
 }
 

@@ -42,7 +42,7 @@ async fn enter(shop: &Shop, id: &str, code: &str) -> Answered {
 }
 
 async fn pending(shop: &Shop, id: &str) -> Option<Stored<EmailVerification>> {
-    let found = shop.store.table.batch_get(&verification::read(&id.parse().unwrap()).unwrap()).await.unwrap();
+    let found = shop.services.table.batch_get(&verification::read(&id.parse().unwrap()).unwrap()).await.unwrap();
     match found.into_iter().nth(1).unwrap() {
         Some(AnyEntity::EmailVerification(pending)) => Some(pending),
         _ => None,
@@ -54,7 +54,7 @@ async fn code(shop: &Shop, id: &str) -> String {
     let pending = pending(shop, id).await.unwrap();
     let (customer, nonce) = (id.parse().unwrap(), pending.nonce.clone().unwrap());
     let subject = Subject { customer: &customer, email: &pending.email, nonce: &nonce };
-    shop.store.codes.code(&pending.key, &subject).unwrap()
+    shop.services.codes.code(&pending.key, &subject).unwrap()
 }
 
 /// Returns a code that is not this one.
@@ -183,6 +183,7 @@ async fn a_customer_gets_three_codes_a_day() {
     earlier.data.requested_at[0] = Instant::now().plus_seconds(-WINDOW_SECONDS);
     shop.seed(&earlier).await;
     shop.delete_partitions("RECIPIENT#").await;
+    shop.delete_partitions("QUOTA#").await;
     assert_eq!(request(&shop, "ann").await.status, 202);
     assert_eq!(request(&shop, "ann").await.status, 429);
 }
@@ -390,7 +391,7 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
     let ann = shop.customer("ann").await;
     let hash = RecipientHash::of(&"ANN@example.com".parse().unwrap());
     let stop = || recipient::stop(&hash, StopReason::Bounce, Instant::now()).unwrap();
-    shop.store.table.write(&stop()).await.unwrap();
+    shop.services.table.write(&stop()).await.unwrap();
     let stopped = async || shop.keys().await.iter().any(|(_, sk)| sk == "STOP");
     for (call, body) in [
         (patch_call().customer("ann"), json!({ "email": "ann@example.com" })),
@@ -402,4 +403,22 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
     let lifted = patch(&shop, patch_call().staff("s"), "ann", &json!({ "email": "ann@example.com" })).await;
     assert_eq!((lifted.status, lifted.body), (200, ann));
     assert!(!stopped().await);
+}
+
+/// Its mail cannot be sent. Its folded form may be that of an address which gets mail, and must use
+/// up no codes of it.
+#[tokio::test]
+async fn an_address_beyond_ascii_gets_no_code_and_uses_up_none() {
+    let shop = Shop::open().await;
+    let call = sign_up_unproven("ann", "ann@ex\u{00e4}mple.com", "ann");
+    assert_eq!(shop.send(call).await.status, 201);
+    let refused = request(&shop, "ann").await;
+    assert_eq!((refused.status, refused.code()), (422, Some("invalid_body")), "{}", refused.body);
+    assert!(pending(&shop, "ann").await.is_none());
+    let counted = shop
+        .keys()
+        .await
+        .into_iter()
+        .filter(|(partition, _)| partition.starts_with("QUOTA#") || partition.starts_with("RECIPIENT#"));
+    assert_eq!(counted.count(), 0);
 }

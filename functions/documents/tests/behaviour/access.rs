@@ -133,7 +133,7 @@ async fn who_was_removed_from_an_organization_has_no_right_to_its_documents_unti
 /// older state.
 #[tokio::test]
 async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
-    use key_schema::document::{self, Edit, Part, Right};
+    use key_schema::document::{self, DocumentAction, Edit, Right};
     use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
     use key_schema::instant::Instant;
     use table::TransactError;
@@ -145,19 +145,25 @@ async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
     desk.leave("ann").await;
     let club = OrganizationId::new(CLUB).unwrap();
     for (id, right, by, label) in [
-        (DOC, Right::Own(&ben), &ben, Part::Document),
-        ("c", Right::Own(&max), &max, Part::Document),
+        (DOC, Right::Own(&ben), &ben, DocumentAction::Document),
+        ("c", Right::Own(&max), &max, DocumentAction::Document),
         // An owner needs the membership, whichever right the function chooses.
-        ("c", Right::Own(&mia), &mia, Part::Document),
-        ("c", Right::Member(&club, &max), &max, Part::Document),
-        ("m", Right::Member(&club, &ann), &ann, Part::Member),
-        ("c", Right::Admin(&club, &max), &max, Part::Admin),
-        ("c", Right::Admin(&club, &ben), &ben, Part::Admin),
+        ("c", Right::Own(&mia), &mia, DocumentAction::Document),
+        ("c", Right::Member(&club, &max), &max, DocumentAction::Document),
+        ("m", Right::Member(&club, &ann), &ann, DocumentAction::Member),
+        ("c", Right::Admin(&club, &max), &max, DocumentAction::Admin),
+        ("c", Right::Admin(&club, &ben), &ben, DocumentAction::Admin),
     ] {
-        let old = desk.store.table.get(&document::edit(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
+        let old = desk
+            .services
+            .table
+            .get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap())
+            .await
+            .unwrap()
+            .unwrap();
         let edit = Edit { old: &old, right, by, at: Instant::now(), born: &Born::new("b").unwrap() };
         let (change, _) = document::put_section(edit, &SectionName::new("a").unwrap(), "X".to_owned()).unwrap();
-        match desk.store.table.transact(&change).await {
+        match desk.services.table.transact(&change).await {
             Err(TransactError::Refused(refusals)) => {
                 assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [label]);
             }

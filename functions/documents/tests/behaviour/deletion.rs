@@ -28,7 +28,7 @@ async fn a_deleted_document_leaves_nothing_and_its_id_is_free() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_was_interrupted_hides_the_document_and_goes_on_when_it_is_asked_for_again() {
+async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
     use emulators::table::{Fault, FaultKind};
 
     let desk = Desk::open().await;
@@ -37,7 +37,7 @@ async fn a_deletion_that_was_interrupted_hides_the_document_and_goes_on_when_it_
     let document = key_schema::id::DocumentId::new(DOC).unwrap();
     let at = key_schema::instant::Instant::now();
     let retire = key_schema::document::retire(&document, 2, None, at).unwrap();
-    desk.store.table.update(&retire).await.unwrap();
+    desk.services.table.update(&retire).await.unwrap();
     for call in [read(DOC), versions(DOC), version(DOC, 1), put(DOC, "a", "X", 3), add_editor(DOC, "ben")] {
         for caller in [call.clone().customer("ann"), call.staff("s1")] {
             assert_eq!(desk.refusal(caller).await, hidden());

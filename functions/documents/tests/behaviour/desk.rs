@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, Services};
 use key_schema::customer::{self, Customer, Tier};
 use key_schema::document::{self, Document, DocumentSection};
 use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
@@ -20,8 +20,8 @@ pub const CLUB: &str = "club";
 
 pub struct Desk {
     pub test: TestTable,
-    pub store: Store,
-    routes: Routes<Store>,
+    pub services: Services,
+    routes: Routes<Services>,
 }
 
 /// Creates a document with a chosen id, which only staff may do.
@@ -90,7 +90,7 @@ impl Desk {
     /// Creates the document with the sections `a` and `b`, version 1.
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        let desk = Self { store: test.store(), test, routes: documents::routes() };
+        let desk = Self { services: test.services(), test, routes: documents::routes() };
         for id in ["ann", "ben"] {
             desk.join(id).await;
         }
@@ -109,7 +109,7 @@ impl Desk {
         };
         let head = Organization { id: organization.clone(), teams: 0, admins: 1, invited: 0, name: "Club".into() };
         let head = Stored::new(head, Born::new("b").unwrap(), Instant::now());
-        let table = &desk.store.table;
+        let table = &desk.services.table;
         for id in ["mia", "max"] {
             desk.join(id).await;
         }
@@ -145,15 +145,15 @@ impl Desk {
         };
         let sections: Vec<_> = sections.into_iter().map(section).collect();
         let create = document::create(&Stored::new(head, born.clone(), at), &sections, &by, false).unwrap();
-        self.store.table.transact(&create).await.unwrap();
+        self.services.table.transact(&create).await.unwrap();
     }
 
     /// Ends a membership of the club.
     pub async fn leave(&self, customer: &str) {
         let (club, customer) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new(customer).unwrap());
-        let member = self.store.table.get(&organization::member(&club, &customer).unwrap()).await.unwrap().unwrap();
+        let member = self.services.table.get(&organization::member(&club, &customer).unwrap()).await.unwrap().unwrap();
         let remove = organization::remove_member(&member, Authority::Staff).unwrap();
-        self.store.table.transact(&remove).await.unwrap();
+        self.services.table.transact(&remove).await.unwrap();
     }
 
     /// Begins a membership of the club.
@@ -161,7 +161,11 @@ impl Desk {
         let (id, customer_id) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new(customer).unwrap());
         let member = Member { id, customer_id, role, team: None };
         let member = Stored::new(member, Born::new("later").unwrap(), Instant::now());
-        self.store.table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await.unwrap();
+        self.services
+            .table
+            .transact(&organization::put_member(None, &member, Authority::Staff).unwrap())
+            .await
+            .unwrap();
     }
 
     pub async fn join(&self, id: &str) {
@@ -177,7 +181,7 @@ impl Desk {
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
     /// Writes items directly into the table, without any check.
@@ -210,7 +214,7 @@ impl Desk {
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.services).await
     }
 
     /// Expects a status and returns the body.
@@ -240,7 +244,7 @@ impl Desk {
 
     /// Returns the number of requests per pattern since the last call.
     pub fn requests(&self) -> BTreeMap<&'static str, u32> {
-        self.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
+        self.services.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 
     /// Returns the current texts.

@@ -1,6 +1,8 @@
 //! Tests of creating and reading documents.
 
 use http_api::sample::Call;
+use key_schema::id::CustomerId;
+use key_schema::quota::Quota;
 use serde_json::{Value, json};
 
 use crate::desk::{CLUB, DOC, Desk, create, hidden, put, read, texts, versions};
@@ -113,4 +115,20 @@ async fn what_a_body_must_not_say_is_named_field_by_field() {
         answer.body["errors"].as_array().unwrap().iter().map(|error| error["pointer"].as_str().unwrap()).collect();
     pointers.sort_unstable();
     assert_eq!(pointers, ["/id", "/owner_id", "/sections/b", "/sections/ok", "/title"]);
+}
+
+#[tokio::test]
+async fn a_customer_creates_no_more_documents_a_day_than_the_quota() {
+    let desk = Desk::open().await;
+    for author in ["ann", "s1"] {
+        desk.test.use_up(&CustomerId::new(author).unwrap(), Quota::Documents, 1).await;
+    }
+    let call = || Call::new("POST /v1/documents").json(&json!({ "title": "T", "sections": {} }));
+    desk.expect(201, call().customer("ann")).await;
+    let refused = desk.send(call().customer("ann")).await;
+    assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+    assert!(refused.header("retry-after").is_some());
+    for _ in 0..2 {
+        desk.expect(201, call().staff("s1")).await;
+    }
 }

@@ -15,21 +15,27 @@ use crate::desk::{
 };
 
 async fn lose_profile(desk: &Desk, id: &str) {
-    let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
-    let profile = desk.store.table.get(&get).await.unwrap().unwrap();
-    desk.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+    let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
+    let profile = desk.services.table.get(&get).await.unwrap().unwrap();
+    desk.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
 }
 
 /// Removes a customer from a document, as an erasure does.
 async fn release(desk: &Desk, id: &str, customer: &str, tie: Tie) {
-    let head = desk.store.table.get(&document::edit(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
+    let head = desk
+        .services
+        .table
+        .get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap())
+        .await
+        .unwrap()
+        .unwrap();
     let release = document::release(&head, &CustomerId::new(customer).unwrap(), tie).unwrap();
-    desk.store.table.transact(&release).await.unwrap();
+    desk.services.table.transact(&release).await.unwrap();
 }
 
 async fn ties(desk: &Desk, customer: &str) -> Vec<Tie> {
     let query = document::of_customer(&CustomerId::new(customer).unwrap()).unwrap();
-    desk.store.table.query(&query).await.unwrap().items.iter().map(|tie| tie.tie).collect()
+    desk.services.table.query(&query).await.unwrap().items.iter().map(|tie| tie.tie).collect()
 }
 
 fn writes(id: &str) -> Vec<Call> {
@@ -47,7 +53,7 @@ fn writes(id: &str) -> Vec<Call> {
 }
 
 #[tokio::test]
-async fn who_has_no_profile_creates_nothing_and_nobody_makes_them_an_editor() {
+async fn a_customer_without_a_profile_cannot_create_a_document_or_become_an_editor() {
     let desk = Desk::with_club("c").await;
     for id in ["ben", "max"] {
         lose_profile(&desk, id).await;

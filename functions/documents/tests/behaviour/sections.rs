@@ -22,7 +22,7 @@ async fn one_section_is_changed_by_writing_it_alone_as_a_version_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_section_is_changed_in_the_version_that_was_seen() {
+async fn a_section_changes_only_at_the_version_that_was_seen() {
     let desk = Desk::open().await;
     let bare = http_api::sample::Call::new("PUT /v1/documents/{id}/sections/{name}").path("id", DOC).path("name", "a");
     let bare = bare.json(&json!({ "text": "X" }));

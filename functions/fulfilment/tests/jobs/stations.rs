@@ -38,7 +38,7 @@ async fn the_set_may_become_empty_and_be_filled_again() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_told_twice_has_one_station() {
+async fn an_order_whose_payment_event_repeats_has_one_station() {
     let warehouse = Warehouse::open(3).await;
     for _ in 0..3 {
         warehouse.pay(&order(1)).await;
@@ -75,7 +75,7 @@ async fn an_order_that_is_cancelled_while_it_waits_is_never_picked() {
 }
 
 #[tokio::test]
-async fn a_payment_that_is_told_after_the_order_has_left_changes_nothing() {
+async fn a_payment_event_after_the_order_has_left_changes_nothing() {
     let warehouse = Warehouse::open(1).await;
     for (number, status, to) in [(1, OrderStatus::Shipped, "shipped"), (2, OrderStatus::Cancelled, "cancelled")] {
         warehouse.pay(&order(number)).await;
@@ -93,7 +93,7 @@ async fn a_payment_that_is_told_after_the_order_has_left_changes_nothing() {
 }
 
 #[tokio::test]
-async fn with_fewer_stations_nobody_is_sent_away_and_nobody_is_admitted() {
+async fn with_fewer_stations_no_order_is_removed_and_none_is_admitted() {
     let warehouse = Warehouse::open(3).await;
     for number in 1..=4 {
         warehouse.pay(&order(number)).await;

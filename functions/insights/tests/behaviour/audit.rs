@@ -16,7 +16,7 @@ impl Shop {
     }
 
     async fn send(&self, call: Call) -> Answered {
-        call.send(&insights::routes(), &self.test.store()).await
+        call.send(&insights::routes(), &self.test.services()).await
     }
 
     /// Records the removal of the item with this hash.
@@ -78,7 +78,7 @@ async fn the_day_is_today_when_it_is_left_out() {
 }
 
 #[tokio::test]
-async fn the_pages_of_a_day_lead_through_all_its_removals_once() {
+async fn the_pages_of_a_day_list_every_removal_once() {
     let shop = Shop::open().await;
     for number in 0..7 {
         shop.removed(&format!("h{number}"), at("2026-11-20T10:00:00.000Z").plus_seconds(number / 2)).await;
@@ -100,7 +100,7 @@ async fn the_pages_of_a_day_lead_through_all_its_removals_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_day_is_refused() {
+async fn an_invalid_day_is_refused() {
     let shop = Shop::open().await;
     for day in ["", "today", "2026-11", "2026-11-31", "2026-1-1", "2026-11-20T00:00:00Z", "+026-11-20", "2026-11-20 "] {
         let answer = shop.send(list(&[("day", day)]).staff("s1")).await;
@@ -109,7 +109,7 @@ async fn what_is_no_day_is_refused() {
 }
 
 #[tokio::test]
-async fn customers_and_nobody_see_no_audit() {
+async fn customers_and_anonymous_callers_cannot_read_the_audit() {
     let shop = Shop::open().await;
     assert_eq!(shop.send(list(&[])).await.status, 401);
     assert_eq!(shop.send(list(&[]).customer("c1")).await.status, 403);

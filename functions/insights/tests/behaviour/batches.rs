@@ -165,13 +165,13 @@ async fn a_name_in_any_script_and_with_any_mark_is_a_metric_of_its_own() {
 /// Some of the twenty requests to the table fail. The response reports their points, and the client
 /// can send them again.
 #[tokio::test]
-async fn what_the_table_does_not_take_is_told_point_by_point() {
+async fn the_response_reports_each_point_that_the_table_refused() {
     let desk = Desk::open().await;
     let at = in_seconds(-60);
     let points: Vec<Value> = (0..500).map(|n| point("m", n, at, &format!("{n:03}"))).collect();
     desk.break_with(FaultKind::Throttle, 0.8, None, 3);
     let answer = desk.done(store(&points)).await;
-    assert!(desk.mend() > 0);
+    assert!(desk.clear_faults() > 0);
     let outcomes = results(&answer.body);
     let refused: Vec<Value> = outcomes
         .iter()
@@ -193,7 +193,7 @@ async fn a_table_that_does_parts_of_batches_gets_all_of_them() {
     let points: Vec<Value> = (0..60).map(|n| point("m", n, at, &format!("{n:03}"))).collect();
     desk.break_with(FaultKind::Partial, 0.5, None, 4);
     let answer = desk.done(store(&points)).await;
-    assert!(desk.mend() > 0);
+    assert!(desk.clear_faults() > 0);
     assert_eq!(results(&answer.body), vec![STORED; 60]);
     assert_eq!(desk.ids(&list("m")).await.len(), 60);
 }
@@ -205,7 +205,7 @@ async fn a_table_that_takes_nothing_is_a_503() {
         let desk = Desk::open().await;
         desk.break_with(kind, 1.0, None, 0);
         let answer = desk.send(store(&[point("n", 1, at, "1"), json!(7)])).await;
-        desk.mend();
+        desk.clear_faults();
         assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some(code), Some("1")));
         assert!(desk.ids(&list("n")).await.is_empty());
     });

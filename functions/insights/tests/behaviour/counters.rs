@@ -26,7 +26,7 @@ async fn anybody_adds_and_only_staff_reads_and_splits() {
 }
 
 #[tokio::test]
-async fn a_counter_that_nobody_added_to_is_not_there_until_it_is_split_or_added_to() {
+async fn a_counter_does_not_exist_before_its_first_split_or_addition() {
     let desk = Desk::open().await;
     let answer = desk.send(read("views")).await;
     assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
@@ -106,9 +106,9 @@ async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
         assert_eq!(desk.count("views").await, (expected, shards));
     }
     assert_eq!(shards, 64);
-    let _ = desk.store.table.meter().take();
+    let _ = desk.services.table.meter().take();
     desk.count("views").await;
-    let requests: u32 = desk.store.table.meter().take().iter().map(|measured| measured.requests).sum();
+    let requests: u32 = desk.services.table.meter().take().iter().map(|measured| measured.requests).sum();
     assert_eq!(requests, 2, "to read a counter of 64 shards");
 }
 
@@ -119,11 +119,11 @@ async fn who_has_seen_an_older_number_of_shards_is_counted() {
     let name = CounterName::new("views").unwrap();
     for seen in [1, 2, 4] {
         for shard in 0..seen {
-            desk.store.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+            desk.services.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
         }
         desk.done(split("views")).await;
         for shard in 0..seen {
-            desk.store.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+            desk.services.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
         }
     }
     assert_eq!(desk.count("views").await, (140, 8));
@@ -135,18 +135,18 @@ async fn additions_in_each_others_way_split_a_counter_once_in_a_while() {
     // Occasional conflicts do not make a counter hot.
     desk.break_with(FaultKind::Conflict, 1.0, Some(2), 0);
     desk.done(add("views", 1)).await;
-    assert_eq!((desk.mend(), desk.count("views").await), (2, (1, 1)));
+    assert_eq!((desk.clear_faults(), desk.count("views").await), (2, (1, 1)));
     for _ in 0..3 {
         desk.break_with(FaultKind::Conflict, 1.0, Some(3), 0);
         desk.done(add("views", 1)).await;
-        assert_eq!(desk.mend(), 3);
+        assert_eq!(desk.clear_faults(), 3);
     }
     assert_eq!(desk.count("views").await, (4, 2), "three that were in others' way within seconds are one split");
     let name = CounterName::new("views").unwrap();
-    let head = desk.store.table.get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
+    let head = desk.services.table.get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
     let again = |at| counter::split(&name, Some(&head), Reason::Hot, at).unwrap().unwrap();
     let since = head.meta.updated_at;
-    assert!(desk.store.table.update(&again(since.plus_seconds(9))).await.is_err());
-    let after = desk.store.table.update(&again(since.plus_seconds(10))).await.unwrap();
+    assert!(desk.services.table.update(&again(since.plus_seconds(9))).await.is_err());
+    let after = desk.services.table.update(&again(since.plus_seconds(10))).await.unwrap();
     assert_eq!((after.shards, desk.count("views").await), (4, (4, 4)));
 }

@@ -99,7 +99,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_d
         desk.done(split("views")).await;
         desk.break_with(kind, 0.5, Some(8), seed);
         let answers = join_all((0..12).map(|_| desk.send(add("views", 1)))).await;
-        assert!(desk.mend() > 0, "{kind:?}");
+        assert!(desk.clear_faults() > 0, "{kind:?}");
         let added = answers.iter().filter(|answer| answer.status == 200).count();
         assert!(answers.iter().all(|answer| [200, 503].contains(&answer.status)), "{kind:?}");
         assert_eq!(desk.count("views").await.0, u64::try_from(added).unwrap(), "{kind:?}");
@@ -117,9 +117,9 @@ async fn a_lost_answer_of_the_table_doubles_nothing() {
     desk.done(split("views")).await;
     desk.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
     let attempts = additions.iter().map(async |addition| {
-        let attempt = desk.store.table.try_transact(addition, &mut Backoff::new()).await.unwrap();
+        let attempt = desk.services.table.try_transact(addition, &mut Backoff::new()).await.unwrap();
         assert!(matches!(attempt, Attempt::Done), "{attempt:?}");
     });
     join_all(attempts).await;
-    assert_eq!((desk.mend(), desk.count("views").await.0), (2, 10));
+    assert_eq!((desk.clear_faults(), desk.count("views").await.0), (2, 10));
 }

@@ -4,14 +4,14 @@
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, Services};
 use key_schema::instant::Instant;
 use serde_json::{Value, json};
 
 pub struct Desk {
     pub test: TestTable,
-    pub store: Store,
-    routes: Routes<Store>,
+    pub services: Services,
+    routes: Routes<Services>,
 }
 
 /// Valid ids with unusual characters.
@@ -51,11 +51,11 @@ pub fn split(name: &str) -> Call {
 impl Desk {
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        Self { store: test.store(), test, routes: insights::routes() }
+        Self { services: test.services(), test, routes: insights::routes() }
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.services).await
     }
 
     /// Sends a request that must succeed.
@@ -67,7 +67,7 @@ impl Desk {
 
     /// Returns the text of a response.
     pub async fn text(&self, call: &Call) -> String {
-        let answer = self.routes.answer(&self.store, serde_json::from_value(call.event()).unwrap()).await;
+        let answer = self.routes.answer(&self.services, serde_json::from_value(call.event()).unwrap()).await;
         String::from_utf8(answer.body.unwrap().to_vec()).unwrap()
     }
 
@@ -77,9 +77,9 @@ impl Desk {
         let (mut found, mut most, mut cursor) = (Vec::new(), 0, None::<String>);
         loop {
             let page = cursor.iter().fold(call.clone(), |call, cursor| call.query("cursor", cursor));
-            let _ = self.store.table.meter().take();
+            let _ = self.services.table.meter().take();
             let answer = self.done(page.query("limit", &limit.to_string())).await;
-            most = most.max(self.store.table.meter().take().iter().map(|measured| measured.requests).sum());
+            most = most.max(self.services.table.meter().take().iter().map(|measured| measured.requests).sum());
             let items = answer.body["items"].as_array().unwrap();
             found.extend(items.iter().cloned());
             match answer.body["next_cursor"].as_str() {
@@ -110,7 +110,7 @@ impl Desk {
     }
 
     /// Ends the table's faults. Returns how many faults occurred.
-    pub fn mend(&self) -> u64 {
+    pub fn clear_faults(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();
         fired

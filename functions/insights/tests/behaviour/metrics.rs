@@ -21,7 +21,7 @@ async fn put(desk: &Desk, points: &[(Instant, String)]) {
         MetricPoint { name, at: *at, id, value: "1".parse().unwrap() }.stored()
     });
     let points: Vec<_> = points.collect();
-    assert!(desk.store.table.batch_write(&metric::store(&points).unwrap()).await.unwrap().is_empty());
+    assert!(desk.services.table.batch_write(&metric::store(&points).unwrap()).await.unwrap().is_empty());
 }
 
 /// Returns the sort key of a point.

@@ -24,7 +24,7 @@ impl Shop {
     }
 
     async fn send(&self, call: Call) -> Answered {
-        call.send(&insights::routes(), &self.test.store()).await
+        call.send(&insights::routes(), &self.test.services()).await
     }
 
     /// Creates a shop and expects success.
@@ -55,7 +55,7 @@ impl Shop {
             lapsed: false,
         };
         let (table, id) = (self.test.table(), place::store_of(&order));
-        let store = table.get(&place::edit(&id).unwrap()).await.unwrap();
+        let store = table.get(&place::read_for_update(&id).unwrap()).await.unwrap();
         let counted_at = SalePlace::of(&order, store.as_deref(), id);
         let head = Stored::new(order, Born::new("b1").unwrap(), Instant::EPOCH);
         for transaction in sales::apply(&head, &[], &Derived::default(), counted_at).unwrap() {
@@ -92,7 +92,7 @@ fn list(country: &str, query: &[(&str, &str)]) -> Call {
 }
 
 #[tokio::test]
-async fn a_shop_is_entered_once_read_and_changed_by_whoever_has_seen_it_last() {
+async fn a_shop_is_created_once_and_changed_only_at_its_current_version() {
     let shop = Shop::open().await;
     let body = json!({"country": "CH", "city": "Zürich #8", "name": "By the lake"});
     let entered = shop.send(put("3#64").header("if-none-match", "*").json(&body).staff("s1")).await;
@@ -268,7 +268,7 @@ async fn a_month_is_needed_and_what_is_no_month_or_no_place_is_refused() {
 }
 
 #[tokio::test]
-async fn customers_and_nobody_see_neither_shops_nor_sales() {
+async fn only_staff_see_shops_and_sales() {
     let shop = Shop::open().await;
     let body = json!({"country": "CH", "city": "Bern", "name": "x"});
     let calls = || [get("s"), put("s").header("if-none-match", "*").json(&body), list("US", &[("month", "2017-01")])];

@@ -1,12 +1,12 @@
 //! Tests of an order's former claims that belong to another order now.
 
-use key_schema::idempotency::Answer;
+use key_schema::idempotency::StoredResponse;
 use key_schema::order::ReferenceClaim;
 
 use crate::support::{Shop, counts, done, record};
 
 #[tokio::test]
-async fn claims_that_are_anothers_meanwhile_are_left() {
+async fn claims_that_now_belong_to_another_order_are_kept() {
     let shop = Shop::open(1).await;
     let left = shop.plan(1, 1);
     shop.leave(&left, 1).await;
@@ -21,7 +21,7 @@ async fn claims_that_are_anothers_meanwhile_are_left() {
     assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));
     assert_eq!(shop.items(&left.order.id).await, 0);
     shop.assert_full().await;
-    assert_eq!(shop.record(&other.scope).await.unwrap().answer, Answer::Order(other.order.id.clone()));
+    assert_eq!(shop.record(&other.scope).await.unwrap().answer, StoredResponse::Order(other.order.id.clone()));
     // The reference is still taken.
     let mut third = shop.plan(3, 1);
     third.order.data.reference = Some(reference);

@@ -26,7 +26,7 @@ fn ann() -> CustomerId {
 
 /// Erases ann this many seconds ago.
 async fn erase(shop: &Shop, seconds: i64) {
-    let profile = shop.table.get(&customer::edit(&ann()).unwrap()).await.unwrap().unwrap();
+    let profile = shop.table.get(&customer::read_for_update(&ann()).unwrap()).await.unwrap().unwrap();
     let at = Instant::now().plus_seconds(-seconds);
     shop.table.transact(&customer::delete(&profile, at).unwrap()).await.unwrap();
 }
@@ -54,9 +54,9 @@ async fn noted(shop: &Shop) -> usize {
     shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.len()
 }
 
-async fn comes_by(shop: &Shop, grace: u32) -> Round {
+async fn run_round(shop: &Shop, grace: u32) -> Round {
     let until = time::Instant::now() + Duration::from_secs(60);
-    let (round, listed) = shop.janitor().come_by(Instant::now(), Grace::seconds(grace), until).await;
+    let (round, listed) = shop.janitor().run_round(Instant::now(), Grace::seconds(grace), until).await;
     listed.unwrap();
     round
 }
@@ -97,15 +97,15 @@ async fn what_the_archive_has_of_an_erased_customer_goes_and_nothing_of_anybody_
     archive(&shop, &his, 2);
     archive(&shop, &books, 1);
     // The janitor does not touch the archive while she is a customer.
-    assert_eq!(comes_by(&shop, 0).await, erased(0));
+    assert_eq!(run_round(&shop, 0).await, erased(0));
     assert_eq!(archived(&shop).len(), 12);
     erase(&shop, 0).await;
-    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!(run_round(&shop, 0).await, erased(1));
     let left = archived(&shop);
     assert_eq!(left.len(), 6);
     assert!(!left.iter().any(|name| hers.iter().any(|prefix| name.starts_with(prefix))), "{left:?}");
     assert_eq!(noted(&shop).await, 0);
-    assert_eq!(comes_by(&shop, 0).await, erased(0), "once");
+    assert_eq!(run_round(&shop, 0).await, erased(0), "once");
 }
 
 fn profile_key() -> key_schema::key::Key {
@@ -113,14 +113,14 @@ fn profile_key() -> key_schema::key::Key {
 }
 
 #[tokio::test]
-async fn whoever_saw_the_profile_has_twice_the_grace_for_archiving() {
+async fn an_erasure_waits_twice_the_grace_for_late_archiving() {
     let shop = Shop::open(1).await;
     erase(&shop, 100).await;
-    assert_eq!(comes_by(&shop, 60).await, erased(0));
+    assert_eq!(run_round(&shop, 60).await, erased(0));
     archive(&shop, &belongings(&ann()).unwrap(), 1);
-    assert_eq!(comes_by(&shop, 60).await, erased(0));
+    assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!((archived(&shop).len(), noted(&shop).await), (2, 1));
-    assert_eq!(comes_by(&shop, 45).await, erased(1));
+    assert_eq!(run_round(&shop, 45).await, erased(1));
     assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
 }
 
@@ -131,7 +131,7 @@ async fn what_began_in_the_moment_of_the_erasure_goes_too() {
     let moment = Instant::now().plus_seconds(-1);
     begin_session(&shop, "s1", moment).await;
     begin_cart(&shop, moment).await;
-    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!(run_round(&shop, 0).await, erased(1));
     assert_eq!(sessions(&shop).await, Vec::<String>::new());
     let ended = revocation::get(&SignIn::of(&ann(), "s1")).unwrap();
     assert!(shop.table.get(&ended).await.unwrap().is_some());
@@ -151,13 +151,13 @@ async fn who_came_back_keeps_what_began_since() {
     shop.sign_up().await;
     begin_session(&shop, "since", Instant::now()).await;
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
-    assert_eq!(comes_by(&shop, 0).await, Round { failed: 1, ..erased(0) });
+    assert_eq!(run_round(&shop, 0).await, Round { failed: 1, ..erased(0) });
     assert_eq!(sessions(&shop).await, ["since"]);
     assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
     begin_cart(&shop, Instant::now()).await;
-    assert_eq!(comes_by(&shop, 0).await, Round { failed: 1, ..erased(0) });
+    assert_eq!(run_round(&shop, 0).await, Round { failed: 1, ..erased(0) });
     shop.objects.faults().clear();
-    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!(run_round(&shop, 0).await, erased(1));
     assert_eq!(sessions(&shop).await, ["since"]);
     assert!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap().is_some());
 }
@@ -168,10 +168,10 @@ async fn an_erasure_that_the_archive_refuses_is_kept_and_finished_later() {
     archive(&shop, &belongings(&ann()).unwrap(), 1);
     erase(&shop, 0).await;
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
-    assert_eq!(comes_by(&shop, 0).await, Round { failed: 1, ..erased(0) });
+    assert_eq!(run_round(&shop, 0).await, Round { failed: 1, ..erased(0) });
     assert_eq!((archived(&shop).len(), noted(&shop).await), (2, 1));
     shop.objects.faults().clear();
-    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!(run_round(&shop, 0).await, erased(1));
     assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
 }
 
@@ -204,6 +204,6 @@ async fn who_came_back_and_was_erased_once_more_is_waited_for_once_more() {
     erase(&shop, 0).await;
     // The note of the second erasure is refused to a janitor that is finishing the first.
     assert!(shop.table.write(&erasure::done(&first).unwrap()).await.is_err());
-    assert_eq!(comes_by(&shop, 60).await, erased(0));
+    assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use janitor::Grace;
 use janitor::round::Round;
 use key_schema::instant::Instant;
-use key_schema::order::{self, LAPSED, OrderLine, OrderStatus, Part, RETURNED_AT_ONCE, SYSTEM, Step};
+use key_schema::order::{self, LAPSED, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, SYSTEM, Step};
 use table::TransactError;
 use tokio::time;
 
@@ -22,7 +22,7 @@ fn due() -> Instant {
 /// Runs one round at an instant.
 async fn round_at(shop: &Shop, now: Instant) -> Round {
     let far = time::Instant::now() + Duration::from_secs(600);
-    let (round, listed) = shop.janitor().come_by(now, Grace::seconds(60), far).await;
+    let (round, listed) = shop.janitor().run_round(now, Grace::seconds(60), far).await;
     listed.unwrap();
     counts(round)
 }
@@ -103,7 +103,7 @@ async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
             let Err(TransactError::Refused(refusals)) = staging::advance(&shop.table, second).await else {
                 panic!("both have happened")
             };
-            assert!(refusals.iter().any(|refusal| refusal.label == Part::Order));
+            assert!(refusals.iter().any(|refusal| refusal.label == OrderAction::Order));
             let head = shop.head(&plan.order.id).await.unwrap();
             let (status, stock) = match (lapse_first, to) {
                 (false, OrderStatus::Paid) => (OrderStatus::Paid, 7),
@@ -140,7 +140,7 @@ async fn two_janitors_cancel_each_order_once() {
     let far = time::Instant::now() + Duration::from_secs(600);
     let (one, other) = (shop.janitor(), shop.janitor());
     let grace = Grace::seconds(60);
-    let (one, other) = tokio::join!(one.come_by(due(), grace, far), other.come_by(due(), grace, far));
+    let (one, other) = tokio::join!(one.run_round(due(), grace, far), other.run_round(due(), grace, far));
     one.1.unwrap();
     other.1.unwrap();
     assert_eq!((one.0.lapsed + other.0.lapsed, one.0.failed + other.0.failed), (3, 0));

@@ -82,9 +82,9 @@ const fn deleted(deleted: u32) -> Round {
     }
 }
 
-async fn comes_by(shop: &Shop, grace: u32) -> Round {
+async fn run_round(shop: &Shop, grace: u32) -> Round {
     let until = time::Instant::now() + Duration::from_secs(60);
-    let (round, listed) = shop.janitor().come_by(Instant::now(), Grace::seconds(grace), until).await;
+    let (round, listed) = shop.janitor().run_round(Instant::now(), Grace::seconds(grace), until).await;
     listed.unwrap();
     round
 }
@@ -97,11 +97,11 @@ async fn what_nothing_references_is_deleted_after_the_grace() {
     {
         shop.table.write(&media::note(&note(kind, number, since)).unwrap()).await.unwrap();
     }
-    assert_eq!(comes_by(&shop, 60).await, deleted(2));
+    assert_eq!(run_round(&shop, 60).await, deleted(2));
     assert_eq!(names(&shop), [MediaKind::Picture.kept(&product(1), &id(3))], "somebody may be copying it");
     assert_eq!(noted(&shop).await, 1);
-    assert_eq!(comes_by(&shop, 60).await, deleted(0));
-    assert_eq!(comes_by(&shop, 0).await, deleted(1));
+    assert_eq!(run_round(&shop, 60).await, deleted(0));
+    assert_eq!(run_round(&shop, 0).await, deleted(1));
     assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
 }
 
@@ -114,7 +114,7 @@ async fn what_is_referenced_stays_whatever_is_noted() {
     for (kind, number) in [(MediaKind::Picture, 1), (MediaKind::Content, 2)] {
         shop.table.write(&media::note(&note(kind, number, begun())).unwrap()).await.unwrap();
     }
-    assert_eq!(comes_by(&shop, 60).await, deleted(0));
+    assert_eq!(run_round(&shop, 60).await, deleted(0));
     assert_eq!((names(&shop).len(), noted(&shop).await), (2, 0), "and nobody looks again");
 }
 
@@ -124,17 +124,17 @@ async fn an_object_that_could_not_be_deleted_is_kept_from_use_until_it_is() {
     let noted_before = note(MediaKind::Picture, 1, begun());
     shop.table.write(&media::note(&noted_before).unwrap()).await.unwrap();
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
-    assert_eq!(comes_by(&shop, 60).await, Round { failed: 1, ..deleted(0) });
+    assert_eq!(run_round(&shop, 60).await, Round { failed: 1, ..deleted(0) });
     shop.objects.faults().clear();
     // A doomed object can be neither noted again nor referenced. Nor can a reference to it end.
     let again = shop.table.write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await;
     assert!(matches!(again, Err(WriteError::Refused(_))));
     let add = picture::add(&picture(1), &noted_before, None, begun()).unwrap();
     let Err(TransactError::Refused(refusals)) = shop.table.transact(&add).await else { panic!("it was added") };
-    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [picture::Part::Object]);
+    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [picture::PictureAction::Object]);
     // For the grace no other janitor tries: the one that doomed the object may still be working.
-    assert_eq!(comes_by(&shop, 60).await, deleted(0));
-    assert_eq!(comes_by(&shop, 0).await, deleted(1));
+    assert_eq!(run_round(&shop, 60).await, deleted(0));
+    assert_eq!(run_round(&shop, 0).await, deleted(1));
     assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
     // After the deletion the object may be uploaded again.
     shop.table.write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await.unwrap();
@@ -171,7 +171,7 @@ async fn janitors_that_come_too_early_delete_nothing_that_is_referenced() {
     for number in 0..30 {
         let turns = join_all((0..12).map(|number| turn(number % 6)));
         // Only every second step has janitors, so that there are objects to lose.
-        let rounds = join_all((0..2).filter(|_| number % 2 == 1).map(|_| comes_by(shop, 60)));
+        let rounds = join_all((0..2).filter(|_| number % 2 == 1).map(|_| run_round(shop, 60)));
         let (_, rounds) = futures::future::join(turns, rounds).await;
         cleared += rounds.iter().map(|round| round.deleted).sum::<u32>();
         let objects = names(shop);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use janitor::Grace;
 use key_schema::instant::Instant;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE};
-use key_schema::order::{OrderStatus, Part};
+use key_schema::order::{OrderAction, OrderStatus};
 use staging::StagingError;
 use tokio::time;
 
@@ -47,8 +47,8 @@ async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
     again.order.data.reference = left.order.reference.clone();
     again.order.data.unfinished = left.order.unfinished.clone();
     let Err(StagingError::Refused(refusals)) = shop.place(&again).await else { panic!("both are taken") };
-    let taken: Vec<Part> = refusals.iter().map(|refusal| refusal.label).collect();
-    assert_eq!(taken, [Part::Reference, Part::Idempotency]);
+    let taken: Vec<OrderAction> = refusals.iter().map(|refusal| refusal.label).collect();
+    assert_eq!(taken, [OrderAction::Reference, OrderAction::Idempotency]);
 
     shop.tidy().await;
     shop.place(&again).await.unwrap();
@@ -75,16 +75,16 @@ async fn the_stock_of_a_cancelled_order_is_given_back_to_the_last_line_and_once(
 }
 
 #[tokio::test]
-async fn an_order_is_left_to_whoever_began_it_until_the_grace_is_over() {
+async fn an_unfinished_order_is_left_alone_during_the_grace() {
     let shop = Shop::open(1).await;
     let plan = shop.plan(1, 1);
     shop.leave(&plan, 1).await;
     let (grace, far) = (Grace::seconds(60), time::Instant::now() + Duration::from_secs(600));
-    let (early, listed) = shop.janitor().come_by(begun().plus_millis(59_999), grace, far).await;
+    let (early, listed) = shop.janitor().run_round(begun().plus_millis(59_999), grace, far).await;
     listed.unwrap();
     assert_eq!(early, done(0, 0, 0, 0));
     assert_eq!(shop.stocks().await, [7]);
-    let (late, listed) = shop.janitor().come_by(begun().plus_seconds(60), grace, far).await;
+    let (late, listed) = shop.janitor().run_round(begun().plus_seconds(60), grace, far).await;
     listed.unwrap();
     assert_eq!((counts(late), late.oldest), (done(1, 1, 0, 0), Duration::from_secs(60)));
     shop.assert_untouched(&[plan]).await;
@@ -101,7 +101,7 @@ async fn two_at_once_do_no_harm() {
     let now = Instant::now();
     let (one, other) = (shop.janitor(), shop.janitor());
     let grace = Grace::seconds(0);
-    let (one, other) = tokio::join!(one.come_by(now, grace, far), other.come_by(now, grace, far));
+    let (one, other) = tokio::join!(one.run_round(now, grace, far), other.run_round(now, grace, far));
     for (round, listed) in [one, other] {
         listed.unwrap();
         assert_eq!((round.failed, round.left), (0, 0), "{round:?}");

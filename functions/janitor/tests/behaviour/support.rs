@@ -14,7 +14,7 @@ use janitor::round::{Janitor, ListError, Round};
 use key_schema::customer::{self, Customer, Tier};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
-use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
+use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::money::{Currency, Money};
@@ -176,7 +176,7 @@ impl Shop {
 
     /// Returns the last step of an order.
     pub async fn last_step(&self, id: &OrderId) -> OrderStatusEvent {
-        let items = self.table.query(&order::edit(id).unwrap()).await.unwrap().items;
+        let items = self.table.query(&order::read_for_update(id).unwrap()).await.unwrap().items;
         let steps = items.into_iter().filter_map(|item| match item {
             AnyEntity::OrderStatusEvent(step) => Some(step.data),
             _ => None,
@@ -244,7 +244,7 @@ impl Shop {
 
     /// Returns the number of items in the order's partition.
     pub async fn items(&self, id: &OrderId) -> usize {
-        self.table.query(&order::edit(id).unwrap()).await.unwrap().items.len()
+        self.table.query(&order::read_for_update(id).unwrap()).await.unwrap().items.len()
     }
 
     pub async fn record(&self, scope: &Scope) -> Option<IdempotencyRecord> {
@@ -307,7 +307,7 @@ impl Shop {
 
     /// Runs one round without grace and with this much time.
     pub async fn try_tidy(&self, time: Duration) -> (Round, Result<(), ListError>) {
-        self.janitor().come_by(Instant::now(), Grace::seconds(0), time::Instant::now() + time).await
+        self.janitor().run_round(Instant::now(), Grace::seconds(0), time::Instant::now() + time).await
     }
 
     pub fn faults(&self) -> &Faults {
@@ -325,7 +325,7 @@ pub fn record(plan: &Plan, at: &str) -> Stored<IdempotencyRecord> {
     let record = IdempotencyRecord {
         scope: plan.scope.clone(),
         request_hash: "hash".to_owned(),
-        answer: Answer::Order(plan.order.id.clone()),
+        answer: StoredResponse::Order(plan.order.id.clone()),
         expires_at: at.plus_seconds(idempotency::LIFETIME_SECONDS),
     };
     Stored::new(record, plan.order.meta.born.clone(), at)

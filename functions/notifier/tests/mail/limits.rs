@@ -1,4 +1,5 @@
-//! Tests of the rules that protect the owners of addresses: who gets no mail, and how many.
+//! Tests of the rules that protect the owners of addresses: the limits on their mails, and the stop
+//! marks.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
@@ -90,7 +91,7 @@ async fn a_code_that_can_prove_nothing_any_more_is_not_sent() {
     assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NoNews);
     // Erased.
     shop.remove("CUSTOMER#c1", "PROFILE").await;
-    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Nobody);
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NotFound);
     assert_eq!(shop.post.calls(), 0);
 }
 

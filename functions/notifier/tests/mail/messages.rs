@@ -24,7 +24,7 @@ async fn a_placed_order_is_confirmed_with_its_lines() {
 }
 
 #[tokio::test]
-async fn the_steps_that_matter_to_a_customer_are_told_and_no_others() {
+async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     let shop = Shop::open().await;
     let steps = [
         ("pending", "paid", Some("is paid")),
@@ -62,7 +62,7 @@ async fn an_order_that_lapsed_says_why_it_was_cancelled_and_that_nothing_is_owed
 }
 
 #[tokio::test]
-async fn a_shipment_is_told_with_carrier_and_number_and_without_the_clients_own_reference() {
+async fn the_mail_of_a_shipment_has_carrier_and_tracking_number_and_no_client_reference() {
     let shop = Shop::open().await;
     let mut copy = shop.copy();
     copy.carrier = Some("Post".into());
@@ -97,7 +97,7 @@ async fn the_name_is_the_only_text_of_a_customer_and_has_no_link_and_no_line_bre
 }
 
 #[tokio::test]
-async fn an_event_that_comes_again_is_told_once() {
+async fn a_repeated_event_sends_one_mail() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
@@ -132,10 +132,10 @@ async fn with_time_a_delivery_waits_for_the_one_under_way() {
 async fn who_is_gone_gets_no_mail() {
     let shop = Shop::open().await;
     shop.remove("CUSTOMER#c1", "PROFILE").await;
-    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Nobody);
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::NotFound);
     let shop = Shop::open().await;
     shop.remove("CUSTOMER#c1", &format!("ORDER#{}", shop.order)).await;
-    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Nobody);
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::NotFound);
     assert_eq!(shop.post.calls(), 0);
 }
 

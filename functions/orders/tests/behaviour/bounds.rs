@@ -9,7 +9,7 @@ use key_schema::order::open::{MAX_ORDERS, OpenOrder, OpenOrders};
 use key_schema::order::{MAX_LINES, MAX_QUANTITY};
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, checkout, errors, moved, order, staff_order};
+use crate::shop::{Shop, checkout, errors, money, moved, order, staff_order};
 
 /// Sends orders of one piece of tea until one is refused. Returns the orders and the refusal.
 async fn until_refused(shop: &Shop) -> (Vec<Value>, http_api::sample::Answered) {
@@ -258,4 +258,20 @@ async fn a_changed_limit_counts_within_30_seconds() {
     shop.limit(&json!({ "max_pending_orders": 1 })).await;
     shop.wait(30);
     assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
+}
+
+/// Otherwise a customer without money could hold any number of pieces, and fill the picking
+/// stations.
+#[tokio::test]
+async fn an_order_without_a_price_is_confirmed_by_staff_alone() {
+    let shop = Shop::open().await;
+    shop.priced_product("sample", money(0)).await;
+    let placed = shop.send(order(&[("sample", 1)], "k")).await.body;
+    let pay = Call::new("POST /v1/orders/{id}/status").path("id", placed["id"].as_str().unwrap()).customer("ann");
+    let pay = pay.header("if-match", "\"1\"").json(&json!({ "to": "paid", "pay_from_wallet": true }));
+    let refused = shop.send(pay).await;
+    assert_eq!((refused.status, refused.code()), (403, Some("forbidden")), "{}", refused.body);
+    assert_eq!(shop.open_orders().await.len(), 1);
+    let paid = shop.send(moved(&placed, "paid")).await;
+    assert_eq!(paid.status, 200, "{}", paid.body);
 }

@@ -102,8 +102,8 @@ async fn place(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) -> Value {
     let shop = recorder.shop;
     // The function reads the open orders again while one of them is only partly stored.
     shop.put(&open_orders(1, 1_000)).await;
-    let mended = open_orders(0, 0);
-    recorder.expect_paused(201, order(&[("tea", 1)], "k1"), "orders.open", shop.put(&mended)).await;
+    let repaired = open_orders(0, 0);
+    recorder.expect_paused(201, order(&[("tea", 1)], "k1"), "orders.open", shop.put(&repaired)).await;
     for _ in 0..2 {
         recorder.expect(201, order(&[("tea", 1)], "k2")).await;
     }
@@ -129,8 +129,8 @@ async fn check_out(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) {
     shop.wait(30);
     shop.put(&open_orders(1, 1_000)).await;
     shop.fill_cart(&[("tea", 1)]).await;
-    let (once, mended) = (checkout().header("idempotency-key", "c1").json(&json!({})), open_orders(0, 0));
-    recorder.expect_paused(201, once.clone(), "orders.open", shop.put(&mended)).await;
+    let (once, repaired) = (checkout().header("idempotency-key", "c1").json(&json!({})), open_orders(0, 0));
+    recorder.expect_paused(201, once.clone(), "orders.open", shop.put(&repaired)).await;
     recorder.expect(201, once).await;
     shop.fill_cart(&lines[..LARGE]).await;
     recorder.expect(201, checkout().json(&json!({}))).await;

@@ -35,7 +35,7 @@ impl Shop {
         let clock = Arc::new(AtomicI64::new(0));
         let ahead = Arc::clone(&clock);
         let settings = SettingsCache::new(move || Instant::now().plus_seconds(ahead.load(Ordering::Relaxed)));
-        let app = App { settings, ..App::new(test.store()) };
+        let app = App { settings, ..App::new(test.services()) };
         let shop = Self { app, routes: orders::routes(), clock, test };
         shop.sign_up("ann").await;
         shop
@@ -54,7 +54,7 @@ impl Shop {
             erasing_since: None,
             addresses: BTreeMap::new(),
         };
-        self.app.store.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap();
+        self.app.services.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap();
     }
 
     pub async fn send(&self, call: Call) -> Answered {
@@ -63,13 +63,13 @@ impl Shop {
 
     /// Returns the number of requests per pattern since the last call.
     pub fn requests(&self) -> BTreeMap<&'static str, u32> {
-        self.app.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
+        self.app.services.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 
     /// Creates a product that costs one dollar.
     pub async fn product(&self, id: &str, stock: u64) {
         let product = product_at(id, money(100));
-        self.app.store.table.transact(&product::create(&product, stock, &[]).unwrap()).await.unwrap();
+        self.app.services.table.transact(&product::create(&product, stock, &[]).unwrap()).await.unwrap();
     }
 
     /// Changes the price of a product.
@@ -79,20 +79,20 @@ impl Shop {
 
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&product_id(id), 1, Instant::now()).unwrap();
-        self.app.store.table.transact(&retire).await.unwrap();
+        self.app.services.table.transact(&retire).await.unwrap();
     }
 
     /// Retires a product, and revives it with another stock.
     pub async fn revive(&self, id: &str, stock: u64) {
         self.retire(id).await;
-        let store = &self.app.store;
-        let retired = store.table.get(&product::edit(&product_id(id)).unwrap()).await.unwrap().unwrap();
+        let services = &self.app.services;
+        let retired = services.table.get(&product::read_for_update(&product_id(id)).unwrap()).await.unwrap().unwrap();
         let next = Stored::new(product_at(id, money(200)).data, Born::new("next").unwrap(), Instant::now());
-        store.table.transact(&product::revive(&retired, &next, stock, &[]).unwrap()).await.unwrap();
+        services.table.transact(&product::revive(&retired, &next, stock, &[]).unwrap()).await.unwrap();
     }
 
     pub async fn stock(&self, id: &str) -> u64 {
-        self.app.store.table.get(&product::stock(&product_id(id)).unwrap()).await.unwrap().unwrap().available
+        self.app.services.table.get(&product::stock(&product_id(id)).unwrap()).await.unwrap().unwrap().available
     }
 
     /// Fills the cart of ann, the first product first.
@@ -106,7 +106,7 @@ impl Shop {
             expires_at: now.plus_seconds(3_600),
             lines: (0_i64..).zip(lines).map(line).collect(),
         };
-        self.app.store.table.write(&cart::create(&stored(cart), now).unwrap()).await.unwrap();
+        self.app.services.table.write(&cart::create(&stored(cart), now).unwrap()).await.unwrap();
     }
 
     /// Checks out the cart of ann.
@@ -115,14 +115,14 @@ impl Shop {
     }
 
     pub async fn has_cart(&self) -> bool {
-        self.app.store.table.get(&cart::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap().is_some()
+        self.app.services.table.get(&cart::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap().is_some()
     }
 
     /// Sets the limits of open orders.
     pub async fn limit(&self, orders: &Value) {
         let values = json!({ "orders": orders }).to_string();
         let create = settings::create(&values, &"{}".to_owned(), &Born::new("born").unwrap(), Instant::now()).unwrap();
-        self.app.store.table.transact(&create).await.unwrap();
+        self.app.services.table.transact(&create).await.unwrap();
     }
 
     /// Moves the clock of the settings' cache.
@@ -132,24 +132,24 @@ impl Shop {
 
     /// Returns ann's open orders with their largest lines.
     pub async fn open_orders(&self) -> BTreeMap<OrderId, OpenOrder> {
-        let open = self.app.store.table.get(&open::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap();
+        let open = self.app.services.table.get(&open::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap();
         open.map(|open| open.data.entries).unwrap_or_default()
     }
 
     pub async fn head(&self, order: &Value) -> Stored<Order> {
         let id = order["id"].as_str().unwrap().parse().unwrap();
-        self.app.store.table.get(&order::head(&id).unwrap()).await.unwrap().unwrap()
+        self.app.services.table.get(&order::head(&id).unwrap()).await.unwrap().unwrap()
     }
 
     /// Returns the number of orders that lapse until an instant.
     pub async fn lapsing(&self, until: Instant) -> usize {
-        self.app.store.table.query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
+        self.app.services.table.query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
     }
 
     /// Creates a product with this price.
     pub async fn priced_product(&self, id: &str, price: Money) {
         let product = product_at(id, price);
-        self.app.store.table.transact(&product::create(&product, 10, &[]).unwrap()).await.unwrap();
+        self.app.services.table.transact(&product::create(&product, 10, &[]).unwrap()).await.unwrap();
     }
 
     /// Stores the wallet of ann: the balance of `amount`, then the others.
@@ -161,8 +161,8 @@ impl Shop {
 
     /// Returns the balances in the wallet of ann.
     pub async fn balances(&self) -> Vec<Money> {
-        let edit = wallet::edit(&CustomerId::new("ann").unwrap()).unwrap();
-        self.app.store.table.get(&edit).await.unwrap().unwrap().balances()
+        let edit = wallet::read_for_update(&CustomerId::new("ann").unwrap()).unwrap();
+        self.app.services.table.get(&edit).await.unwrap().unwrap().balances()
     }
 
     /// Returns the rest of a cancelled order's stock, as the janitor does, with another client.
@@ -207,7 +207,7 @@ pub fn moved(order: &Value, to: &str) -> Call {
     call.header("if-match", &version).json(&json!({ "to": to }))
 }
 
-/// What each entry of `errors` says: pointer, product and detail.
+/// Returns the pointer, product and detail of each entry of `errors`.
 pub fn errors<'a>(answer: &'a Answered) -> Vec<(&'a str, &'a str, &'a str)> {
     let entries = answer.body["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
     let shown = |error: &'a Value, field: &str| -> &'a str { error[field].as_str().unwrap_or_default() };

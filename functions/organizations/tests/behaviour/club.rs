@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, Services};
 use key_schema::customer::{self, Customer, Tier};
 use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 pub const CLUB: &str = "chess #1~2$ Zürich 象棋";
 
 pub struct Club {
-    test: TestTable,
-    pub store: Store,
-    routes: Routes<Store>,
+    pub test: TestTable,
+    pub services: Services,
+    routes: Routes<Services>,
 }
 
 pub fn found(name: &str) -> Call {
@@ -93,7 +93,7 @@ impl Club {
     /// Creates a table with customers and no organization.
     pub async fn empty(customers: &[&str]) -> Self {
         let test = TestTable::create().await;
-        let club = Self { store: test.store(), test, routes: organizations::routes() };
+        let club = Self { services: test.services(), test, routes: organizations::routes() };
         for id in customers {
             club.join(id).await;
         }
@@ -126,7 +126,7 @@ impl Club {
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
     /// Writes items directly into the table, without any check.
@@ -153,12 +153,12 @@ impl Club {
     /// Reads an invitation to the club.
     pub async fn invitation(&self, customer: &str) -> Option<Stored<Invitation>> {
         let open = invitation::open(&CLUB.parse().unwrap()).unwrap();
-        let found = self.store.table.query(&open).await.unwrap().items;
+        let found = self.services.table.query(&open).await.unwrap().items;
         found.into_iter().find(|invitation| invitation.customer_id.as_str() == customer)
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.services).await
     }
 
     /// Expects a status and returns the body.
@@ -190,10 +190,10 @@ impl Club {
     pub async fn all(&self, list: impl Fn() -> Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
         let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
         loop {
-            let _ = self.store.table.meter().take();
+            let _ = self.services.table.meter().take();
             let call = list().query("limit", &limit.to_string());
             let body = self.expect(200, cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
-            requests.push(self.store.table.meter().take().iter().map(|cost| cost.requests).sum());
+            requests.push(self.services.table.meter().take().iter().map(|cost| cost.requests).sum());
             found.extend(body["items"].as_array().unwrap().iter().cloned());
             match body["next_cursor"].as_str() {
                 Some(next) => cursor = Some(next.to_owned()),

@@ -13,16 +13,16 @@ use crate::club::{
 
 /// Deletes only the profile, like an erasure that reads the index of memberships too early.
 async fn lose_profile(club: &Club, id: &str) {
-    let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
-    let profile = club.store.table.get(&get).await.unwrap().unwrap();
-    club.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+    let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
+    let profile = club.services.table.get(&get).await.unwrap().unwrap();
+    club.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
 }
 
 /// Deletes the membership, as an erasure does.
 async fn erase(club: &Club, id: &str) {
     let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
-    let member = club.store.table.get(&get).await.unwrap().unwrap();
-    club.store.table.transact(&organization::erase_member(&member).unwrap()).await.unwrap();
+    let member = club.services.table.get(&get).await.unwrap().unwrap();
+    club.services.table.transact(&organization::erase_member(&member).unwrap()).await.unwrap();
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn an_admin_without_a_profile_changes_nothing() {
 }
 
 #[tokio::test]
-async fn who_has_no_profile_founds_nothing_and_nobody_makes_them_a_member() {
+async fn a_customer_without_a_profile_cannot_found_an_organization_or_become_a_member() {
     let club = Club::open().await;
     assert_eq!(club.refusal(found("X").customer("stranger")).await, hidden());
     lose_profile(&club, "eve").await;
@@ -90,6 +90,21 @@ async fn to_who_was_erased_an_organization_does_not_exist() {
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     club.expect(200, rename(CLUB, "X", 1).customer("bob")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "bob").customer("bob")).await.1, "last_admin");
+}
+
+/// Marks the profile, as an erasure does before anything else.
+async fn begin_erasure(club: &Club, id: &str) {
+    let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
+    let profile = club.services.table.get(&get).await.unwrap().unwrap();
+    club.services.table.update(&customer::begin_erasure(&profile, Instant::now()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn staff_removes_a_last_admin_whose_erasure_has_begun() {
+    let club = Club::open().await;
+    begin_erasure(&club, "ann").await;
+    club.expect(204, remove_member(CLUB, "ann").staff("s1")).await;
+    assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ async fn invited(club: &Club) -> Vec<String> {
 /// Returns the number of the customer's invitations that the table holds beside the profile.
 async fn named(club: &Club, customer: &str) -> usize {
     let roster = invitation::roster(&CustomerId::new(customer).unwrap()).unwrap();
-    club.store.table.get(&roster).await.unwrap().map_or(0, |roster| roster.open.len())
+    club.services.table.get(&roster).await.unwrap().map_or(0, |roster| roster.open.len())
 }
 
 /// Writes an invitation of eve that expires in `seconds`, as if it had been made earlier.
@@ -93,7 +93,8 @@ async fn role_and_team_come_from_the_invitation_and_an_acceptance_of_others_is_r
         let answer = club.send(put_member(CLUB, "eve", role, team).customer("eve")).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!(pointer)));
     }
-    // Nobody accepts for another customer: an admin renews the invitation, others are refused.
+    // Callers cannot accept for another customer. An admin renews the invitation, and others are
+    // refused.
     assert_eq!(club.refusal(put_member(CLUB, "eve", "member", None).customer("bob")).await, (403, "forbidden".into()));
     club.expect(202, put_member(CLUB, "eve", "member", Some("t")).customer("ann")).await;
     assert!(!club.roles().await.contains_key("eve"));
@@ -163,7 +164,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     invite_until(&club, 1).await;
     let state = invitation::State {
         invitation: club.invitation("eve").await,
-        roster: club.store.table.get(&invitation::roster(&CustomerId::new("eve").unwrap()).unwrap()).await.unwrap(),
+        roster: club.services.table.get(&invitation::roster(&CustomerId::new("eve").unwrap()).unwrap()).await.unwrap(),
     };
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let member = key_schema::organization::Member {
@@ -174,7 +175,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     };
     let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
     let late = invitation::accept(state.invitation.as_ref().unwrap(), &state, &member).unwrap();
-    assert!(club.store.table.transact(&late).await.is_err());
+    assert!(club.services.table.transact(&late).await.is_err());
     assert!(!club.roles().await.contains_key("eve"));
     // The admin invites once more.
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
@@ -332,7 +333,7 @@ async fn an_invitation_to_an_organization_that_is_gone_or_of_an_erased_customer_
     assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
     let other = club.expect(201, found("Go").customer("ann")).await["id"].as_str().unwrap().to_owned();
     club.expect(202, put_member(&other, "eve", "member", None).customer("ann")).await;
-    club.take_away(&key_schema::customer::edit(&CustomerId::new("eve").unwrap()).unwrap()).await;
+    club.take_away(&key_schema::customer::read_for_update(&CustomerId::new("eve").unwrap()).unwrap()).await;
     assert_eq!(club.refusal(accept(&other, "eve").customer("eve")).await, hidden());
     // Without a profile nobody is invited either.
     assert_eq!(club.refusal(put_member(&other, "eve", "member", None).customer("ann")).await, hidden());

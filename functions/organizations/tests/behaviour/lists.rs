@@ -35,9 +35,9 @@ async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
     assert!(requests.iter().all(|count| *count == 2), "{requests:?}");
     assert_eq!(club.all(|| members(CLUB).customer("bob"), 37).await.0, found);
     // Reading the organization does not read its members, however many there are.
-    let _ = club.store.table.meter().take();
+    let _ = club.services.table.meter().take();
     club.expect(200, read(CLUB).staff("s1")).await;
-    assert_eq!(club.store.table.meter().take()[0].items, 1);
+    assert_eq!(club.services.table.meter().take()[0].items, 1);
     let first = club.expect(200, members(CLUB).customer("bob")).await;
     let borrowed = members(CLUB).query("cursor", first["next_cursor"].as_str().unwrap());
     assert_eq!(club.refusal(borrowed.clone().customer("ann")).await, (400, "cursor_invalid".into()));

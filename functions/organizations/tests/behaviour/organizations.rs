@@ -1,12 +1,14 @@
 //! Tests of creating, reading and renaming organizations.
 
 use http_api::sample::Call;
+use key_schema::id::CustomerId;
+use key_schema::quota::Quota;
 use serde_json::json;
 
 use crate::club::{CLUB, Club, add_team, found, members, organizations_of, read, rename};
 
 #[tokio::test]
-async fn who_founds_an_organization_is_its_first_admin() {
+async fn the_founder_of_an_organization_is_its_first_admin() {
     let club = Club::empty(&["ann"]).await;
     assert_eq!(club.refusal(found("Chess")).await, (401, "unauthenticated".into()));
     let answer = club.send(found("Chess").customer("ann")).await;
@@ -22,7 +24,7 @@ async fn who_founds_an_organization_is_its_first_admin() {
 }
 
 #[tokio::test]
-async fn only_staff_says_under_which_id_and_only_once() {
+async fn only_staff_chooses_an_id_and_each_id_is_used_once() {
     let club = Club::empty(&[]).await;
     let call = || Call::new("POST /v1/organizations").json(&json!({ "id": CLUB, "name": "Chess" }));
     assert_eq!(club.refusal(call().customer("ann")).await, (403, "forbidden".into()));
@@ -30,7 +32,7 @@ async fn only_staff_says_under_which_id_and_only_once() {
     let again = club.send(call().staff("s2")).await;
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
     assert!(again.header("location").unwrap().starts_with("/v1/organizations/chess%20%231~2%24"));
-    assert_eq!(club.refusal(members(CLUB).customer("s2")).await.0, 404, "who came second is no member");
+    assert_eq!(club.refusal(members(CLUB).customer("s2")).await.0, 404, "the second caller is no member");
 }
 
 #[tokio::test]
@@ -39,16 +41,16 @@ async fn an_organization_comes_with_all_its_teams_in_one_query() {
     for n in 0..100 {
         club.expect(201, add_team(CLUB, &format!("team {n:03}")).customer("ann")).await;
     }
-    let _ = club.store.table.meter().take();
+    let _ = club.services.table.meter().take();
     let body = club.expect(200, read(CLUB).customer("bob")).await;
-    let costs = club.store.table.meter().take();
+    let costs = club.services.table.meter().take();
     let requests: Vec<(&str, u32)> = costs.iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
     assert!(requests.contains(&("organizations.get", 1)) && requests.contains(&("members.get", 1)), "{requests:?}");
     assert_eq!(requests.len(), 2);
     let teams: Vec<&str> = body["teams"].as_array().unwrap().iter().map(|team| team["id"].as_str().unwrap()).collect();
     assert_eq!(teams.len(), 100);
     assert!(teams.is_sorted());
-    assert_eq!(body["version"], 1, "a team is no change of the organization");
+    assert_eq!(body["version"], 1, "a new team does not change the organization");
 
     let full = club.send(add_team(CLUB, "one more").customer("ann")).await;
     assert_eq!((full.status, full.code()), (422, Some("invalid_body")));
@@ -56,7 +58,7 @@ async fn an_organization_comes_with_all_its_teams_in_one_query() {
 }
 
 #[tokio::test]
-async fn a_name_is_changed_in_the_version_that_was_seen() {
+async fn a_name_changes_only_at_the_version_that_was_seen() {
     let club = Club::open().await;
     let bare = Call::new("PATCH /v1/organizations/{id}").path("id", CLUB).json(&json!({ "name": "Go" }));
     assert_eq!(club.refusal(bare.customer("ann")).await, (428, "if_match_missing".into()));
@@ -70,5 +72,22 @@ async fn a_name_is_changed_in_the_version_that_was_seen() {
     {
         let call = Call::new("PATCH /v1/organizations/{id}").path("id", CLUB).header("if-match", "\"2\"").json(&bad);
         assert_eq!(club.refusal(call.customer("ann")).await, (422, "invalid_body".into()), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_customer_founds_no_more_organizations_a_day_than_the_quota() {
+    let club = Club::empty(&["ann"]).await;
+    for founder in ["ann", "s1"] {
+        club.test.use_up(&CustomerId::new(founder).unwrap(), Quota::Organizations, 1).await;
+    }
+    club.expect(201, found("First").customer("ann")).await;
+    let refused = club.send(found("Second").customer("ann")).await;
+    assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+    assert!(refused.header("retry-after").is_some());
+    let own = club.expect(200, organizations_of("ann").customer("ann")).await;
+    assert_eq!(own["items"].as_array().unwrap().len(), 1);
+    for name in ["Third", "Fourth"] {
+        club.expect(201, found(name).staff("s1")).await;
     }
 }

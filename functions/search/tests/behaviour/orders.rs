@@ -38,7 +38,7 @@ async fn staff_finds_orders_newest_first() {
 }
 
 #[tokio::test]
-async fn the_pages_of_a_list_belong_to_who_asked_for_it() {
+async fn a_cursor_is_valid_only_for_its_caller_and_its_query() {
     let orders: Vec<_> = (0..5).map(|n| order(&format!("o{n}"), "c1", "paid", n)).collect();
     let shop = Shop::with(&[], &orders).await;
     let first = shop.send(call(&[("limit", "3")]).staff("s1")).await;
@@ -53,7 +53,7 @@ async fn the_pages_of_a_list_belong_to_who_asked_for_it() {
 }
 
 #[tokio::test]
-async fn customers_and_nobody_find_no_orders() {
+async fn only_staff_find_orders() {
     let shop = Shop::with(&[], &[order("o1", "c1", "paid", 1)]).await;
     assert_eq!(shop.send(call(&[])).await.status, 401);
     assert_eq!(shop.send(call(&[]).customer("c1")).await.status, 403);

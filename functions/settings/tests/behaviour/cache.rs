@@ -80,7 +80,7 @@ async fn a_change_whose_outcome_is_unknown_leaves_nothing_in_memory() {
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
     shop.break_with(FaultKind::Error);
     assert_eq!(function.send(change(&json!({ "values": { "n": 2 } }), 1)).await.status, 503);
-    shop.mend();
+    shop.clear_faults();
     let _ = function.costs();
     assert_eq!(function.send(get()).await.body["values"], json!({ "n": 1 }));
     assert_eq!(function.costs(), [("settings.read", 1)]);
@@ -93,5 +93,5 @@ async fn settings_in_memory_outlive_a_table_that_is_away() {
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
     shop.break_with(FaultKind::Error);
     assert_eq!(function.send(get()).await.body["values"], json!({ "n": 1 }));
-    shop.mend();
+    shop.clear_faults();
 }

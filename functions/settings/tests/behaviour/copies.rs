@@ -32,9 +32,9 @@ async fn of_fifty_who_set_them_at_once_one_wins_in_every_copy() {
         assert_eq!(won.len(), 1, "{version}");
         let lost = answers.iter().filter(|answer| answer.status >= 300);
         assert!(lost.into_iter().all(|answer| [409, 412].contains(&answer.status)));
-        let store = shop.test.store();
+        let services = shop.test.services();
         for copy in 0..COPIES {
-            let stored = store.table.get(&schema::read(copy).unwrap()).await.unwrap().unwrap();
+            let stored = services.table.get(&schema::read(copy).unwrap()).await.unwrap().unwrap();
             assert_eq!((stored.copy, stored.meta.version), (copy, version + 1));
             assert_eq!(stored.values, won[0].body["values"].to_string());
         }

@@ -30,7 +30,7 @@ impl Shop {
     pub fn function(&self) -> Function {
         let clock = Arc::clone(&self.millis);
         let now = move || Instant::from_millis(clock.load(Ordering::Relaxed)).unwrap();
-        Function { app: App { store: self.test.store(), settings: SettingsCache::new(now) } }
+        Function { app: App { services: self.test.services(), settings: SettingsCache::new(now) } }
     }
 
     /// Advances the clock by a number of milliseconds, or sets it back if the number is below 0.
@@ -43,7 +43,7 @@ impl Shop {
         self.test.faults().add(Fault { kind, rate: 1.0, count: None, seed: 0 }).unwrap();
     }
 
-    pub fn mend(&self) {
+    pub fn clear_faults(&self) {
         self.test.faults().clear();
     }
 }
@@ -87,6 +87,6 @@ impl Function {
 
     /// Returns the patterns since the last call, with their numbers of requests.
     pub fn costs(&self) -> Vec<(&'static str, u32)> {
-        self.app.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
+        self.app.services.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 }

@@ -19,7 +19,7 @@ async fn failing(kind: FaultKind, count: Option<u32>) -> Watch {
 }
 
 #[tokio::test]
-async fn a_report_is_asked_for_again_while_cloudwatch_is_busy_or_broken() {
+async fn a_report_is_requested_again_while_cloudwatch_is_busy_or_broken() {
     for kind in [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset, FaultKind::Slow] {
         let watch = failing(kind, Some(3)).await;
         assert_eq!(watch.round(minute(1)).await.split, 1, "{kind:?}");
@@ -44,26 +44,26 @@ async fn without_a_report_the_round_fails_in_time_and_the_next_does_its_work() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_costs_no_more_than_the_time_that_there_is() {
+async fn a_response_that_never_comes_takes_only_the_remaining_time() {
     let watch = failing(FaultKind::Timeout, None).await;
     let (began, second) = (time::Instant::now(), Duration::from_secs(1));
-    let error = watch.splitter.come_by(minute(1), began + second).await.unwrap_err();
+    let error = watch.splitter.run_round(minute(1), began + second).await.unwrap_err();
     assert!(matches!(error, RoundError::Time), "{error}");
     assert!(began.elapsed() < 2 * second);
 }
 
-/// The splitter asks the table for the rule first. A table that counts nothing has no rule.
+/// The splitter first asks the table which rule it has. A table that counts nothing has no rule.
 #[tokio::test]
-async fn a_table_that_counts_nothing_is_an_error_and_no_silence() {
+async fn a_table_that_counts_nothing_is_reported_as_an_error() {
     let watch = Watch::begin().await;
     let other = TestTable::create().await;
     let uncounted = splitter::round::Splitter::new(other.table(), crate::watch::cloudwatch(watch.insights.url()));
-    let error = uncounted.come_by(minute(1), time::Instant::now() + Duration::from_secs(30)).await.unwrap_err();
+    let error = uncounted.run_round(minute(1), time::Instant::now() + Duration::from_secs(30)).await.unwrap_err();
     assert!(matches!(error, RoundError::Table(_) | RoundError::NoRule), "{error}");
 }
 
 #[tokio::test]
-async fn a_rule_that_is_not_there_is_refused_and_not_asked_for_again() {
+async fn a_missing_rule_is_refused_without_a_retry() {
     let watch = Watch::begin().await;
     let cloudwatch = crate::watch::cloudwatch(watch.insights.url());
     let began = time::Instant::now();

@@ -11,7 +11,8 @@ use crate::watch::{minute, name, partition};
 /// A response written by hand, with every member that AWS documents. The API reference has the form
 /// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetInsightRuleReport.html>).
 /// The example of `aws cloudwatch get-insight-rule-report` has the label of the key, the statistic,
-/// and a member that the reference lacks, `RuleAttributes`. Times have the form of the JSON protocol.
+/// and a member that the reference lacks, `RuleAttributes`. Times have the form of the JSON
+/// protocol.
 const DOCUMENTED: &str = include_str!("../documented/get-insight-rule-report.json");
 
 /// Returns the start of a minute of that response.

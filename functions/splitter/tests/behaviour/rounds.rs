@@ -79,7 +79,7 @@ async fn rounds_at_the_same_time_split_a_counter_once() {
         }
         let splitters: Vec<_> = (0..6).map(|_| watch.another()).collect();
         let stop = time::Instant::now() + time::Duration::from_secs(60);
-        let rounds = join_all(splitters.iter().map(|splitter| splitter.come_by(minute(turn + 1), stop))).await;
+        let rounds = join_all(splitters.iter().map(|splitter| splitter.run_round(minute(turn + 1), stop))).await;
         let split: u32 = rounds.iter().map(|round| round.as_ref().unwrap().split).sum();
         assert_eq!(split, 8);
         assert!(rounds.iter().all(|round| round.as_ref().unwrap().failed == 0), "{rounds:?}");

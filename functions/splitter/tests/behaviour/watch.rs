@@ -61,7 +61,7 @@ impl Watch {
 
     /// Runs one round.
     pub async fn round_at(&self, now: Instant) -> Result<Round, RoundError> {
-        self.splitter.come_by(now, time::Instant::now() + PATIENCE).await
+        self.splitter.run_round(now, time::Instant::now() + PATIENCE).await
     }
 
     /// Runs one round, which must succeed.

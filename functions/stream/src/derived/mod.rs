@@ -25,9 +25,9 @@ use table::{TableError, WriteError};
 
 use crate::batch::{Change, Record};
 use crate::lane;
-use crate::ledger::{Ledger, Reason, Verdict};
 use crate::ports::Items;
 use crate::sink::Sink;
+use crate::verdict::{Reason, Verdict, Verdicts};
 use turns::Turns;
 
 /// The sink of derived data.
@@ -66,8 +66,8 @@ impl<I: Items> Sink for Derived<I> {
         "derived"
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(lane::each(records, self.concurrency, ledger, move |record| async move {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, self.concurrency, verdicts, move |record| async move {
             self.derive(&record.change).await.map_or_else(Verdict::from, |()| Verdict::Done)
         }))
     }

@@ -109,7 +109,7 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
 /// Returns the place that counts an order which is not counted yet: the current place of its shop.
 async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SalePlace, DeriveError> {
     let store_id = place::store_of(head);
-    let store = table.get(&place::edit(&store_id)?).await?;
+    let store = table.get(&place::read_for_update(&store_id)?).await?;
     Ok(SalePlace::of(head, store.as_deref(), store_id))
 }
 

@@ -43,12 +43,12 @@ struct Shop {
 impl Shop {
     /// Opens a shop with the customer who owns the expiring items.
     async fn open() -> Self {
-        let shop = Self::of_nobody().await;
+        let shop = Self::without_customers().await;
         shop.sign_up("c1", meta(1).created_at).await;
         shop
     }
 
-    async fn of_nobody() -> Self {
+    async fn without_customers() -> Self {
         let test = TestTable::create().await;
         let (table, bucket) = (Arc::new(test.table()), Bucket::create().await);
         let sink: Box<dyn Sink> = Box::new(Audit::new(table.clone(), bucket.store.clone(), 4));
@@ -74,7 +74,7 @@ impl Shop {
 
     async fn erase(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
-        let profile = self.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+        let profile = self.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
         self.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
@@ -239,7 +239,7 @@ async fn secrets_of_a_session_are_neither_archived_nor_recorded() {
 }
 
 #[tokio::test]
-async fn an_audit_entry_names_nobody() {
+async fn an_audit_entry_names_no_customer() {
     let shop = Shop::open().await;
     let mut cart = cart();
     cart.data.customer_id = "household-2375".parse().unwrap();
@@ -371,7 +371,7 @@ async fn of_who_is_erased_nothing_more_is_archived_and_that_it_expired_is_record
 }
 
 #[tokio::test]
-async fn while_nobody_can_say_whose_it_was_nothing_is_archived_and_the_record_comes_again() {
+async fn a_record_is_retried_while_its_owners_profile_cannot_be_read() {
     let shop = Shop::open().await;
     let away = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
     let _throttles = shop.test.count_throttles();

@@ -8,7 +8,7 @@ use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
 use stream::batch::{Batch, BatchError, Event};
 use stream::lane;
-use stream::ledger::{Ledger, Verdict};
+use stream::verdict::{Verdict, Verdicts};
 use tokio::time::Instant;
 
 use crate::support::{
@@ -191,9 +191,9 @@ async fn items_go_side_by_side_up_to_the_bound_and_each_in_order() {
         .collect();
     let event = event(&records);
     let batch = Batch::decode(&event).unwrap();
-    let ledger = Ledger::new(batch.records.len());
+    let verdicts = Verdicts::new(batch.records.len());
     let (active, most, order) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
-    lane::each(&batch.records, 3, &ledger, |record| {
+    lane::each(&batch.records, 3, &verdicts, |record| {
         let (active, most, order) = (&active, &most, &order);
         async move {
             most.fetch_max(active.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -209,7 +209,7 @@ async fn items_go_side_by_side_up_to_the_bound_and_each_in_order() {
     // The sort is stable: the records of one item keep the order in which they were taken.
     order.sort_by(|(a, _), (b, _)| a.cmp(b));
     assert!(order.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1 < pair[1].1));
-    assert!(ledger.verdicts().iter().all(|verdict| *verdict == Some(Verdict::Done)));
+    assert!(verdicts.to_vec().iter().all(|verdict| *verdict == Some(Verdict::Done)));
 }
 
 #[tokio::test]

@@ -311,7 +311,7 @@ async fn what_is_out_is_done_even_if_it_cannot_be_marked_and_comes_again_with_it
 }
 
 #[tokio::test]
-async fn a_bus_that_takes_nothing_is_not_asked_for_the_rest_of_a_large_batch() {
+async fn after_a_failed_call_the_bus_does_not_get_the_rest_of_a_large_batch() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     bus.tell(|_| retryable());

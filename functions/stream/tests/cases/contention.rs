@@ -101,7 +101,7 @@ impl Items for Contended {
     }
 }
 
-/// Delivers 200 orders for one product in one shop to this number of consumers, in equal shares.
+/// Delivers 200 orders for one product in one store to this number of consumers, in equal shares.
 /// Each consumer has eight lanes. Returns the number of conflicts.
 async fn conflicts(consumers: usize) -> usize {
     let shop = Shop::open().await;
@@ -129,7 +129,7 @@ async fn conflicts(consumers: usize) -> usize {
     let consumers: Vec<Consumer> = consumers.collect();
     let shares = consumers.iter().zip(records.chunks(records.len() / consumers.len()));
     let answers = join_all(shares.map(|(consumer, share)| earliest(consumer, share))).await;
-    assert!(answers.iter().all(Option::is_none), "all are taken inside the budget: {answers:?}");
+    assert!(answers.iter().all(Option::is_none), "every order succeeds within the budget: {answers:?}");
     assert_eq!(shop.sold("p1").await, (200, 200));
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 200 for 25800 USD"]);
     conflicts.load(Ordering::Relaxed)
@@ -141,12 +141,12 @@ async fn the_lanes_of_one_consumer_never_meet_on_a_counter() {
 }
 
 #[tokio::test]
-async fn four_consumers_that_move_the_same_counters_all_come_to_their_turn() {
-    assert!(conflicts(4).await > 0, "they did meet");
+async fn four_consumers_that_change_the_same_counters_all_succeed() {
+    assert!(conflicts(4).await > 0, "there were no conflicts");
 }
 
 #[tokio::test]
-async fn who_is_overtaken_by_a_slow_predecessor_with_an_older_head_reads_again_and_wins() {
+async fn a_consumer_overtaken_by_a_slow_one_with_an_older_head_reads_again_and_wins() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;
@@ -163,7 +163,7 @@ async fn who_is_overtaken_by_a_slow_predecessor_with_an_older_head_reads_again_a
 
 /// The conflict lasts 13 s: the table's longest wait of 5 s, and its last call's 8 s.
 #[tokio::test]
-async fn an_order_that_meets_others_again_and_again_fails_before_the_functions_time_is_over() {
+async fn an_order_that_always_conflicts_fails_before_the_functions_deadline() {
     let shop = Shop::open().await;
     let placed = order("o1", OrderStatus::Pending, 1, 1);
     shop.place(&placed).await;

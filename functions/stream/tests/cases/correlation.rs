@@ -8,9 +8,9 @@ use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
 use stream::batch::{Batch, Record};
 use stream::lane;
-use stream::ledger::{Ledger, Verdict};
 use stream::sink::Sink;
 use stream::transitions::Rules;
+use stream::verdict::{Verdict, Verdicts};
 use telemetry::correlation;
 
 use crate::support::{consumer, earliest, event, insert, modify, order, product, remove};
@@ -61,8 +61,8 @@ impl Sink for Causes {
         "causes"
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(lane::each(records, 8, ledger, move |record: &Record<'_>| async move {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, 8, verdicts, move |record: &Record<'_>| async move {
             tokio::task::yield_now().await;
             let cause = correlation::cause().map(|id| id.to_string());
             self.0.lock().unwrap().push((record.origin.sequence.to_string(), cause));

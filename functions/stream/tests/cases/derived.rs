@@ -10,7 +10,7 @@ use key_schema::item::{Entity, Stored};
 use key_schema::order::Order;
 use key_schema::place;
 use key_schema::product::{self, Product};
-use key_schema::sales::{self, Listed};
+use key_schema::sales::{self, SaleSummary};
 use serde_json::Value;
 use stream::derived::Derived;
 use stream::sink::Sink;
@@ -75,7 +75,7 @@ impl Shop {
     }
 
     /// Returns the list of a product's sales in 2017.
-    pub async fn listed(&self, product: &str) -> Vec<Listed> {
+    pub async fn listed(&self, product: &str) -> Vec<SaleSummary> {
         let (from, to) = ("2017-01-01T00:00:00.000Z".parse().unwrap(), "2017-12-31T00:00:00.000Z".parse().unwrap());
         self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
     }
@@ -111,7 +111,7 @@ impl Shop {
 
     /// Returns a product from the table.
     pub async fn product(&self, id: &str) -> Option<Stored<Product>> {
-        self.table.get(&product::edit(&id.parse().unwrap()).unwrap()).await.unwrap()
+        self.table.get(&product::read_for_update(&id.parse().unwrap()).unwrap()).await.unwrap()
     }
 
     /// Runs batches one after the other. Each must succeed.

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use key_schema::item::Stored;
 use key_schema::membership;
-use key_schema::product::{self as schema, CategoryPath, Listed, Product};
+use key_schema::product::{self as schema, CategoryPath, Product, ProductSummary};
 
 use crate::derived::Shop;
 use crate::support::{insert, modify, product, retired};
@@ -15,7 +15,7 @@ fn summer() -> CategoryPath {
 
 impl Shop {
     /// Returns the entries in the list of the further category.
-    async fn summer(&self) -> Vec<Listed> {
+    async fn summer(&self) -> Vec<ProductSummary> {
         self.table.query(&schema::in_category(&summer()).unwrap()).await.unwrap().items
     }
 

@@ -8,7 +8,7 @@ use key_schema::id::StoreId;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderStatus};
-use key_schema::place::{self, PlaceSales, SHARDS, SalePlace, Store};
+use key_schema::place::{self, PlaceSales, SHARDS, SalePlace, StoreLocation};
 
 use crate::derived::Shop;
 use crate::support::{insert, meta, modify, order};
@@ -19,13 +19,14 @@ fn sold_in(id: &str, store: Option<&str>, status: OrderStatus, rev: u64) -> Stor
     order
 }
 
-fn store(id: &str, country: &str, city: &str) -> Stored<Store> {
-    let data = Store { id: id.parse().unwrap(), country: country.into(), city: city.into(), name: "Shop".into() };
+fn store(id: &str, country: &str, city: &str) -> Stored<StoreLocation> {
+    let data =
+        StoreLocation { id: id.parse().unwrap(), country: country.into(), city: city.into(), name: "Shop".into() };
     Stored { meta: meta(1), data }
 }
 
 #[tokio::test]
-async fn an_order_counts_where_its_shop_is_and_under_unknown_if_nobody_entered_it() {
+async fn an_order_counts_at_its_shops_place_or_under_unknown_without_one() {
     let shop = Shop::open().await;
     shop.put(&store("364", "CH", "Zürich")).await;
     shop.put(&store("a#b~!", "CH", "St. Gallen #1 ~ 聖加侖 %23")).await;

@@ -61,7 +61,7 @@ async fn an_order_over_the_limit_of_one_transaction_is_derived_whole() {
 }
 
 #[tokio::test]
-async fn an_order_that_nobody_can_see_yet_and_a_step_that_changes_no_sale_derive_nothing() {
+async fn invisible_orders_and_steps_that_change_no_sale_derive_nothing() {
     let shop = Shop::open().await;
     let [placing, pending, paid] =
         [OrderStatus::Placing, OrderStatus::Pending, OrderStatus::Paid].map(|status| order("o1", status, 1, 1));

@@ -15,9 +15,9 @@ use stream::Settings;
 use stream::batch::{Event, Record};
 use stream::consumer::{Consumer, Taken};
 use stream::lane;
-use stream::ledger::{Ledger, Reason, Verdict};
 use stream::quarantine::{Entry, Quarantine};
 use stream::sink::Sink;
+use stream::verdict::{Reason, Verdict, Verdicts};
 use tokio::time::Instant;
 
 /// Returns a product at a rev. Its name contains the rev, so that a document shows its source.
@@ -190,8 +190,8 @@ impl Sink for Scripted {
         self.0.name
     }
 
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(lane::each(records, 1, ledger, move |record: &Record<'_>| {
+    fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, 1, verdicts, move |record: &Record<'_>| {
             let sequence = record.origin.sequence.to_string();
             async move {
                 self.0.taken.lock().unwrap().push(sequence.clone());

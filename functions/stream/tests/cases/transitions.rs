@@ -89,7 +89,7 @@ fn verification(code_expires_at: &str, tries: u64, nonce: Option<&str>, rev: u64
 }
 
 #[test]
-fn a_request_for_a_code_is_told_once_and_neither_its_tries_nor_its_use() {
+fn a_code_request_is_one_event_and_its_tries_and_use_are_none() {
     let (first, second) = ("2017-01-01T12:10:00.000Z", "2017-01-01T12:20:00.000Z");
     let told_of = |expires_at: &str| {
         let (customer_id, expires_at) = ("c1".parse().unwrap(), expires_at.parse().unwrap());
@@ -211,7 +211,7 @@ fn a_review_is_posted_once_and_not_when_it_is_edited_or_removed() {
 }
 
 #[test]
-fn a_customers_standing_is_told_when_it_changes_and_a_new_customers_is_not() {
+fn a_tier_change_is_an_event_and_a_new_customers_tier_is_not() {
     for from in Tier::ALL {
         assert_eq!(data(insert("1", &customer(from, 1))), None);
         for to in Tier::ALL {
@@ -226,7 +226,7 @@ fn a_customers_standing_is_told_when_it_changes_and_a_new_customers_is_not() {
 }
 
 #[test]
-fn what_nobody_is_told_of_is_no_event() {
+fn changes_without_subscribers_cause_no_event() {
     for record in [
         insert("1", &product("p", 1)),
         insert("1", &line("o1", 1)),

@@ -7,9 +7,9 @@ use key_schema::key::Key;
 use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Single, Transaction};
 use objects::{Class, ObjectError, Put};
 use search_index::{BulkOperation, BulkOutcome, SearchError};
-use stream::ledger::Reason;
 use stream::ports::{Index, Items, Objects, Publisher};
 use stream::quarantine::{Entry, Quarantine};
+use stream::verdict::Reason;
 use table::{Page, Refusal, TableError, TransactError, WriteError};
 
 use crate::memory::{Refused, target};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, Services};
 use key_schema::customer::{self, Customer, Tier};
 use key_schema::id::{Born, CustomerId, QuestionId};
 use key_schema::instant::Instant;
@@ -14,9 +14,9 @@ use key_schema::question::{self, Question, QuestionStatus};
 use serde_json::{Value, json};
 
 pub struct Desk {
-    pub store: Store,
-    routes: Routes<Store>,
-    test: TestTable,
+    pub services: Services,
+    routes: Routes<Services>,
+    pub test: TestTable,
 }
 
 pub fn ask(customer: &str, subject: &str) -> Call {
@@ -47,7 +47,7 @@ pub fn answer(id: &str, text: &str) -> Call {
 impl Desk {
     pub async fn open(customers: &[&str]) -> Self {
         let test = TestTable::create().await;
-        let desk = Self { store: test.store(), routes: support::routes(), test };
+        let desk = Self { services: test.services(), routes: support::routes(), test };
         for id in customers {
             desk.join(id).await;
         }
@@ -69,16 +69,16 @@ impl Desk {
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new("b1").unwrap(), Instant::now());
-        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
     /// Returns a random number for unused names.
     fn names(&self) -> u64 {
-        u64::from_be_bytes(self.store.random().unwrap()[..8].try_into().unwrap())
+        u64::from_be_bytes(self.services.random().unwrap()[..8].try_into().unwrap())
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.services).await
     }
 
     /// Sends a request as a client that retries after 503.
@@ -127,13 +127,13 @@ impl Desk {
 
     /// Returns the patterns since the last call, with the number of requests of each.
     pub fn costs(&self) -> Vec<(&'static str, u32)> {
-        self.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
+        self.services.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 
-    /// Writes questions directly into the table, one second apart.
+    /// Writes questions directly into the table, ten minutes apart, which is within the quota.
     pub async fn filled(&self, customer: &str, count: usize) -> Vec<String> {
         let asked = (0..count).map(|n| {
-            let at = Instant::EPOCH.plus_seconds(1_700_000_000 + i64::try_from(n).unwrap());
+            let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 600 * i64::try_from(n).unwrap());
             let question = Question {
                 id: QuestionId::generate(at, [9; 10]),
                 customer_id: CustomerId::new(customer).unwrap(),
@@ -145,7 +145,7 @@ impl Desk {
             let question = Stored::new(question, Born::generate(at, [9; 10]), at);
             async move {
                 for _ in 0..50 {
-                    if self.store.table.transact(&question::ask(&question, None).unwrap()).await.is_ok() {
+                    if self.services.table.transact(&question::ask(&question, None).unwrap()).await.is_ok() {
                         return question.id.to_string();
                     }
                 }
@@ -165,7 +165,7 @@ impl Desk {
     }
 
     /// Ends the table's faults. Returns how many faults occurred.
-    pub fn mend(&self) -> u64 {
+    pub fn clear_faults(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();
         fired

@@ -1,5 +1,7 @@
 //! Tests of asking and reading questions.
 
+use key_schema::id::CustomerId;
+use key_schema::quota::Quota;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
@@ -51,7 +53,7 @@ async fn profile_and_the_newest_ten_questions_are_one_query() {
 }
 
 #[tokio::test]
-async fn nobody_asks_for_a_customer_who_is_not_there() {
+async fn questions_of_missing_customers_get_404() {
     let desk = Desk::open(&[]).await;
     for call in [ask("nobody", "Ice"), ask("nobody", "Ice").staff("s1"), support_of("nobody").customer("nobody")] {
         let answer = desk.send(call).await;
@@ -101,4 +103,23 @@ async fn a_body_that_is_no_question_is_refused_field_by_field() {
     for id in ["", "a\u{7}b", "a/b", &"x".repeat(129)] {
         assert_eq!(desk.send(question(id).staff("s1")).await.code(), Some("invalid_id"), "{id:?}");
     }
+}
+
+/// Otherwise one customer fills the list of staff.
+#[tokio::test]
+async fn a_customer_asks_no_more_questions_a_day_than_the_quota() {
+    let desk = Desk::open(&["ann", "ben"]).await;
+    desk.test.use_up(&CustomerId::new("ann").unwrap(), Quota::Questions, 1).await;
+    let last = ask("ann", "Last").header("idempotency-key", "last");
+    let asked = desk.send(last.clone()).await;
+    assert_eq!(asked.status, 201, "{}", asked.body);
+    for call in [ask("ann", "More"), ask("ann", "More").staff("s1")] {
+        let refused = desk.send(call).await;
+        assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+        let seconds: i64 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=24 * 60 * 60).contains(&seconds), "{seconds}");
+    }
+    assert_eq!(desk.send(last).await.body, asked.body, "a repeated request gets its response again");
+    assert_eq!(desk.read(questions_of("ann")).await["items"], json!([asked.body]));
+    assert_eq!(desk.send(ask("ben", "Ice")).await.status, 201);
 }

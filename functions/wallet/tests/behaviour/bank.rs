@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, Services};
 use key_schema::customer::{self, Customer, Tier};
 use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 pub struct Bank {
     pub test: TestTable,
-    pub store: Store,
-    routes: Routes<Store>,
+    pub services: Services,
+    routes: Routes<Services>,
 }
 
 /// Builds an amount in US dollars from cents.
@@ -54,7 +54,7 @@ impl Bank {
     /// Creates a table with these customers, whose wallets do not exist yet.
     pub async fn open(customers: &[&str]) -> Self {
         let test = TestTable::create().await;
-        let bank = Self { store: test.store(), test, routes: wallet::routes() };
+        let bank = Self { services: test.services(), test, routes: wallet::routes() };
         for id in customers {
             bank.join(id).await;
         }
@@ -75,18 +75,18 @@ impl Bank {
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
     /// Erases a customer.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
-        let profile = self.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
-        self.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+        let profile = self.services.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+        self.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.services).await
     }
 
     /// Sends a request as a client that retries after 503, the response of a contended table.
@@ -103,7 +103,7 @@ impl Bank {
 
     /// Returns the raw HTTP response.
     pub async fn raw(&self, call: &Call) -> ApiGatewayV2httpResponse {
-        self.routes.answer(&self.store, serde_json::from_value(call.event()).unwrap()).await
+        self.routes.answer(&self.services, serde_json::from_value(call.event()).unwrap()).await
     }
 
     /// Pays an amount in and expects success.
@@ -155,8 +155,8 @@ impl Bank {
 
     /// Returns the currency that a wallet's `amount` has.
     pub async fn stored_currency(&self, customer: &str) -> String {
-        let wallet = key_schema::wallet::edit(&CustomerId::new(customer).unwrap()).unwrap();
-        self.store.table.get(&wallet).await.unwrap().unwrap().currency.to_string()
+        let wallet = key_schema::wallet::read_for_update(&CustomerId::new(customer).unwrap()).unwrap();
+        self.services.table.get(&wallet).await.unwrap().unwrap().currency.to_string()
     }
 
     /// Returns all entries of a wallet, read in pages of `limit`.
@@ -189,7 +189,7 @@ impl Bank {
     }
 
     /// Ends the table's faults. Returns how many faults occurred.
-    pub fn mend(&self) -> u64 {
+    pub fn clear_faults(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();
         fired

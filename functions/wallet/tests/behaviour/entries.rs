@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::bank::{Bank, balance_of, entries_of, transfer, usd};
 
 #[tokio::test]
-async fn a_customer_without_a_wallet_has_nothing_and_nobody_has_no_wallet() {
+async fn a_customer_without_a_wallet_has_zero_and_a_missing_customer_gets_404() {
     let bank = Bank::open(&["a"]).await;
     let nothing = bank.send(balance_of("a").customer("a")).await;
     let wallet = json!({ "customer_id": "a", "balance": usd(0), "balances": [], "version": 0 });

@@ -35,7 +35,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
             })
             .collect();
         let answers = join_all(calls.iter().map(|call| insist(&bank, call))).await;
-        assert!(bank.mend() > 0, "{kind:?}");
+        assert!(bank.clear_faults() > 0, "{kind:?}");
         assert!(answers.iter().all(|answer| answer.status == 201), "{kind:?}");
         assert_eq!((bank.balance("a").await, bank.balance("b").await), (920, 108), "{kind:?}");
         for (call, answer) in calls.into_iter().zip(answers) {
@@ -54,7 +54,7 @@ async fn a_lost_answer_of_the_table_doubles_nothing() {
     bank.pay_in("a", &usd(100)).await;
     bank.break_with(FaultKind::Timeout, 1.0, Some(1), 0);
     let answer = bank.send(transfer("a", "b", &usd(100), "k")).await;
-    assert_eq!((bank.mend(), answer.status), (1, 201), "{}", answer.body);
+    assert_eq!((bank.clear_faults(), answer.status), (1, 201), "{}", answer.body);
     assert_eq!(answer.header("idempotency-replayed"), None);
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 100));
     assert_eq!(bank.send(transfer("a", "b", &usd(100), "k")).await.body, answer.body);
@@ -67,7 +67,7 @@ async fn a_wallet_that_never_comes_to_its_turn_is_answered_with_503_and_nothing_
     bank.break_with(FaultKind::Conflict, 1.0, None, 0);
     let calls = [transfer("a", "b", &usd(1), "k1"), deposit("b", &json!({ "amount": usd(1) }), "k2")];
     let answers = join_all(calls.iter().map(|call| bank.send(call.clone()))).await;
-    bank.mend();
+    bank.clear_faults();
     for answer in answers {
         assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("throttled"), Some("1")));
     }

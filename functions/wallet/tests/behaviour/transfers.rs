@@ -50,7 +50,7 @@ async fn everything_may_go_and_not_a_cent_more() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_not_there_is_told_from_one_with_too_little() {
+async fn a_missing_account_is_reported_before_a_low_balance() {
     let bank = Bank::open(&["a", "gone"]).await;
     bank.pay_in("a", &usd(10)).await;
     bank.pay_in("gone", &usd(10)).await;

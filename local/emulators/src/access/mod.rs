@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_nobody_is_not_asked_and_an_untold_guard_asks_nobody() {
+    fn a_guard_checks_only_its_functions_and_an_empty_guard_checks_none() {
         let (told, access) = guard(Vec::new());
         let needs = |_: &Access| vec![Need::new("s:Get", "x".to_owned())];
         assert!(told.check(None, needs).is_ok() && told.check(Some("G"), needs).is_ok());

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_allows_is_not_allowed() {
+    fn an_action_that_no_rule_allows_is_not_allowed() {
         assert_eq!(decided(&[], "dynamodb:GetItem", TABLE), Decision::NotAllowed);
         let rules = [rule(true, "dynamodb:GetItem", TABLE)];
         assert_eq!(decided(&rules, "dynamodb:GetItem", TABLE), Decision::Allowed(0));

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_nobody_asked_for_is_refused_by_name() {
+    fn an_unread_key_is_refused_by_name() {
         let value = json!({"size": 1, "explain": true});
         let mut object = Strict::new("search", &value).unwrap();
         assert_eq!(object.number("size").unwrap(), Some(1));

@@ -202,7 +202,7 @@ async fn a_publisher_that_left_while_it_waited_published_what_was_seen_and_no_mo
 }
 
 #[tokio::test]
-async fn a_subscriber_that_left_holds_nobody_up() {
+async fn a_subscriber_that_left_does_not_block_the_others() {
     let (server, url) = start().await;
     drop(server.subscribe(1));
     let mut staying = server.subscribe(20);

@@ -260,7 +260,7 @@ async fn shared(request: RequestBuilder) -> (u16, BTreeMap<String, String>) {
 }
 
 #[tokio::test]
-async fn a_page_is_told_before_an_upload_what_the_bucket_lets_it_do() {
+async fn a_preflight_request_returns_what_the_bucket_allows() {
     let server = with_pages().await;
     // Browsers do not sign preflight requests.
     let asked = |path: &str, origin: &str, method: &str, headers: &str| {

@@ -73,7 +73,7 @@ async fn a_batch_waits_for_its_window_and_goes_at_once_when_full() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_who_waits_for_the_poller_waits_for_a_window() {
+async fn draining_the_poller_does_not_wait_for_a_batching_window() {
     let stream = MemoryStream::new();
     let function = Function::willing();
     let settings = MappingSettings { batching_window: Duration::from_secs(300), ..settings() };

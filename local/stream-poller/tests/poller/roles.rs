@@ -29,7 +29,7 @@ impl Role for Lacking {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_is_asked_for_each_mapping_also_where_they_share_a_page() {
+async fn the_role_of_each_mapping_is_checked_for_every_call_even_on_a_shared_page() {
     let stream = MemoryStream::new();
     stream.insert(1..=5);
     let (function, roles) = (Function::willing(), [Lacking::default(), Lacking::default()]);

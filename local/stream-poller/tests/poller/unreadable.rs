@@ -6,7 +6,7 @@ use crate::common::{Function, MemoryStream, drain, mapping, only, settings, star
 use stream_poller::SourceError;
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_cannot_be_read_says_so_until_it_can_and_is_not_drained() {
+async fn an_unreadable_stream_is_not_drained_and_shows_its_error_until_it_can_be_read() {
     let stream = MemoryStream::new();
     let function = Function::willing();
     let away = SourceError::Unavailable("away".to_owned());

@@ -89,7 +89,7 @@ fn what_is_not_known_of_the_bus_is_refused_with_its_place() {
             "ScheduleExpression: this property",
         ),
         ("Arn: !GetAtt One.Arn", "Arn: 'arn:aws:sns:r:a:x'", "arn:aws:sns:r:a:x is no function or queue of this"),
-        ("Id: Queue", "Id: Later", "the target Later stands here twice"),
+        ("Id: Queue", "Id: Later", "the target Later is defined twice"),
         ("MaximumRetryAttempts: 3", "MaximumRetryAttempts: 186", "a number from 0 to 185"),
         ("DeadLetterConfig: {Arn: !GetAtt Dead.Arn}", "DeadLetterConfig: {Arn: x}", "x is no queue of this template"),
         ("Arn: !GetAtt One.Arn", "Arn: !GetAtt One.Arn, InputPath: $.detail", "InputPath: this property is not known"),

@@ -41,7 +41,7 @@ fn the_configuration_is_read_as_browsers_compare_it() {
 }
 
 #[test]
-fn what_would_let_nobody_in_or_is_not_done_here_is_refused_with_its_place() {
+fn unusable_and_unsupported_cors_settings_are_refused_with_their_line() {
     for (settings, expected) in [
         ("AllowOrigins: [shop.example]", "shop.example is no origin such as https://"),
         ("AllowOrigins: ['https://shop.example/']", "https://shop.example/ is no origin"),

@@ -48,7 +48,7 @@ fn what_eventbridge_would_refuse_or_this_system_would_skip_is_refused_with_its_p
 }
 
 #[test]
-fn the_real_janitor_and_splitter_come_by_every_minute_and_are_done_before_the_next() {
+fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next() {
     let template = real();
     let scheduled: Vec<&str> = template.schedules.iter().map(|schedule| schedule.function.as_str()).collect();
     assert_eq!(scheduled, ["Janitor", "Splitter"]);

@@ -14,7 +14,7 @@ use super::Origin;
 /// How long an idle connection is kept. The server may have closed an older one without this
 /// process noticing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// A connection that was idle for this long is checked before use: the runtime first gets a chance
+/// A connection that was idle for this long is checked before use. The runtime first gets a chance
 /// to notice that the server has closed it.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// How many idle connections are kept at most: more than a function's concurrent requests.

@@ -51,11 +51,11 @@ impl Entity for CategoryNode {
 entity! {
     /// The description of a category, written by an editor.
     CategoryAbout = "CategoryAbout" {
-        keyed {
+        fixed {
             /// The category.
             path: CategoryPath,
         }
-        free {
+        mutable {
             /// The title that pages show instead of the category's name.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             title: Option<String>,
@@ -93,9 +93,9 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: children_partition(Some(path))?, sk: SortKey::new("ABOUT")? })
 }
 
-/// The refused part of a category transaction.
+/// An action of a category transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CategoryAction {
     /// The node already exists, does not exist, or is moving.
     Node,
     /// The description already exists.
@@ -147,10 +147,10 @@ pub fn add<'a>(nodes: impl IntoIterator<Item = &'a Stored<CategoryNode>>) -> Res
 pub fn create(
     node: &Stored<CategoryNode>,
     about: Option<&Stored<CategoryAbout>>,
-) -> Result<Transaction<Part>, EncodeError> {
-    let create = Transaction::new(&CREATE).action(Part::Node, Guarded::put(node, Condition::NotExists)?);
+) -> Result<Transaction<CategoryAction>, EncodeError> {
+    let create = Transaction::new(&CREATE).action(CategoryAction::Node, Guarded::put(node, Condition::NotExists)?);
     Ok(match about {
-        Some(about) => create.action(Part::About, Guarded::put(about, Condition::NotExists)?),
+        Some(about) => create.action(CategoryAction::About, Guarded::put(about, Condition::NotExists)?),
         None => create,
     })
 }
@@ -160,10 +160,13 @@ pub fn create(
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<Part>, EncodeError> {
+pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<CategoryAction>, EncodeError> {
     Ok(Transaction::new(&DESCRIBE)
-        .action(Part::Node, Guarded::check(node_key(&about.path)?, Condition::Exists.and(Condition::Lacks(MOVING))))
-        .action(Part::About, Guarded::put(about, Condition::NotExists)?))
+        .action(
+            CategoryAction::Node,
+            Guarded::check(node_key(&about.path)?, Condition::Exists.and(Condition::Lacks(MOVING))),
+        )
+        .action(CategoryAction::About, Guarded::put(about, Condition::NotExists)?))
 }
 
 /// Replaces the description that is at `version`, and returns it.

@@ -40,7 +40,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::membership::{self, ProductCategories};
 use crate::pattern::{Consistency, patterns};
-use crate::product::{self, CategoryPath, CategoryPlace, Listed, Product};
+use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSummary};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
 /// The number of products that one transaction moves at most.
@@ -85,7 +85,7 @@ impl Phase {
 entity! {
     /// The category move in progress, or the last one.
     CategoryMove = "CategoryMove" {
-        keyed {
+        fixed {
             /// The path of the category before the move.
             from: CategoryPath,
             /// The path of the category after the move.
@@ -105,7 +105,7 @@ entity! {
             /// The number of memberships that have moved.
             memberships: u64,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -143,9 +143,9 @@ fn move_key() -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::new("CATEGORYMOVE")?, sk: SortKey::new("CATEGORYMOVE")? })
 }
 
-/// The refused part of a transaction.
+/// An action of a transaction of a category move, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CategoryMoveAction {
     /// The move is another one, or is in another phase.
     Move,
     /// The node of the old category.
@@ -196,7 +196,7 @@ pub fn begin(
     last: Option<&Stored<CategoryMove>>,
     born: Born,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
     let (from, to) = (node_key(&wanted.from)?, wanted.to.clone());
     let mut wanted = Stored::new(wanted, born.clone(), at);
     let condition = match last {
@@ -209,9 +209,9 @@ pub fn begin(
     };
     let node = Stored::new(CategoryNode::new(to), born, at);
     Ok(Transaction::new(&BEGIN)
-        .action(Part::Move, Guarded::put(&wanted, condition)?)
-        .action(Part::From, Guarded::check(from, Condition::Exists))
-        .action(Part::To, Guarded::put(&node, Condition::NotExists)?))
+        .action(CategoryMoveAction::Move, Guarded::put(&wanted, condition)?)
+        .action(CategoryMoveAction::From, Guarded::check(from, Condition::Exists))
+        .action(CategoryMoveAction::To, Guarded::put(&node, Condition::NotExists)?))
 }
 
 /// Updates the move within a transaction of the work, on the condition that it is still the same
@@ -262,16 +262,16 @@ pub fn copy(
     to: &CategoryPath,
     about: Option<&Stored<CategoryAbout>>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
     let reached = |change| counted(change, "categories", 1)?.set("reached", path);
     let mark = Change::<CategoryNode>::copied().set(MOVING, true)?;
     let unmarked = Condition::Exists.and(Condition::Lacks(MOVING));
     let copy = Transaction::new(&COPY)
-        .action(Part::Move, step(moving, reached, at)?)
-        .action(Part::From, Guarded::update(node_key(path)?, mark, unmarked))
-        .action(Part::To, node(moving, to.clone(), at)?);
+        .action(CategoryMoveAction::Move, step(moving, reached, at)?)
+        .action(CategoryMoveAction::From, Guarded::update(node_key(path)?, mark, unmarked))
+        .action(CategoryMoveAction::To, node(moving, to.clone(), at)?);
     let Some(about) = about else {
-        return Ok(copy.action(Part::About, Guarded::check(about_key(path)?, Condition::NotExists)));
+        return Ok(copy.action(CategoryMoveAction::About, Guarded::check(about_key(path)?, Condition::NotExists)));
     };
     let mut successor = about.clone();
     successor.data.path = to.clone();
@@ -279,15 +279,15 @@ pub fn copy(
     successor.meta.rev += 1;
     let unchanged = Condition::Is("rev", number(about.meta.rev));
     Ok(copy
-        .action(Part::About, Guarded::delete(about_key(path)?, unchanged))
-        .action(Part::AboutTo, Guarded::put(&successor, Condition::NotExists)?))
+        .action(CategoryMoveAction::About, Guarded::delete(about_key(path)?, unchanged))
+        .action(CategoryMoveAction::AboutTo, Guarded::put(&successor, Condition::NotExists)?))
 }
 
 /// Lists the products and memberships in a category and its subtree, by category and id.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn listed(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
+pub fn listed(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyError> {
     Ok(Query::sharded(&LISTED, product::list_partitions(path)?, Range::under(&path.key_text())))
 }
 
@@ -311,9 +311,9 @@ pub fn add<'a>(
     moving: &Stored<CategoryMove>,
     paths: impl IntoIterator<Item = &'a CategoryPath>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
-    let add = Transaction::new(&ADD).action(Part::Move, step(moving, Ok, at)?);
-    paths.into_iter().try_fold(add, |add, path| Ok(add.action(Part::To, node(moving, path.clone(), at)?)))
+) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
+    let add = Transaction::new(&ADD).action(CategoryMoveAction::Move, step(moving, Ok, at)?);
+    paths.into_iter().try_fold(add, |add, path| Ok(add.action(CategoryMoveAction::To, node(moving, path.clone(), at)?)))
 }
 
 /// Moves up to [`PLACED_AT_ONCE`] products, each to the category given with it.
@@ -324,17 +324,17 @@ pub fn place(
     moving: &Stored<CategoryMove>,
     products: &[(&Stored<Product>, CategoryPath)],
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
     let count = |change| counted(change, "products", products.len());
-    let place = Transaction::new(&PLACE).action(Part::Move, step(moving, count, at)?);
+    let place = Transaction::new(&PLACE).action(CategoryMoveAction::Move, step(moving, count, at)?);
     products.iter().enumerate().try_fold(place, |place, (position, (product, category_path))| {
-        Ok(place.action(Part::Product(position), stand(product, category_path, at)?))
+        Ok(place.action(CategoryMoveAction::Product(position), stand(product, category_path, at)?))
     })
 }
 
 /// Moves a product that was read to another category.
 fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
-    let change = Change::<Product>::visible(at).enter(&CategoryPlace { category_path, id: &product.id })?;
+    let change = Change::<Product>::visible(at).enter(&CategoryIndexKey { category_path, id: &product.id })?;
     let same = product::in_catalogue().and(Condition::version(product.meta.version));
     Ok(Guarded::update(product::key(&product.id)?, change, same))
 }
@@ -353,7 +353,7 @@ pub fn transfer(
     product: &Stored<Product>,
     known: &Stored<ProductCategories>,
     at: Instant,
-) -> Result<Option<Transaction<Part>>, EncodeError> {
+) -> Result<Option<Transaction<CategoryMoveAction>>, EncodeError> {
     let gone: BTreeSet<&CategoryPath> = known.paths.iter().filter(|path| moving.destination(path).is_some()).collect();
     if gone.is_empty() {
         return Ok(None);
@@ -372,10 +372,11 @@ pub fn transfer(
         }
         None => membership::unchanged(product)?,
     };
-    let mut transfer =
-        Transaction::new(&TRANSFER).action(Part::Move, step(moving, count, at)?).action(Part::Product(0), guarded);
+    let mut transfer = Transaction::new(&TRANSFER)
+        .action(CategoryMoveAction::Move, step(moving, count, at)?)
+        .action(CategoryMoveAction::Product(0), guarded);
     for action in membership::exchange(&shown, known, &gone, &new, at)? {
-        transfer = transfer.action(Part::Membership, action);
+        transfer = transfer.action(CategoryMoveAction::Membership, action);
     }
     Ok(Some(transfer))
 }
@@ -388,22 +389,26 @@ pub fn clear(
     moving: &Stored<CategoryMove>,
     path: &CategoryPath,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
     Ok(Transaction::new(&CLEAR)
-        .action(Part::Move, step(moving, Ok, at)?)
-        .action(Part::From, Guarded::delete(node_key(path)?, Condition::Has(MOVING)))
-        .action(Part::About, Guarded::check(about_key(path)?, Condition::NotExists)))
+        .action(CategoryMoveAction::Move, step(moving, Ok, at)?)
+        .action(CategoryMoveAction::From, Guarded::delete(node_key(path)?, Condition::Has(MOVING)))
+        .action(CategoryMoveAction::About, Guarded::check(about_key(path)?, Condition::NotExists)))
 }
 
 /// Removes the mark from a category that must stay, because something stays in it or below it.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn keep(moving: &Stored<CategoryMove>, path: &CategoryPath, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn keep(
+    moving: &Stored<CategoryMove>,
+    path: &CategoryPath,
+    at: Instant,
+) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
     let unmark = Change::<CategoryNode>::copied().set(MOVING, None::<bool>)?;
     Ok(Transaction::new(&KEEP)
-        .action(Part::Move, step(moving, Ok, at)?)
-        .action(Part::From, Guarded::update(node_key(path)?, unmark, Condition::Exists)))
+        .action(CategoryMoveAction::Move, step(moving, Ok, at)?)
+        .action(CategoryMoveAction::From, Guarded::update(node_key(path)?, unmark, Condition::Exists)))
 }
 
 /// Begins the next phase.

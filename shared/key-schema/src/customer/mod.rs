@@ -113,7 +113,7 @@ pub struct Address {
 entity! {
     /// A customer's profile.
     Customer = "Customer" {
-        keyed {
+        fixed {
             /// The caller's `sub`, or an id that staff gave.
             id: CustomerId,
             /// The email address. A verified one is unique in its folded form. It changes only
@@ -138,7 +138,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             erasing_since: Option<Instant>,
         }
-        free {
+        mutable {
             /// The name by which to address the customer.
             name: String,
             /// The addresses by name.
@@ -151,9 +151,9 @@ const fn verified_before() -> bool {
     true
 }
 
-/// A customer's place in the list of a tier, oldest customer first.
+/// The key of a customer in the list of a tier, oldest customer first.
 #[derive(Debug, Clone, Copy)]
-pub struct TierPlace<'a> {
+pub struct TierIndexKey<'a> {
     /// The tier.
     pub tier: Tier,
     /// The instant at which the customer was created.
@@ -162,7 +162,7 @@ pub struct TierPlace<'a> {
     pub id: &'a CustomerId,
 }
 
-impl TierPlace<'_> {
+impl TierIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: Index::Gsi2,
@@ -172,7 +172,7 @@ impl TierPlace<'_> {
     }
 }
 
-impl IndexEntry for TierPlace<'_> {
+impl IndexEntry for TierIndexKey<'_> {
     type Entity = Customer;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -196,7 +196,7 @@ impl Entity for Customer {
     }
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        let tier = TierPlace { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
+        let tier = TierIndexKey { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
         let place = self.place.as_ref().map(|place| Residence { place, id: &self.id }.key()).transpose()?;
         Ok([tier].into_iter().chain(place).collect())
     }
@@ -221,7 +221,7 @@ pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
 }
 
 /// Returns the condition that no erasure of the customer has begun.
-const fn stays() -> Condition {
+pub(crate) const fn stays() -> Condition {
     Condition::Lacks("erasing_since")
 }
 
@@ -270,9 +270,9 @@ fn username_key(folded: &str) -> Result<Key, KeyError> {
 
 /// A customer as the tier index shows it. The id is enough to read the profile by key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
+pub struct CustomerSummary {
     /// The customer's id.
     pub id: CustomerId,
 }
 
-crate::item::view!(Listed of Customer);
+crate::item::view!(CustomerSummary of Customer);

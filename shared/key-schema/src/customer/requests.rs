@@ -1,8 +1,8 @@
 //! The access patterns of customers.
 
 use super::{
-    Address, Customer, EmailClaim, Listed, MAX_ADDRESSES, OVERVIEW_ORDERS, PROFILE, TIER_SHARDS, Tier, UsernameClaim,
-    email_key, key, partition, stays, tier_partition, username_key,
+    Address, Customer, CustomerSummary, EmailClaim, MAX_ADDRESSES, OVERVIEW_ORDERS, PROFILE, TIER_SHARDS, Tier,
+    UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
 };
 use crate::change::Change;
 use crate::entity::AnyEntity;
@@ -19,7 +19,7 @@ use crate::verification;
 
 /// An action of a customer transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CustomerAction {
     /// The profile already exists, or is not at the version that the caller saw.
     Profile,
     /// Another customer has verified the email address.
@@ -40,11 +40,11 @@ patterns! {
     GET = "customers.get": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Eventual, "owner", "Read a customer", ["GET /v1/customers/{id}", "GET /v1/customers"];
     EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the next change compares its names with the stored ones"), "owner", "Read a customer before changing unique names or erasing, and after a verification", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}", "PUT /v1/customers/{id}/email/verification"];
     UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match; no erasure has begun", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
-    RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; the new names are free, also in the form of earlier versions; the old claims are this customer's; EMAIL#… only for verified addresses", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
+    RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; no erasure has begun; the new names are free, also in the form of earlier versions; the old claims are this customer's; EMAIL#… only for verified addresses", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
     BEGIN_ERASURE = "customers.begin-erasure": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match; SET erasing_since", Consistency::Write, "owner", "Begin an erasure, so that the customer gets no further items", ["DELETE /v1/customers/{id}"];
     DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; USERNAME#…; ERASURE#<id>" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer, free the names and note the erasure for the archive", ["DELETE /v1/customers/{id}"];
-    PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
-    REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
+    PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and no erasure has begun; has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
+    REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; no erasure has begun; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
     BY_EMAIL = "customers.by-email": GetItem, "PK = EMAIL#<folded>, SK = EMAIL" => "the claim, which names the customer", Consistency::Eventual, "staff", "Find the customer who has verified an email address", ["GET /v1/customers"];
     BY_TIER = "customers.by-tier": ShardedQuery on Gsi2, "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>" => "ids, oldest customer first", Consistency::Eventual, "staff", "List the customers of a tier", ["GET /v1/customers"];
     HYDRATE = "customers.hydrate": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, for each id" => "the profiles", Consistency::Eventual, "staff", "Read the profiles of a page", ["GET /v1/customers"];
@@ -55,16 +55,17 @@ patterns! {
 ///
 /// # Errors
 /// [`EncodeError`] when the profile cannot be stored.
-pub fn create(customer: &Stored<Customer>) -> Result<Transaction<Part>, EncodeError> {
+pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>, EncodeError> {
     let claims = Claims::of(customer);
     let mut transaction =
-        Transaction::new(&CREATE).action(Part::Profile, Guarded::put(customer, Condition::NotExists)?);
+        Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
     if let Some(email) = &claims.email {
-        transaction = transaction.action(Part::Email, Guarded::put(email, Condition::NotExists)?);
-        transaction = free_earlier(transaction, Part::Email, earlier_email(&customer.email)?);
+        transaction = transaction.action(CustomerAction::Email, Guarded::put(email, Condition::NotExists)?);
+        transaction = free_earlier(transaction, CustomerAction::Email, earlier_email(&customer.email)?);
     }
-    let transaction = transaction.action(Part::Username, Guarded::put(&claims.username, Condition::NotExists)?);
-    Ok(free_earlier(transaction, Part::Username, earlier_username(&customer.username)?))
+    let transaction =
+        transaction.action(CustomerAction::Username, Guarded::put(&claims.username, Condition::NotExists)?);
+    Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
 }
 
 /// Returns the key of the claim of an earlier version, if it differs from today's claim.
@@ -77,9 +78,13 @@ fn earlier_username(username: &Username) -> Result<Option<Key>, KeyError> {
 }
 
 /// Requires that no customer of an earlier version has the name in exactly this spelling.
-fn free_earlier(transaction: Transaction<Part>, part: Part, claim: Option<Key>) -> Transaction<Part> {
+fn free_earlier(
+    transaction: Transaction<CustomerAction>,
+    action: CustomerAction,
+    claim: Option<Key>,
+) -> Transaction<CustomerAction> {
     match claim {
-        Some(claim) => transaction.action(part, Guarded::check(claim, Condition::NotExists)),
+        Some(claim) => transaction.action(action, Guarded::check(claim, Condition::NotExists)),
         None => transaction,
     }
 }
@@ -121,7 +126,7 @@ pub fn get(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
+pub fn read_for_update(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
@@ -155,7 +160,7 @@ pub fn rename(
     names: Names<'_>,
     change: Change<Customer>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<CustomerAction>, EncodeError> {
     let Names { email, email_verified, username } = names;
     let change = change.set("email", email)?.set("email_verified", email_verified)?.set("username", username)?;
     let mine = Condition::Is("customer_id", value(&old.id)?);
@@ -166,25 +171,25 @@ pub fn rename(
     renamed.meta.updated_at = at;
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
     let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version).and(stays()));
-    let mut transaction = Transaction::new(&RENAME).action(Part::Profile, update);
+    let mut transaction = Transaction::new(&RENAME).action(CustomerAction::Profile, update);
     // Another spelling with the same folded form keeps its claim.
     if before.address() != after.address() {
         let own = before.email.as_ref().map(|claim| claim.key()).transpose()?;
         if let Some(claim) = &after.email {
             let earlier = earlier_email(email)?.filter(|earlier| own.as_ref() != Some(earlier));
-            transaction = transaction.action(Part::Email, Guarded::put(claim, Condition::NotExists)?);
-            transaction = free_earlier(transaction, Part::Email, earlier);
+            transaction = transaction.action(CustomerAction::Email, Guarded::put(claim, Condition::NotExists)?);
+            transaction = free_earlier(transaction, CustomerAction::Email, earlier);
         }
         if let Some(own) = own {
-            transaction = transaction.action(Part::OldClaim, Guarded::delete(own, mine.clone()));
+            transaction = transaction.action(CustomerAction::OldClaim, Guarded::delete(own, mine.clone()));
         }
     }
     if before.username.username != after.username.username {
         transaction = transaction
-            .action(Part::Username, Guarded::put(&after.username, Condition::NotExists)?)
-            .action(Part::OldClaim, Guarded::delete(before.username.key()?, mine));
+            .action(CustomerAction::Username, Guarded::put(&after.username, Condition::NotExists)?)
+            .action(CustomerAction::OldClaim, Guarded::delete(before.username.key()?, mine));
         let earlier = earlier_username(username)?.filter(|claim| before.username.key().is_ok_and(|own| own != *claim));
-        transaction = free_earlier(transaction, Part::Username, earlier);
+        transaction = free_earlier(transaction, CustomerAction::Username, earlier);
     }
     Ok(transaction)
 }
@@ -205,20 +210,22 @@ pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<CustomerAction>, EncodeError> {
     let erasure = Erasure { customer_id: customer.id.clone() };
     let erasure = Stored::new(erasure, customer.meta.born.clone(), at);
     let claims = Claims::of(customer);
     let mine = Condition::Is("customer_id", value(&customer.id)?);
-    let mut transaction = Transaction::new(&DELETE)
-        .action(Part::Profile, Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)));
+    let mut transaction = Transaction::new(&DELETE).action(
+        CustomerAction::Profile,
+        Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)),
+    );
     if let Some(claim) = &claims.email {
-        transaction = transaction.action(Part::OldClaim, Guarded::delete(claim.key()?, mine.clone()));
+        transaction = transaction.action(CustomerAction::OldClaim, Guarded::delete(claim.key()?, mine.clone()));
     }
     Ok(transaction
-        .action(Part::OldClaim, Guarded::delete(claims.username.key()?, mine))
-        .action(Part::Verification, verification::discard(&customer.id)?)
-        .action(Part::Erasure, erasure::note(&erasure)?))
+        .action(CustomerAction::OldClaim, Guarded::delete(claims.username.key()?, mine))
+        .action(CustomerAction::Verification, verification::discard(&customer.id)?)
+        .action(CustomerAction::Erasure, erasure::note(&erasure)?))
 }
 
 /// Sets one address, and returns the customer. DynamoDB refuses the write if the customer does not
@@ -285,7 +292,7 @@ pub fn by_earlier_email(email: &Email) -> Result<Option<Get<Stored<EmailClaim>>>
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn by_tier(tier: Tier) -> Result<Query<Listed>, KeyError> {
+pub fn by_tier(tier: Tier) -> Result<Query<CustomerSummary>, KeyError> {
     let shards = TIER_SHARDS.all().map(|shard| tier_partition(tier, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&BY_TIER, shards, Range::All))
 }

@@ -104,7 +104,7 @@ entity! {
     /// A document's head. Its `version` counts all changes and is the ETag. Its `current` counts
     /// the published versions.
     Document = "Document" {
-        keyed {
+        fixed {
             /// The document's id.
             id: DocumentId,
             /// The creator. Absent after an erasure of the creator.
@@ -122,7 +122,7 @@ entity! {
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             deleting: bool,
         }
-        free {
+        mutable {
             /// The title.
             title: String,
             /// The number of the current version, from 1.
@@ -169,7 +169,7 @@ entity! {
     /// The text of a section since a version. A published text never changes. Each change of a
     /// draft overwrites the draft's text.
     DocumentSection = "DocumentSection" {
-        keyed {
+        fixed {
             /// The document's id.
             id: DocumentId,
             /// The section's name.
@@ -183,7 +183,7 @@ entity! {
             /// When the text was written.
             at: Instant,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -198,7 +198,7 @@ impl Entity for DocumentSection {
 entity! {
     /// A published version of a document. It never changes.
     DocumentVersion = "DocumentVersion" {
-        keyed {
+        fixed {
             /// The document's id.
             id: DocumentId,
             /// Its number, from 1 and without gaps.
@@ -216,7 +216,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             restored_from: Option<u64>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -252,7 +252,7 @@ impl Tie {
 entity! {
     /// A customer's role in a document, as an item in the customer's own partition.
     CustomerDocument = "CustomerDocument" {
-        keyed {
+        fixed {
             /// The customer.
             customer_id: CustomerId,
             /// The document.
@@ -260,7 +260,7 @@ entity! {
             /// The role. An owner who is also an editor has two items.
             tie: Tie,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -292,9 +292,9 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::of("VERSION", &[&number])? })
 }
 
-/// The refused part of a document transaction.
+/// An action of a document transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum DocumentAction {
     /// The head is missing or at another version, or the author may not write it.
     Document,
     /// The author is not a member of the organization.
@@ -303,6 +303,8 @@ pub enum Part {
     Admin,
     /// The author has no profile.
     Author,
+    /// The author has created all documents of the day.
+    Quota,
     /// The organization does not exist, or the creator is not a member of it.
     Organization,
     /// The customer does not exist.
@@ -318,7 +320,7 @@ pub enum Part {
 }
 
 patterns! {
-    CREATE = "documents.create": TransactWriteItems, "PK = DOC#<id>, SK = DOC, VERSION#<1> and SECTION#<name>#<1>; PK = CUSTOMER#<caller>, SK = DOCUMENT#<id>#owner and PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> or ORG (check)" => "the document does not exist; its creator exists and is a member of the organization", Consistency::Write, "owner", "Create a document with its first version", ["POST /v1/documents"];
+    CREATE = "documents.create": TransactWriteItems, "PK = DOC#<id>, SK = DOC, VERSION#<1> and SECTION#<name>#<1>; PK = CUSTOMER#<caller>, SK = DOCUMENT#<id>#owner and PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> or ORG (check); PK = QUOTA#<hash of the caller>, SK = DAY#<day>" => "the document does not exist; its creator exists and is a member of the organization; a customer created fewer documents on the day than the quota; ADD documents", Consistency::Write, "owner", "Create a document with its first version", ["POST /v1/documents"];
     GET = "documents.get": GetItem, "PK = DOC#<id>, SK = DOC" => "the head, with the current manifest", Consistency::Eventual, "owner", "Read a document's head", ["GET /v1/documents/{id}", "GET /v1/documents/{id}/sections/{name}", "GET /v1/documents/{id}/versions"];
     TEXTS = "documents.texts": BatchGetItem, "PK = DOC#<id>, SK = SECTION#<name>#<version>, for each; PK = ORG#<organization>, SK = MEMBER#<caller>" => "the texts of a version; the caller's membership if access depends on it", Consistency::Strong("a text in the manifest must be found, and an ended membership must not"), "owner", "Read the texts of a version", ["GET /v1/documents/{id}", "GET /v1/documents/{id}/sections/{name}", "GET /v1/documents/{id}/versions/{n}"];
     VERSION = "documents.version": BatchGetItem, "PK = DOC#<id>, SK = DOC and VERSION#<number>" => "the head, one version", Consistency::Strong("a restore is conditional on the head that was read with the version"), "owner", "Read one version and the head", ["GET /v1/documents/{id}/versions/{n}", "POST /v1/documents/{id}/restore"];
@@ -354,7 +356,7 @@ pub fn get(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
+pub fn read_for_update(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 

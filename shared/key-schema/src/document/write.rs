@@ -2,9 +2,9 @@
 //! author's right.
 
 use super::{
-    ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentSection,
-    DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, Part, RELEASE, REMOVE_EDITOR, RESTORE,
-    RETIRE, RETIRE_SHARED, SWEEP, Tie, key, section_key, tie_key, version_key,
+    ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentAction,
+    DocumentSection, DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, RELEASE,
+    REMOVE_EDITOR, RESTORE, RETIRE, RETIRE_SHARED, SWEEP, Tie, key, section_key, tie_key, version_key,
 };
 use crate::change::Change;
 use crate::customer;
@@ -14,6 +14,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::organization;
+use crate::quota::{self, Quota};
 use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction, Write};
 
 /// The right by which a caller writes a document.
@@ -48,14 +49,14 @@ impl Right<'_> {
     }
 
     /// Adds the checks of the caller's own membership and profile.
-    fn checked(self, transaction: Transaction<Part>) -> Result<Transaction<Part>, EncodeError> {
+    fn checked(self, transaction: Transaction<DocumentAction>) -> Result<Transaction<DocumentAction>, EncodeError> {
         Ok(match self {
             Self::Member(organization, customer) => {
-                transaction.action(Part::Member, organization::member_check(organization, customer)?)
+                transaction.action(DocumentAction::Member, organization::member_check(organization, customer)?)
             }
             Self::Admin(organization, customer) => transaction
-                .action(Part::Admin, organization::admin_check(organization, customer)?)
-                .action(Part::Author, customer::check(customer)?),
+                .action(DocumentAction::Admin, organization::admin_check(organization, customer)?)
+                .action(DocumentAction::Author, customer::check(customer)?),
             Self::Staff | Self::Own(_) => transaction,
         })
     }
@@ -91,13 +92,13 @@ impl Edit<'_> {
         &self,
         pattern: &'static crate::pattern::Pattern,
         new: &Document,
-    ) -> Result<Transaction<Part>, EncodeError> {
+    ) -> Result<Transaction<DocumentAction>, EncodeError> {
         let change =
             Change::<Document>::visible(self.at).current(&new.current)?.sections(&new.sections)?.draft(&new.draft)?;
         let condition = Condition::version(self.old.meta.version).and(is(self.old)?);
         let condition = self.right.on_head(condition, is_editor)?;
-        let transaction =
-            Transaction::new(pattern).action(Part::Document, Guarded::update(key(&self.old.id)?, change, condition));
+        let transaction = Transaction::new(pattern)
+            .action(DocumentAction::Document, Guarded::update(key(&self.old.id)?, change, condition));
         self.right.checked(transaction)
     }
 
@@ -178,27 +179,28 @@ pub fn create(
     texts: &[Stored<DocumentSection>],
     owner: &CustomerId,
     is_staff: bool,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<DocumentAction>, EncodeError> {
     let (born, at) = (&head.meta.born, head.meta.created_at);
     let edit = Edit { old: head, right: Right::Staff, by: owner, at, born };
     let mut transaction = Transaction::new(&CREATE)
-        .action(Part::Document, Guarded::put(head, Condition::NotExists)?)
-        .action(Part::Version, edit.version(head, None, None)?)
-        .action(Part::Tie, tied(owner, &head.id, Tie::Owner, born, at)?);
+        .action(DocumentAction::Document, Guarded::put(head, Condition::NotExists)?)
+        .action(DocumentAction::Version, edit.version(head, None, None)?)
+        .action(DocumentAction::Tie, tied(owner, &head.id, Tie::Owner, born, at)?);
     for section in texts {
-        transaction = transaction.action(Part::Section, text(section)?);
+        transaction = transaction.action(DocumentAction::Section, text(section)?);
     }
     let member = (!is_staff).then_some(owner);
     if let Some(customer) = member {
-        transaction = transaction.action(Part::Author, customer::check(customer)?);
+        transaction = transaction
+            .action(DocumentAction::Author, customer::check(customer)?)
+            .action(DocumentAction::Quota, quota::count(customer, Quota::Documents, at)?);
     }
     Ok(match (&head.organization_id, member) {
         (Some(organization), Some(member)) => {
-            transaction.action(Part::Organization, organization::member_check(organization, member)?)
+            transaction.action(DocumentAction::Organization, organization::member_check(organization, member)?)
         }
-        (Some(organization), None) => {
-            transaction.action(Part::Organization, Guarded::check(organization::key(organization)?, Condition::Exists))
-        }
+        (Some(organization), None) => transaction
+            .action(DocumentAction::Organization, Guarded::check(organization::key(organization)?, Condition::Exists)),
         (None, _) => transaction,
     })
 }
@@ -212,7 +214,7 @@ pub fn put_section(
     edit: Edit<'_>,
     name: &SectionName,
     content: String,
-) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+) -> Result<(Transaction<DocumentAction>, Stored<Document>), EncodeError> {
     let (mut new, next) = (edit.old.data.clone(), edit.old.next());
     let section = DocumentSection {
         id: new.id.clone(),
@@ -225,14 +227,14 @@ pub fn put_section(
     let section = text(&Stored::new(section, edit.born.clone(), edit.at))?;
     if let Some(draft) = &mut new.draft {
         draft.sections.insert(name.clone(), next);
-        return Ok((edit.head(&PUT_SECTION, &new)?.action(Part::Section, section), edit.after(new)));
+        return Ok((edit.head(&PUT_SECTION, &new)?.action(DocumentAction::Section, section), edit.after(new)));
     }
     new.sections.insert(name.clone(), next);
     new.current = next;
     let transaction = edit
         .head(&PUT_SECTION, &new)?
-        .action(Part::Section, section)
-        .action(Part::Version, edit.version(&new, None, None)?);
+        .action(DocumentAction::Section, section)
+        .action(DocumentAction::Version, edit.version(&new, None, None)?);
     Ok((transaction, edit.after(new)))
 }
 
@@ -240,7 +242,7 @@ pub fn put_section(
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<DocumentAction>, Stored<Document>), EncodeError> {
     let mut new = edit.old.data.clone();
     new.draft = Some(Draft { sections: new.sections.clone(), by: edit.by.clone(), at: edit.at });
     Ok((edit.head(&BEGIN_DRAFT, &new)?, edit.after(new)))
@@ -250,13 +252,13 @@ pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<Part>, Stored<Document
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<Part>, EncodeError> {
+pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<DocumentAction>, EncodeError> {
     let mut new = edit.old.data.clone();
     new.draft = None;
     let mut transaction = edit.head(&DISCARD_DRAFT, &new)?;
     for name in since(&draft.sections, new.next()) {
         let delete = Write::Delete { key: section_key(&new.id, name, new.next())? };
-        transaction = transaction.action(Part::Section, Guarded { write: delete, condition: None });
+        transaction = transaction.action(DocumentAction::Section, Guarded { write: delete, condition: None });
     }
     Ok(transaction)
 }
@@ -274,11 +276,11 @@ pub fn publish(
     edit: Edit<'_>,
     draft: &Draft,
     note: Option<String>,
-) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+) -> Result<(Transaction<DocumentAction>, Stored<Document>), EncodeError> {
     let mut new = edit.old.data.clone();
     (new.draft, new.current, new.sections) = (None, new.next(), draft.sections.clone());
     let version = edit.version(&new, note, None)?;
-    Ok((edit.head(&PUBLISH, &new)?.action(Part::Version, version), edit.after(new)))
+    Ok((edit.head(&PUBLISH, &new)?.action(DocumentAction::Version, version), edit.after(new)))
 }
 
 /// Publishes the texts of an old version as a new version. The history is never rewritten.
@@ -289,11 +291,11 @@ pub fn restore(
     edit: Edit<'_>,
     version: &DocumentVersion,
     note: Option<String>,
-) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+) -> Result<(Transaction<DocumentAction>, Stored<Document>), EncodeError> {
     let mut new = edit.old.data.clone();
     (new.current, new.sections) = (new.next(), version.sections.clone());
     let item = edit.version(&new, note, Some(version.number))?;
-    Ok((edit.head(&RESTORE, &new)?.action(Part::Version, item), edit.after(new)))
+    Ok((edit.head(&RESTORE, &new)?.action(DocumentAction::Version, item), edit.after(new)))
 }
 
 fn is_there() -> Condition {
@@ -311,23 +313,23 @@ pub fn add_editor(
     right: Right<'_>,
     born: &Born,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<DocumentAction>, EncodeError> {
     let room = Condition::Lacks("editors")
         .or(Condition::FewerEntries("editors", MAX_EDITORS))
         .or(Condition::Contains("editors", value(editor)?));
     let condition = right.on_head(is_there().and(is(head)?).and(room), is_owner)?;
     let change = Change::<Document>::copied().include("editors", editor.as_str());
     let mut transaction = Transaction::new(&ADD_EDITOR)
-        .action(Part::Document, Guarded::update(key(&head.id)?, change, condition))
-        .action(Part::Tie, tied(editor, &head.id, Tie::Editor, born, at)?);
+        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
+        .action(DocumentAction::Tie, tied(editor, &head.id, Tie::Editor, born, at)?);
     transaction = right.checked(transaction)?;
     // DynamoDB takes one action an item, and the caller's right has checked the caller's own items.
     if !(right.is(editor) && matches!(right, Right::Admin(..))) {
-        transaction = transaction.action(Part::Customer, customer::check(editor)?);
+        transaction = transaction.action(DocumentAction::Customer, customer::check(editor)?);
     }
     Ok(match &head.organization_id {
         Some(organization) if !right.is(editor) => {
-            transaction.action(Part::Editor, organization::member_check(organization, editor)?)
+            transaction.action(DocumentAction::Editor, organization::member_check(organization, editor)?)
         }
         _ => transaction,
     })
@@ -342,14 +344,14 @@ pub fn remove_editor(
     head: &Stored<Document>,
     editor: &CustomerId,
     right: Right<'_>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<DocumentAction>, EncodeError> {
     let role = if right.is(editor) { is_editor } else { is_owner };
     let condition = right.on_head(is_there().and(is(head)?), role)?;
     let change = Change::<Document>::copied().exclude("editors", editor.as_str());
     right.checked(
         Transaction::new(&REMOVE_EDITOR)
-            .action(Part::Document, Guarded::update(key(&head.id)?, change, condition))
-            .action(Part::Tie, untied(editor, &head.id, Tie::Editor)?),
+            .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
+            .action(DocumentAction::Tie, untied(editor, &head.id, Tie::Editor)?),
     )
 }
 
@@ -357,7 +359,11 @@ pub fn remove_editor(
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn release(head: &Stored<Document>, customer: &CustomerId, tie: Tie) -> Result<Transaction<Part>, EncodeError> {
+pub fn release(
+    head: &Stored<Document>,
+    customer: &CustomerId,
+    tie: Tie,
+) -> Result<Transaction<DocumentAction>, EncodeError> {
     let change = Change::<Document>::copied();
     let change = match tie {
         Tie::Owner => change.set("owner_id", None::<CustomerId>)?,
@@ -365,8 +371,8 @@ pub fn release(head: &Stored<Document>, customer: &CustomerId, tie: Tie) -> Resu
     };
     let unchanged = is(head)?.and(Condition::Is("rev", number(head.meta.rev)));
     Ok(Transaction::new(&RELEASE)
-        .action(Part::Document, Guarded::update(key(&head.id)?, change, unchanged))
-        .action(Part::Tie, untied(customer, &head.id, tie)?))
+        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, unchanged))
+        .action(DocumentAction::Tie, untied(customer, &head.id, tie)?))
 }
 
 /// Removes an erased customer's role item that leads to no document. Refused when the item was
@@ -379,8 +385,8 @@ pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError>
     Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))
 }
 
-/// Hides a document at `version` for good, on behalf of staff, or of the owner of a document without
-/// an organization. Returns the head.
+/// Hides a document at `version` for good, on behalf of staff, or of the owner of a document
+/// without an organization. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -402,11 +408,15 @@ pub fn retire(
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn retire_shared(head: &Stored<Document>, right: Right<'_>, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn retire_shared(
+    head: &Stored<Document>,
+    right: Right<'_>,
+    at: Instant,
+) -> Result<Transaction<DocumentAction>, EncodeError> {
     let condition = right.on_head(Condition::version(head.meta.version).and(is(head)?), is_owner)?;
     let change = Change::<Document>::visible(at).set("deleting", true)?;
     let update = Guarded::update(key(&head.id)?, change, condition);
-    right.checked(Transaction::new(&RETIRE_SHARED).action(Part::Document, update))
+    right.checked(Transaction::new(&RETIRE_SHARED).action(DocumentAction::Document, update))
 }
 
 /// Removes the texts that came with these versions of a deleted document or with its draft. The
@@ -445,7 +455,7 @@ pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<Part>>, EncodeError> {
+pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
     let deleted = is(head)?.and(Condition::Is("deleting", value(true)?));
     let owner = head.owner_id.iter().map(|owner| (owner, Tie::Owner));
     let ties: Vec<_> = owner.chain(head.editors.iter().map(|editor| (editor, Tie::Editor))).collect();
@@ -453,9 +463,9 @@ pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<Part>>, EncodeE
     let marked = Guarded::update(key(&head.id)?, Change::<Document>::copied(), deleted.clone());
     let removed = Guarded::delete(key(&head.id)?, deleted);
     let with = |on_head, ties: &[(&CustomerId, Tie)]| {
-        let transaction = Transaction::new(&DELETE).action(Part::Document, on_head);
+        let transaction = Transaction::new(&DELETE).action(DocumentAction::Document, on_head);
         ties.iter().try_fold(transaction, |transaction, (customer, tie)| {
-            Ok::<_, EncodeError>(transaction.action(Part::Tie, untied(customer, &head.id, *tie)?))
+            Ok::<_, EncodeError>(transaction.action(DocumentAction::Tie, untied(customer, &head.id, *tie)?))
         })
     };
     let last = with(removed, last)?;

@@ -27,12 +27,12 @@ use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
 
-use open::LapsePlace;
+use open::LapseIndexKey;
 pub use requests::*;
 pub use retire::{Retirement, retire};
-use staged::{Unfinished, UnfinishedPlace};
+use staged::{Unfinished, UnfinishedIndexKey};
 pub use status::{OrderStatus, UnknownStatus};
-pub use views::{LogLine, Shipment, Summary};
+pub use views::{LogLine, OrderSummary, Shipment};
 
 /// The maximum number of lines in an order.
 pub const MAX_LINES: usize = 500;
@@ -47,7 +47,7 @@ pub const STATUS_SHARDS: Shards = Shards(4);
 entity! {
     /// The head of an order.
     Order = "Order" {
-        keyed {
+        fixed {
             /// The id of the order. Its time is that of `placed_at`.
             id: OrderId,
             /// The customer of the order.
@@ -83,7 +83,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
         }
-        free {
+        mutable {
             /// The number of the invoice, if there is one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
@@ -107,7 +107,7 @@ fn is_zero(amount: &i64) -> bool {
 
 /// The key of an order in the list of its status, ordered by the instant of placement.
 #[derive(Debug, Clone, Copy)]
-pub struct StatusPlace<'a> {
+pub struct StatusIndexKey<'a> {
     /// The status of the order.
     pub status: OrderStatus,
     /// The instant at which the order was placed.
@@ -116,7 +116,7 @@ pub struct StatusPlace<'a> {
     pub id: &'a OrderId,
 }
 
-impl StatusPlace<'_> {
+impl StatusIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: Index::Gsi2,
@@ -126,7 +126,7 @@ impl StatusPlace<'_> {
     }
 }
 
-impl IndexEntry for StatusPlace<'_> {
+impl IndexEntry for StatusIndexKey<'_> {
     type Entity = Order;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -150,13 +150,15 @@ impl Entity for Order {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        let unfinished = self.unfinished.as_ref().map(|unfinished| UnfinishedPlace { unfinished, id: &self.id }.key());
+        let unfinished =
+            self.unfinished.as_ref().map(|unfinished| UnfinishedIndexKey { unfinished, id: &self.id }.key());
         // No list that people read contains an order that is still being placed, or a retired
         // order.
         let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
-        let listed = listed.then(|| StatusPlace { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
+        let listed =
+            listed.then(|| StatusIndexKey { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
         let lapses_at = self.lapses_at.filter(|_| self.status == OrderStatus::Pending && self.expires_at.is_none());
-        let lapsing = lapses_at.map(|lapses_at| LapsePlace { lapses_at, id: &self.id }.key());
+        let lapsing = lapses_at.map(|lapses_at| LapseIndexKey { lapses_at, id: &self.id }.key());
         unfinished.into_iter().chain(listed).chain(lapsing).collect()
     }
 
@@ -166,10 +168,10 @@ impl Entity for Order {
 }
 
 entity! {
-    /// One line of an order, as sold. Name and price stay as they were at the sale, whatever the
-    /// product's are now.
+    /// One line of an order, as sold. Name and price stay as they were at the sale, even if the
+    /// product's change.
     OrderLine = "OrderLine" {
-        keyed {
+        fixed {
             /// The id of the order.
             order_id: OrderId,
             /// The number of the line, from 1.
@@ -193,7 +195,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -212,7 +214,7 @@ impl Entity for OrderLine {
 entity! {
     /// One status change of an order.
     OrderStatusEvent = "OrderStatusEvent" {
-        keyed {
+        fixed {
             /// The id of the order.
             order_id: OrderId,
             /// The new status.
@@ -228,7 +230,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -248,7 +250,7 @@ entity! {
     /// The customer's copy of an order: the shipment, and the attributes that lists and the
     /// overview show.
     CustomerOrder = "CustomerOrder" {
-        keyed {
+        fixed {
             /// The id of the order.
             id: OrderId,
             /// The customer of the order.
@@ -269,7 +271,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
-        free {
+        mutable {
             /// The status of the order.
             status: OrderStatus,
             /// The carrier of the shipment.
@@ -284,7 +286,7 @@ entity! {
 
 /// The key of a shipped order in the list of its customer's shipments.
 #[derive(Debug, Clone, Copy)]
-pub struct ShipmentPlace<'a> {
+pub struct ShipmentIndexKey<'a> {
     /// The customer of the order.
     pub customer_id: &'a CustomerId,
     /// The instant of shipment.
@@ -293,7 +295,7 @@ pub struct ShipmentPlace<'a> {
     pub id: &'a OrderId,
 }
 
-impl ShipmentPlace<'_> {
+impl ShipmentIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: Index::Gsi3,
@@ -303,7 +305,7 @@ impl ShipmentPlace<'_> {
     }
 }
 
-impl IndexEntry for ShipmentPlace<'_> {
+impl IndexEntry for ShipmentIndexKey<'_> {
     type Entity = CustomerOrder;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -330,7 +332,7 @@ impl Entity for CustomerOrder {
         // The index of shipments does not contain retired orders.
         self.shipped_at
             .filter(|_| self.expires_at.is_none())
-            .map(|shipped_at| ShipmentPlace { customer_id: &self.customer_id, shipped_at, id: &self.id }.key())
+            .map(|shipped_at| ShipmentIndexKey { customer_id: &self.customer_id, shipped_at, id: &self.id }.key())
             .into_iter()
             .collect()
     }
@@ -381,7 +383,7 @@ entity! {
     /// A line of the log that staff keep about an order. It has its own partition and an index key,
     /// so a long log does not enlarge the order's item collection.
     OrderLog = "OrderLog" {
-        keyed {
+        fixed {
             /// The id of the line.
             id: LogId,
             /// The id of the order.
@@ -391,7 +393,7 @@ entity! {
             /// The member of staff who wrote the line.
             by: String,
         }
-        free {
+        mutable {
             /// The text of the line.
             text: String,
         }

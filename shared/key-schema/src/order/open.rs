@@ -1,10 +1,10 @@
 //! Open orders, which lock stock: when they lapse, and how many of them a customer may have.
 //!
 //! A pending order keeps its pieces from everybody else. So it has an instant at which it lapses
-//! ([`Order::lapses_at`]), unless staff placed it and did not ask for that. Until it leaves the
-//! status `pending` it is in a sparse index ([`LapsePlace`]). The janitor lists the orders that are
-//! due there, and cancels each of them with [`lapse`](super::lapse). The condition on the head's
-//! version and status lets one of payment, cancellation and lapse win.
+//! ([`Order::lapses_at`]). An order by staff has one only if the request sets `lapses`. Until it
+//! leaves the status `pending` it is in a sparse index ([`LapseIndexKey`]). The janitor lists the
+//! orders that are due there, and cancels each of them with [`lapse`](super::lapse). The condition
+//! on the head's version and status lets one of payment, cancellation and lapse win.
 //!
 //! # The item of a customer
 //! `CUSTOMER#<id>`, `OPEN` has an entry for each order that the customer placed and that is placing
@@ -20,8 +20,8 @@
 //! [`MAX_ORDERS`] entries has less than 100 KB.
 //!
 //! # Its end
-//! The item expires a week after the last of its orders was due. An order whose entry is gone leaves
-//! the list without it: [`Transaction::without`](crate::request::Transaction::without).
+//! The item expires a week after the last of its orders was due. An order whose entry is gone
+//! leaves the list without it: [`Transaction::without`](crate::request::Transaction::without).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -83,14 +83,14 @@ impl Limits {
 
 /// The key of a pending order in the list of orders that lapse.
 #[derive(Debug, Clone, Copy)]
-pub struct LapsePlace<'a> {
+pub struct LapseIndexKey<'a> {
     /// The instant at which the order lapses.
     pub lapses_at: Instant,
     /// The id of the order.
     pub id: &'a OrderId,
 }
 
-impl LapsePlace<'_> {
+impl LapseIndexKey<'_> {
     pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: Index::Gsi3,
@@ -100,7 +100,7 @@ impl LapsePlace<'_> {
     }
 }
 
-impl IndexEntry for LapsePlace<'_> {
+impl IndexEntry for LapseIndexKey<'_> {
     type Entity = Order;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -137,13 +137,13 @@ pub struct OpenOrder {
 entity! {
     /// The open orders that a customer placed.
     OpenOrders = "OpenOrders" {
-        keyed {
+        fixed {
             /// The customer.
             customer_id: CustomerId,
             /// When the item expires; also its time to live.
             expires_at: Instant,
         }
-        free {
+        mutable {
             /// The orders by id.
             entries: BTreeMap<OrderId, OpenOrder>,
         }

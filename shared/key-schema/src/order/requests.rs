@@ -1,11 +1,11 @@
 //! The access patterns of orders.
 
 use super::open;
-use super::staged::{self, Unfinished, UnfinishedPlace, Work};
+use super::staged::{self, Unfinished, UnfinishedIndexKey, Work};
 use super::{
-    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim, STATUS_SHARDS,
-    Shipment, ShipmentPlace, StatusPlace, Summary, copy_key, key, log_partition, partition, shipments_partition,
-    status_partition,
+    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, OrderSummary, ReferenceClaim,
+    STATUS_SHARDS, Shipment, ShipmentIndexKey, StatusIndexKey, copy_key, key, log_partition, partition,
+    shipments_partition, status_partition,
 };
 use crate::change::Change;
 use crate::customer;
@@ -24,13 +24,13 @@ use crate::wallet;
 
 patterns! {
     PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; for a customer's order PK = CUSTOMER#<id>, SK = OPEN; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, open orders, stored response, products", Consistency::Strong("a retry must see the effect of the first attempt"), "owner", "Read everything that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN; PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; open orders and cart are those that were read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN; PK = CART#<id>" => "every stock has enough, is for sale and belongs to the product that was read; reference and idempotency key are free; the customer exists and no erasure has begun; open orders and cart are those that were read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
     EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the next step depends on it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
     LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("what is derived from them is written once"), "owner", "Read an order's lines alone", ["stream", "notifier", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a stream record may be older than the stored head"), "owner", "Read an order's head", ["POST /v1/orders", "POST /v1/orders/{id}/status", "GET /v1/orders/{id}/log", "POST /v1/orders/{id}/invoice", "stream", "janitor"];
-    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
-    LAPSE = "orders.lapse": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "version = the one that was read; pending and due", Consistency::Write, "system", "Cancel a pending order that has lapsed", ["janitor"];
+    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough; stock returns only to the product that was ordered (same born)", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
+    LAPSE = "orders.lapse": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "version = the one that was read; pending and due; stock returns only to the product that was ordered (same born)", Consistency::Write, "system", "Cancel a pending order that has lapsed", ["janitor"];
     OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
     BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
     SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
@@ -65,7 +65,7 @@ pub fn prepare<'a>(
 
 /// An action of an order transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum OrderAction {
     /// The head already exists, or it is not at the version that the caller saw.
     Order,
     /// The customer's copy of the order.
@@ -124,27 +124,27 @@ pub const fn actions(lines: usize, reference: bool, idempotent: bool, open: bool
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError> {
+pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
     let Placement { order, lines, by, claim, open, cart } = placement;
     let at = order.meta.created_at;
     let event = history(order, order.status, order.placed_at, by, None);
     let mut transaction = Transaction::new(&PLACE)
-        .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(Part::Copy, Guarded::put(&stored(order, copy(order)), Condition::NotExists)?)
-        .action(Part::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(Part::Customer, customer::check(&order.customer_id)?);
+        .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
+        .action(OrderAction::Copy, Guarded::put(&stored(order, copy(order)), Condition::NotExists)?)
+        .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
     if let Some(reference) = staged::claim_of_reference(order)? {
-        transaction = transaction.action(Part::Reference, reference);
+        transaction = transaction.action(OrderAction::Reference, reference);
     }
-    for (part, guarded) in [(Part::Idempotency, claim), (Part::Open, open), (Part::Cart, cart)] {
+    for (action, guarded) in [(OrderAction::Idempotency, claim), (OrderAction::Open, open), (OrderAction::Cart, cart)] {
         if let Some(guarded) = guarded {
-            transaction = transaction.action(part, guarded);
+            transaction = transaction.action(action, guarded);
         }
     }
     for line in lines {
         transaction = transaction
-            .action(Part::Line(line.line), Guarded::put(line, Condition::NotExists)?)
-            .action(Part::Stock(line.line), product::take(line, at)?);
+            .action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?)
+            .action(OrderAction::Stock(line.line), product::take(line, at)?);
     }
     Ok(transaction)
 }
@@ -188,7 +188,7 @@ pub fn get(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn read_for_update(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
 
@@ -265,7 +265,7 @@ pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
+pub fn advance(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
     let (head, condition) = (Change::<Order>::visible(step.at), unmoved(step.order)?);
     transition(&MOVE, step, head, condition)
 }
@@ -280,7 +280,7 @@ pub const LAPSED: &str = "lapsed";
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Change::<Order>::visible(at).lapsed(&true)?;
     let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
     let (to, note) = (OrderStatus::Cancelled, Some(LAPSED.to_owned()));
@@ -299,9 +299,9 @@ fn transition(
     step: Step<'_>,
     head: Change<Order>,
     condition: Condition,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
-    let mut head = head.enter(&StatusPlace { status: to, placed_at: order.placed_at, id: &order.id })?;
+    let mut head = head.enter(&StatusIndexKey { status: to, placed_at: order.placed_at, id: &order.id })?;
     if order.status == OrderStatus::Pending {
         // An order that is no longer pending never lapses.
         head = head.leave(Index::Gsi3);
@@ -311,11 +311,11 @@ fn transition(
     if !later.is_empty() {
         let done = u64::try_from(at_once.len()).map_err(|_| EncodeError::TooLarge(at_once.len()))?;
         let unfinished = Unfinished { since: at, work: Work::Returning(done) };
-        head = head.enter(&UnfinishedPlace { unfinished: &unfinished, id: &order.id })?;
+        head = head.enter(&UnfinishedIndexKey { unfinished: &unfinished, id: &order.id })?;
     }
     let mut copied = Change::<CustomerOrder>::visible(at).status(&to)?;
     if to == OrderStatus::Shipped {
-        let shipment = ShipmentPlace { customer_id: &order.customer_id, shipped_at: at, id: &order.id };
+        let shipment = ShipmentIndexKey { customer_id: &order.customer_id, shipped_at: at, id: &order.id };
         copied = copied.carrier(&carrier)?.tracking(&tracking)?.enter(&shipment)?;
     }
     let mut money_moved = Vec::new();
@@ -325,17 +325,17 @@ fn transition(
     }
     let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
     let mut transaction = Transaction::new(pattern)
-        .action(Part::Order, Guarded::update(key(&order.id)?, head, condition))
-        .action(Part::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))
-        .action(Part::History, Guarded::put(&event, Condition::NotExists)?);
+        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, condition))
+        .action(OrderAction::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))
+        .action(OrderAction::History, Guarded::put(&event, Condition::NotExists)?);
     if order.is_open() {
-        transaction = transaction.action(Part::Open, open::leave(order)?);
+        transaction = transaction.action(OrderAction::Open, open::leave(order)?);
     }
-    for (part, guarded) in money_moved {
-        transaction = transaction.action(part, guarded);
+    for (action, guarded) in money_moved {
+        transaction = transaction.action(action, guarded);
     }
     for line in at_once {
-        transaction = transaction.action(Part::Stock(line.line), product::give_back(line, at)?);
+        transaction = transaction.action(OrderAction::Stock(line.line), product::give_back(line, at)?);
     }
     Ok(transaction)
 }
@@ -349,7 +349,7 @@ fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<
 }
 
 /// Returns the wallet actions of a movement.
-fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Part, Guarded)>, EncodeError> {
+fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
     let Order { id: order_id, customer_id, total, .. } = order;
     let actions = match movement {
         Movement::Payment(id) => wallet::debit(customer_id, *total, order_id, id, at)?,
@@ -357,8 +357,10 @@ fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Part
             wallet::credit(customer_id, Money::new(amount, total.currency), order_id, id, at)?
         }
     };
-    let part = |part| if matches!(part, wallet::Part::Wallet(_)) { Part::Wallet } else { Part::Entry };
-    Ok(actions.into_iter().map(|(label, guarded)| (part(label), guarded)).collect())
+    let action = |action| {
+        if matches!(action, wallet::WalletAction::Wallet(_)) { OrderAction::Wallet } else { OrderAction::Entry }
+    };
+    Ok(actions.into_iter().map(|(label, guarded)| (action(label), guarded)).collect())
 }
 
 /// Refunds part of the payment for the order that was read. `claim` is the idempotency record.
@@ -371,14 +373,14 @@ pub fn refund(
     amount: i64,
     claim: Guarded,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let movement = Movement::Refund(id, amount);
     let head = marked(order, Change::<Order>::visible(at), movement)?;
     let unchanged = Condition::version(order.meta.version);
     let transaction = Transaction::new(&REFUND)
-        .action(Part::Order, Guarded::update(key(&order.id)?, head, unchanged))
-        .action(Part::Idempotency, claim);
-    Ok(moved(order, movement, at)?.into_iter().fold(transaction, |all, (part, guarded)| all.action(part, guarded)))
+        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, unchanged))
+        .action(OrderAction::Idempotency, claim);
+    Ok(moved(order, movement, at)?.into_iter().fold(transaction, |all, (action, guarded)| all.action(action, guarded)))
 }
 
 /// Lists a customer's orders placed between two instants, both included, newest first.
@@ -401,7 +403,11 @@ pub fn of_customer(
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn by_status(status: OrderStatus, from: Option<Instant>, to: Option<Instant>) -> Result<Query<Summary>, KeyError> {
+pub fn by_status(
+    status: OrderStatus,
+    from: Option<Instant>,
+    to: Option<Instant>,
+) -> Result<Query<OrderSummary>, KeyError> {
     let shards = STATUS_SHARDS.all().map(|shard| status_partition(status, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&BY_STATUS, shards, between(from, to)).descending())
 }
@@ -427,12 +433,12 @@ fn alive(now: Instant) -> Condition {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<Part>, EncodeError> {
+pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<OrderAction>, EncodeError> {
     let placed = Condition::IsNot("status", value(OrderStatus::Placing)?);
     let visible = Condition::Exists.and(alive(line.at)).and(placed);
     Ok(Transaction::new(&ADD_LOG)
-        .action(Part::History, Guarded::put(line, Condition::NotExists)?)
-        .action(Part::Order, Guarded::check(key(&line.order_id)?, visible)))
+        .action(OrderAction::History, Guarded::put(line, Condition::NotExists)?)
+        .action(OrderAction::Order, Guarded::check(key(&line.order_id)?, visible)))
 }
 
 /// Lists an order's log, oldest line first.

@@ -16,7 +16,7 @@
 //! DynamoDB does not remove it. If a run fails, a later run reads the order again and continues
 //! with the stored `expires_at`. Every transaction has a condition on the head.
 
-use super::{CustomerOrder, Order, OrderLine, OrderStatus, OrderStatusEvent, Part, RETIRE, copy_key, key};
+use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, RETIRE, copy_key, key};
 use crate::change::Change;
 use crate::expression::{Condition, value};
 use crate::instant::Instant;
@@ -51,16 +51,16 @@ pub struct Retirement<'a> {
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<Part>>, EncodeError> {
+pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
     let Retirement { order, lines, history, expires_at, at } = retirement;
     let begun = order.expires_at.is_some();
     let expires_at = order.expires_at.unwrap_or(expires_at);
     let mut parts = Vec::new();
     for event in history.iter().filter(|event| event.expires_at.is_none()) {
-        parts.push((Part::History, part(event, expires_at)?));
+        parts.push((OrderAction::History, part(event, expires_at)?));
     }
     for line in lines.iter().filter(|line| line.expires_at.is_none()) {
-        parts.push((Part::Line(line.line), part(line, expires_at)?));
+        parts.push((OrderAction::Line(line.line), part(line, expires_at)?));
     }
     let head = key(&order.id)?;
     let dated = Condition::Is("expires_at", value(expires_at)?);
@@ -74,7 +74,7 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<Part>>, Enco
             Guarded::check(head.clone(), condition)
         };
         let some = parts.drain(..BESIDE_HEAD.min(parts.len()));
-        transactions.push(all(some, Transaction::new(&RETIRE).action(Part::Order, guard)));
+        transactions.push(all(some, Transaction::new(&RETIRE).action(OrderAction::Order, guard)));
         condition = dated.clone();
     }
     // The head is in its list until the last transaction has run.
@@ -83,8 +83,8 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<Part>>, Enco
     let copy = expiring(Change::<CustomerOrder>::visible(at), expires_at)?.leave(Index::Gsi3);
     let copied = copy_key(&order.customer_id, &order.id)?;
     let last = Transaction::new(&RETIRE)
-        .action(Part::Order, Guarded::update(head, last, condition.and(listed)))
-        .action(Part::Copy, Guarded::update(copied, copy, Condition::Exists));
+        .action(OrderAction::Order, Guarded::update(head, last, condition.and(listed)))
+        .action(OrderAction::Copy, Guarded::update(copied, copy, Condition::Exists));
     transactions.push(all(parts, last));
     Ok(transactions)
 }
@@ -98,8 +98,11 @@ fn untouched(order: &Stored<Order>) -> Result<Condition, EncodeError> {
     Ok(Condition::version(order.meta.version).and(closed).and(Condition::Lacks("unfinished")))
 }
 
-fn all(parts: impl IntoIterator<Item = (Part, Guarded)>, first: Transaction<Part>) -> Transaction<Part> {
-    parts.into_iter().fold(first, |all, (part, guarded)| all.action(part, guarded))
+fn all(
+    parts: impl IntoIterator<Item = (OrderAction, Guarded)>,
+    first: Transaction<OrderAction>,
+) -> Transaction<OrderAction> {
+    parts.into_iter().fold(first, |all, (action, guarded)| all.action(action, guarded))
 }
 
 /// Sets the time to live of a line or an event. Nothing else ever changes them, and no response

@@ -27,16 +27,16 @@
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use super::open::{self, LapsePlace};
+use super::open::{self, LapseIndexKey};
 use super::requests::{copy, stored};
-use super::{Order, OrderLine, OrderStatus, Part, ReferenceClaim, StatusPlace, history, key};
+use super::{Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{OrderId, ProductId};
-use crate::idempotency::{self, Answer, Scope};
+use crate::idempotency::{self, Scope, StoredResponse};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{Index, IndexKey, KeyError, PartitionKey, SortKey};
@@ -58,10 +58,10 @@ pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 patterns! {
     AVAILABLE = "orders.available": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line" => "stocks", Consistency::Strong("a refusal names every line without enough stock, not only the lines of one transaction"), "owner", "Check the stock of every line of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     BEGIN = "orders.begin": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN" => "reference and idempotency key are free; the customer exists; the open orders are those that were read", Consistency::Write, "owner", "Begin a large order: an invisible head, and its claims", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    RESERVE = "orders.reserve": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the head is placing, at the rev that was read; every stock has enough", Consistency::Write, "owner", "Reserve some lines of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    RESERVE = "orders.reserve": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the head is placing, at the rev that was read; every stock has enough, is for sale and belongs to the product that was read", Consistency::Write, "owner", "Reserve some lines of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     COMMIT = "orders.commit": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE (check); PK = CART#<id>" => "the head is placing, at the rev that was read; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Make a large order visible", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN" => "the head is placing, at the rev that was read; the claims are this order's", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
-    GIVE_BACK = "orders.give-back": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the count of returned lines is unchanged", Consistency::Write, "owner", "Return the rest of a large order's stock", ["POST /v1/orders/{id}/status", "janitor"];
+    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN" => "the head is placing, at the rev that was read; the claims are this order's; stock returns only to the product that was ordered (same born)", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
+    GIVE_BACK = "orders.give-back": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the count of returned lines is unchanged; stock returns only to the product that was ordered (same born)", Consistency::Write, "owner", "Return the rest of a large order's stock", ["POST /v1/orders/{id}/status", "janitor"];
     UNFINISHED = "orders.unfinished": ShardedQuery on Gsi1, "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>" => "orders, the longest waiting first", Consistency::Eventual, "system", "Find the orders with unfinished work", ["janitor"];
 }
 
@@ -95,14 +95,14 @@ pub enum Work {
 
 /// The key of an unfinished order in the janitor's list.
 #[derive(Debug, Clone, Copy)]
-pub struct UnfinishedPlace<'a> {
+pub struct UnfinishedIndexKey<'a> {
     /// The unfinished work.
     pub unfinished: &'a Unfinished,
     /// The id of the order.
     pub id: &'a OrderId,
 }
 
-impl UnfinishedPlace<'_> {
+impl UnfinishedIndexKey<'_> {
     pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: Index::Gsi1,
@@ -112,7 +112,7 @@ impl UnfinishedPlace<'_> {
     }
 }
 
-impl IndexEntry for UnfinishedPlace<'_> {
+impl IndexEntry for UnfinishedIndexKey<'_> {
     type Entity = Order;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -164,16 +164,16 @@ pub fn begin(
     order: &Stored<Order>,
     claim: Option<Guarded>,
     open: Option<Guarded>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let mut transaction = Transaction::new(&BEGIN)
-        .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(Part::Customer, customer::check(&order.customer_id)?);
+        .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
     if let Some(reference) = claim_of_reference(order)? {
-        transaction = transaction.action(Part::Reference, reference);
+        transaction = transaction.action(OrderAction::Reference, reference);
     }
-    let guards = [(Part::Idempotency, claim), (Part::Open, open)];
-    let guards = guards.into_iter().filter_map(|(part, guarded)| Some((part, guarded?)));
-    Ok(guards.fold(transaction, |transaction, (part, guarded)| transaction.action(part, guarded)))
+    let guards = [(OrderAction::Idempotency, claim), (OrderAction::Open, open)];
+    let guards = guards.into_iter().filter_map(|(action, guarded)| Some((action, guarded?)));
+    Ok(guards.fold(transaction, |transaction, (action, guarded)| transaction.action(action, guarded)))
 }
 
 /// Returns the claim on the order's reference, if it has one.
@@ -205,7 +205,7 @@ pub fn counted(order: &Stored<Order>, lines: usize, reserved: bool) -> Stored<Or
 fn moved(order: &Stored<Order>, lines: usize, reserved: bool) -> Result<Change<Order>, EncodeError> {
     let change = Change::<Order>::copied();
     match &counted(order, lines, reserved).unfinished {
-        Some(unfinished) => change.enter(&UnfinishedPlace { unfinished, id: &order.id }),
+        Some(unfinished) => change.enter(&UnfinishedIndexKey { unfinished, id: &order.id }),
         None => Ok(change),
     }
 }
@@ -215,13 +215,13 @@ fn moved(order: &Stored<Order>, lines: usize, reserved: bool) -> Result<Change<O
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Transaction<Part>, EncodeError> {
+pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::update(key(&order.id)?, moved(order, lines.len(), true)?, untouched(order)?);
-    let mut transaction = Transaction::new(&RESERVE).action(Part::Order, head);
+    let mut transaction = Transaction::new(&RESERVE).action(OrderAction::Order, head);
     for line in lines {
         transaction = transaction
-            .action(Part::Line(line.line), Guarded::put(line, Condition::NotExists)?)
-            .action(Part::Stock(line.line), product::take(line, line.meta.created_at)?);
+            .action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?)
+            .action(OrderAction::Stock(line.line), product::take(line, line.meta.created_at)?);
     }
     Ok(transaction)
 }
@@ -231,25 +231,25 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<Transaction<Part>, EncodeError> {
+pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<Transaction<OrderAction>, EncodeError> {
     let status = OrderStatus::Pending;
     let mut head = Change::<Order>::copied()
-        .enter(&StatusPlace { status, placed_at: order.placed_at, id: &order.id })?
+        .enter(&StatusIndexKey { status, placed_at: order.placed_at, id: &order.id })?
         .leave(Index::Gsi1)
         .set("unfinished", None::<Unfinished>)?;
     if let Some(lapses_at) = order.lapses_at {
-        head = head.enter(&LapsePlace { lapses_at, id: &order.id })?;
+        head = head.enter(&LapseIndexKey { lapses_at, id: &order.id })?;
     }
     let event = history(order, status, order.placed_at, by, None);
     let mut copied = copy(order);
     copied.status = status;
     let transaction = Transaction::new(&COMMIT)
-        .action(Part::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
-        .action(Part::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
-        .action(Part::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(Part::Customer, customer::check(&order.customer_id)?);
+        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
+        .action(OrderAction::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
+        .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
     Ok(match cart {
-        Some(cart) => transaction.action(Part::Cart, cart),
+        Some(cart) => transaction.action(OrderAction::Cart, cart),
         None => transaction,
     })
 }
@@ -263,9 +263,9 @@ pub fn undo(
     order: &Stored<Order>,
     lines: &[&Stored<OrderLine>],
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::update(key(&order.id)?, moved(order, lines.len(), false)?, untouched(order)?);
-    undone(Transaction::new(&UNDO).action(Part::Order, head), lines, at)
+    undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)
 }
 
 /// Gives back the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
@@ -278,21 +278,21 @@ pub fn undo_last(
     lines: &[&Stored<OrderLine>],
     claims: Claims,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::delete(key(&order.id)?, untouched(order)?);
-    let mut transaction = undone(Transaction::new(&UNDO).action(Part::Order, head), lines, at)?;
+    let mut transaction = undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)?;
     if let Some(claim) = ReferenceClaim::of(order).filter(|_| claims.reference) {
         let own = Condition::NotExists.or(Condition::Is("order_id", value(&order.id)?));
-        transaction = transaction.action(Part::Reference, Guarded::delete(claim.key()?, own));
+        transaction = transaction.action(OrderAction::Reference, Guarded::delete(claim.key()?, own));
     }
     if let Some(Unfinished { work: Work::Placing { key: Some(scope), .. }, .. }) = &order.unfinished
         && claims.idempotency
     {
-        let own = Condition::NotExists.or(Condition::Is("answer", value(Answer::Order(order.id.clone()))?));
-        transaction = transaction.action(Part::Idempotency, Guarded::delete(idempotency::key(scope)?, own));
+        let own = Condition::NotExists.or(Condition::Is("answer", value(StoredResponse::Order(order.id.clone()))?));
+        transaction = transaction.action(OrderAction::Idempotency, Guarded::delete(idempotency::key(scope)?, own));
     }
     if claims.open && order.is_open() {
-        transaction = transaction.action(Part::Open, open::leave(order)?);
+        transaction = transaction.action(OrderAction::Open, open::leave(order)?);
     }
     Ok(transaction)
 }
@@ -310,14 +310,14 @@ pub struct Claims {
 }
 
 fn undone(
-    mut transaction: Transaction<Part>,
+    mut transaction: Transaction<OrderAction>,
     lines: &[&Stored<OrderLine>],
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrderAction>, EncodeError> {
     for line in lines {
         transaction = transaction
-            .action(Part::Line(line.line), Guarded::delete(line.key()?, Condition::Exists))
-            .action(Part::Stock(line.line), product::give_back(line, at)?);
+            .action(OrderAction::Line(line.line), Guarded::delete(line.key()?, Condition::Exists))
+            .action(OrderAction::Stock(line.line), product::give_back(line, at)?);
     }
     Ok(transaction)
 }
@@ -332,7 +332,7 @@ pub fn give_back(
     order: &Stored<Order>,
     lines: &[OrderLine],
     at: Instant,
-) -> Result<Option<Transaction<Part>>, EncodeError> {
+) -> Result<Option<Transaction<OrderAction>>, EncodeError> {
     let Some(unfinished @ Unfinished { since, work: Work::Returning(done) }) = &order.unfinished else {
         return Ok(None);
     };
@@ -345,13 +345,13 @@ pub fn give_back(
     } else {
         let work = Work::Returning(u64::try_from(after).map_err(|_| EncodeError::TooLarge(after))?);
         Change::<Order>::copied()
-            .enter(&UnfinishedPlace { unfinished: &Unfinished { since: *since, work }, id: &order.id })?
+            .enter(&UnfinishedIndexKey { unfinished: &Unfinished { since: *since, work }, id: &order.id })?
     };
     let seen = Condition::Is("unfinished", value(unfinished)?);
     let mut transaction =
-        Transaction::new(&GIVE_BACK).action(Part::Order, Guarded::update(key(&order.id)?, head, seen));
+        Transaction::new(&GIVE_BACK).action(OrderAction::Order, Guarded::update(key(&order.id)?, head, seen));
     for line in next {
-        transaction = transaction.action(Part::Stock(line.line), product::give_back(line, at)?);
+        transaction = transaction.action(OrderAction::Stock(line.line), product::give_back(line, at)?);
     }
     Ok(Some(transaction))
 }

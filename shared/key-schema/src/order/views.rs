@@ -9,7 +9,7 @@ use crate::money::Money;
 
 /// An order as every list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct OrderSummary {
     /// The id of the order.
     pub id: OrderId,
     /// The client's own number for the order.
@@ -27,21 +27,21 @@ pub struct Summary {
     pub line_count: u64,
 }
 
-impl From<CustomerOrder> for Summary {
+impl From<CustomerOrder> for OrderSummary {
     fn from(copy: CustomerOrder) -> Self {
         let CustomerOrder { id, customer_id, placed_at, reference, total, line_count, status, .. } = copy;
         Self { id, reference, customer_id, status, total, placed_at, line_count }
     }
 }
 
-crate::item::view!(Summary of Order);
+crate::item::view!(OrderSummary of Order);
 
 /// An order that was shipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shipment {
     /// The order as every list returns it.
     #[serde(flatten)]
-    pub order: Summary,
+    pub order: OrderSummary,
     /// The instant of shipment.
     pub shipped_at: Instant,
     /// The carrier of the shipment.

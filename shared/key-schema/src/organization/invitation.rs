@@ -18,8 +18,8 @@
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
 //!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
 //!   transaction that makes or ends one writes it, on the condition that it is unchanged.
-//! - An inviter has at most [`MAX_OF_INVITER`] open invitations of the same customer. So nobody
-//!   fills a list alone.
+//! - An inviter has at most [`MAX_OF_INVITER`] open invitations of the same customer. So one
+//!   inviter alone cannot fill a customer's list.
 //!
 //! A customer whose list is full declines some. Staff add members without an invitation.
 //!
@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::write::{add_admins, count_members, is};
-use super::{Authority, Member, Organization, Part, Role, key, member_key, partition};
+use super::{Authority, Member, Organization, OrganizationAction, Role, key, member_key, partition};
 use crate::change::{Change, entity};
 use crate::customer;
 use crate::encoding::join;
@@ -61,7 +61,7 @@ const NAMED_SECONDS: i64 = 7 * 24 * 60 * 60;
 entity! {
     /// An invitation of a customer to an organization.
     Invitation = "Invitation" {
-        keyed {
+        fixed {
             /// The organization.
             id: OrganizationId,
             /// The invited customer.
@@ -77,7 +77,7 @@ entity! {
             /// When the invitation expires, which is also its time to live.
             expires_at: Instant,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -105,13 +105,13 @@ entity! {
     /// The open invitations of a customer: the organizations, and when each invitation expires. The
     /// item exists only with at least one.
     Invitations = "Invitations" {
-        keyed {
+        fixed {
             /// The invited customer.
             customer_id: CustomerId,
             /// The invitation of each organization.
             open: BTreeMap<OrganizationId, OpenInvitation>,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -184,7 +184,7 @@ fn invited_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
 
 /// An invitation as a customer's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
+pub struct InvitationSummary {
     /// The organization.
     pub id: OrganizationId,
     /// The invited customer.
@@ -202,7 +202,7 @@ pub struct Listed {
     pub expires_at: Instant,
 }
 
-crate::item::view!(Listed of Invitation);
+crate::item::view!(InvitationSummary of Invitation);
 
 patterns! {
     INVITE = "invitations.put": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer> and ORG; SK = MEMBER#<customer>, MEMBER#<caller> and TEAM#<team>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the invitation and the customer's invitations are unchanged; the customer is no member; nobody else was invited meanwhile; the caller is an admin with a profile; the customer and the team exist; ADD invited", Consistency::Write, "owner", "Invite a customer to an organization, or renew the invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
@@ -271,17 +271,19 @@ impl State {
     /// [`EncodeError`].
     pub fn end(
         &self,
-        transaction: Transaction<Part>,
+        transaction: Transaction<OrganizationAction>,
         id: &OrganizationId,
         customer: &CustomerId,
         at: Instant,
-    ) -> Result<Transaction<Part>, EncodeError> {
+    ) -> Result<Transaction<OrganizationAction>, EncodeError> {
         let key = invitation_key(id, customer)?;
         let Some(invitation) = &self.invitation else {
-            return Ok(transaction.action(Part::Invitation, Guarded::check(key, Condition::NotExists)));
+            return Ok(transaction.action(OrganizationAction::Invitation, Guarded::check(key, Condition::NotExists)));
         };
         let list = self.list(customer, id, None, &invitation.meta.born, at)?;
-        Ok(transaction.action(Part::Invitation, Guarded::delete(key, is(invitation)?)).action(Part::Invitations, list))
+        Ok(transaction
+            .action(OrganizationAction::Invitation, Guarded::delete(key, is(invitation)?))
+            .action(OrganizationAction::Invitations, list))
     }
 }
 
@@ -295,7 +297,7 @@ pub fn invite(
     state: &State,
     new: &Stored<Invitation>,
     admin: &CustomerId,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Invitation { id, customer_id, team, expires_at, .. } = &new.data;
     let unchanged = state.invitation.as_ref().map_or(Ok(Condition::NotExists), is)?;
     let counted = match head.invited {
@@ -306,14 +308,16 @@ pub fn invite(
     let listed = Some(OpenInvitation::new(*expires_at, admin));
     let list = state.list(customer_id, id, listed, &new.meta.born, new.meta.updated_at)?;
     let transaction = Transaction::new(&INVITE)
-        .action(Part::Invitation, Guarded::put(new, unchanged)?)
-        .action(Part::Member, Guarded::check(member_key(id, customer_id)?, Condition::NotExists))
-        .action(Part::Organization, count)
-        .action(Part::Invitations, list)
-        .action(Part::Customer, customer::check(customer_id)?);
+        .action(OrganizationAction::Invitation, Guarded::put(new, unchanged)?)
+        .action(OrganizationAction::Member, Guarded::check(member_key(id, customer_id)?, Condition::NotExists))
+        .action(OrganizationAction::Organization, count)
+        .action(OrganizationAction::Invitations, list)
+        .action(OrganizationAction::Customer, customer::check(customer_id)?);
     let transaction = Authority::Customer(admin).checked(transaction, id, None)?;
     Ok(match team {
-        Some(team) => transaction.action(Part::Team, Guarded::check(super::team_key(id, team)?, Condition::Exists)),
+        Some(team) => {
+            transaction.action(OrganizationAction::Team, Guarded::check(super::team_key(id, team)?, Condition::Exists))
+        }
         None => transaction,
     })
 }
@@ -326,7 +330,7 @@ pub fn accept(
     invitation: &Stored<Invitation>,
     state: &State,
     new: &Stored<Member>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Member { id, customer_id, role, team } = &new.data;
     let at = new.meta.created_at;
     let open = is(invitation)?.and(Condition::AtLeast("expires_at", first_alive(at)));
@@ -335,11 +339,11 @@ pub fn accept(
         Role::Member => Guarded::check(key(id)?, Condition::Exists),
     };
     let transaction = Transaction::new(&ACCEPT)
-        .action(Part::Member, Guarded::put(new, Condition::NotExists)?)
-        .action(Part::Invitation, Guarded::delete(invitation_key(id, customer_id)?, open))
-        .action(Part::Invitations, state.list(customer_id, id, None, &new.meta.born, at)?)
-        .action(Part::Profile, customer::check(customer_id)?)
-        .action(Part::Organization, head);
+        .action(OrganizationAction::Member, Guarded::put(new, Condition::NotExists)?)
+        .action(OrganizationAction::Invitation, Guarded::delete(invitation_key(id, customer_id)?, open))
+        .action(OrganizationAction::Invitations, state.list(customer_id, id, None, &new.meta.born, at)?)
+        .action(OrganizationAction::Profile, customer::check(customer_id)?)
+        .action(OrganizationAction::Organization, head);
     count_members(transaction, id, None, team.as_ref())
 }
 
@@ -366,11 +370,11 @@ pub fn withdraw(
     state: &State,
     admin: Option<&CustomerId>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Invitation { id, customer_id, .. } = &invitation.data;
     let transaction = Transaction::new(&WITHDRAW)
-        .action(Part::Invitation, Guarded::delete(invitation_key(id, customer_id)?, is(invitation)?))
-        .action(Part::Invitations, state.list(customer_id, id, None, &invitation.meta.born, at)?);
+        .action(OrganizationAction::Invitation, Guarded::delete(invitation_key(id, customer_id)?, is(invitation)?))
+        .action(OrganizationAction::Invitations, state.list(customer_id, id, None, &invitation.meta.born, at)?);
     match admin {
         Some(admin) => Authority::Customer(admin).checked(transaction, id, None),
         None => Ok(transaction),
@@ -397,7 +401,7 @@ pub fn of_organization(id: &OrganizationId) -> Result<Query<Stored<Invitation>>,
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_customer(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyError> {
+pub fn of_customer(customer: &CustomerId, now: Instant) -> Result<Query<InvitationSummary>, KeyError> {
     let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
     Ok(Query::new(&OF_CUSTOMER, invited_partition(customer)?, range))
 }

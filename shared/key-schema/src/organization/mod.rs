@@ -1,10 +1,10 @@
 //! Organizations with their teams and members, and the list of a customer's memberships.
 //!
 //! The partition `ORG#<organization>` holds, in this byte order, `INVITATION#<customer>`
-//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts before its teams, at most [`MAX_TEAMS`]. So one Query from `ORG`
-//! to `TEAM$` reads an organization with all its teams. An organization may have any number of
-//! members, and they sort outside that range. Each membership also has a key in an index by
-//! customer, which lists a customer's memberships.
+//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts before its teams,
+//! at most [`MAX_TEAMS`]. So one Query from `ORG` to `TEAM$` reads an organization with all its
+//! teams. An organization may have any number of members, and they sort outside that range. Each
+//! membership also has a key in an index by customer, which lists a customer's memberships.
 //!
 //! # Guarantees of the conditions
 //!
@@ -104,7 +104,7 @@ impl fmt::Display for Role {
 entity! {
     /// The head of an organization.
     Organization = "Organization" {
-        keyed {
+        fixed {
             /// The id of the organization.
             id: OrganizationId,
             /// The number of teams, at most [`MAX_TEAMS`].
@@ -115,7 +115,7 @@ entity! {
             #[serde(skip_serializing_if = "is_zero", default)]
             invited: u64,
         }
-        free {
+        mutable {
             /// The name of the organization.
             name: String,
         }
@@ -139,7 +139,7 @@ impl Entity for Organization {
 entity! {
     /// A team of an organization.
     Team = "Team" {
-        keyed {
+        fixed {
             /// The id of the organization.
             organization_id: OrganizationId,
             /// The id of the team.
@@ -147,7 +147,7 @@ entity! {
             /// The number of members in the team.
             members: u64,
         }
-        free {
+        mutable {
             /// The name of the team.
             name: String,
         }
@@ -165,13 +165,13 @@ impl Entity for Team {
 entity! {
     /// A customer's membership of an organization.
     Member = "Member" {
-        keyed {
+        fixed {
             /// The id of the organization.
             id: OrganizationId,
             /// The customer who is the member.
             customer_id: CustomerId,
         }
-        free {
+        mutable {
             /// The role of the member.
             role: Role,
             /// The team of the member, if any.
@@ -222,7 +222,7 @@ fn memberships_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError
 
 /// A membership as a customer's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
+pub struct MembershipSummary {
     /// The id of the organization.
     pub id: OrganizationId,
     /// The role of the member.
@@ -236,15 +236,17 @@ pub struct Listed {
     pub updated_at: Instant,
 }
 
-crate::item::view!(Listed of Member);
+crate::item::view!(MembershipSummary of Member);
 
 /// An action of an organization transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum OrganizationAction {
     /// The caller is not an admin, or not a member at all.
     Caller,
     /// The caller has no profile any more.
     Profile,
+    /// The caller has founded all organizations of the day.
+    Quota,
     /// The head is missing, is at another version, has no room for a team, or has only one admin.
     Organization,
     /// The team already exists, is missing, is at another version, or has members.
@@ -255,12 +257,12 @@ pub enum Part {
     Invitation,
     /// The list of the customer's invitations has changed since it was read.
     Invitations,
-    /// The customer does not exist. For [`remove_ghost`], the customer does exist.
+    /// The customer does not exist or is being erased. For [`remove_ghost`], the customer stays.
     Customer,
 }
 
 patterns! {
-    CREATE = "organizations.create": TransactWriteItems, "PK = ORG#<id>, SK = ORG and MEMBER#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "the organization does not exist; the customer exists", Consistency::Write, "owner", "Create an organization with its first admin", ["POST /v1/organizations"];
+    CREATE = "organizations.create": TransactWriteItems, "PK = ORG#<id>, SK = ORG and MEMBER#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>" => "the organization does not exist; the customer exists, and founded fewer on the day than the quota; ADD organizations", Consistency::Write, "owner", "Create an organization with its first admin", ["POST /v1/organizations"];
     GET = "organizations.get": Query, "PK = ORG#<id>, SK between ORG and TEAM$" => "the organization, then all its teams", Consistency::Eventual, "owner", "Read an organization with its teams", ["GET /v1/organizations/{id}"];
     RENAMED = "organizations.renamed": Query, "PK = ORG#<id>, SK between ORG and TEAM$" => "the organization, then all its teams", Consistency::Strong("the response shows the change that was just made"), "owner", "Read an organization after its change", ["PATCH /v1/organizations/{id}"];
     RENAME = "organizations.rename": TransactWriteItems, "PK = ORG#<id>, SK = ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is an admin with a profile", Consistency::Write, "owner", "Rename an organization", ["PATCH /v1/organizations/{id}"];
@@ -271,7 +273,7 @@ patterns! {
     PREPARE = "members.prepare": BatchGetItem, "PK = ORG#<id>, SK = ORG, MEMBER#<customer> and MEMBER#<caller>" => "the organization and both memberships", Consistency::Strong("the counts change by the difference to the stored membership"), "owner", "Read a membership before its change", ["PUT /v1/organizations/{id}/members/{customer}", "DELETE /v1/organizations/{id}/members/{customer}"];
     PUT_MEMBER = "members.put": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); by staff also SK = INVITATION#<customer>, PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the membership is unchanged; a new member has no invitation left; the caller is an admin with a profile; the customer and the team exist; an admin remains; ADD to the counts", Consistency::Write, "owner", "Create a membership, or change its role or team", ["PUT /v1/organizations/{id}/members/{customer}"];
     REMOVE_MEMBER = "members.remove": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the membership is unchanged; the caller is this member, or an admin with a profile; an admin remains; ADD to the counts", Consistency::Write, "owner", "End a membership", ["DELETE /v1/organizations/{id}/members/{customer}"];
-    REMOVE_GHOST = "members.remove-ghost": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "the membership is unchanged; the customer does not exist; ADD to the counts", Consistency::Write, "staff", "End the membership of a last admin who was erased", ["DELETE /v1/organizations/{id}/members/{customer}"];
+    REMOVE_GHOST = "members.remove-ghost": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "the membership is unchanged; the customer does not exist or is being erased; ADD to the counts", Consistency::Write, "staff", "End the membership of a last admin who was erased", ["DELETE /v1/organizations/{id}/members/{customer}"];
     ERASABLE = "members.erasable": GetItem, "PK = ORG#<id>, SK = MEMBER#<customer>" => "the membership", Consistency::Strong("the counts change by the stored membership"), "owner", "Read a membership of an erased customer", ["DELETE /v1/customers/{id}"];
     ERASE_MEMBER = "members.erase": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>" => "the membership is unchanged; ADD to the counts, whether or not an admin remains", Consistency::Write, "owner", "End a membership of an erased customer", ["DELETE /v1/customers/{id}"];
     HEAD_ONLY = "organizations.head": GetItem, "PK = ORG#<id>, SK = ORG" => "the organization", Consistency::Eventual, "owner", "Check that an organization without members exists", ["GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"];
@@ -347,6 +349,6 @@ pub fn members(id: &OrganizationId) -> Result<Query<Stored<Member>>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
+pub fn of_customer(customer: &CustomerId) -> Result<Query<MembershipSummary>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, memberships_partition(customer)?, Range::All))
 }

@@ -1,8 +1,8 @@
 //! Changes of organizations. Each change is one transaction with its conditions.
 
 use super::{
-    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, Organization, PUT_MEMBER, Part,
-    REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team, key, member_key, team_key,
+    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, Organization, OrganizationAction,
+    PUT_MEMBER, REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team, key, member_key, team_key,
 };
 use crate::change::Change;
 use crate::customer;
@@ -11,6 +11,7 @@ use crate::id::{CustomerId, OrganizationId, TeamId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
+use crate::quota::{self, Quota};
 use crate::request::{Guarded, Transaction};
 
 /// The authority of the caller who changes an organization.
@@ -31,13 +32,15 @@ pub fn create(
     head: &Stored<Organization>,
     admin: &Stored<Member>,
     authority: Authority<'_>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let transaction = Transaction::new(&CREATE)
-        .action(Part::Organization, Guarded::put(head, Condition::NotExists)?)
-        .action(Part::Member, Guarded::put(admin, Condition::NotExists)?);
+        .action(OrganizationAction::Organization, Guarded::put(head, Condition::NotExists)?)
+        .action(OrganizationAction::Member, Guarded::put(admin, Condition::NotExists)?);
     Ok(match authority {
         Authority::Staff => transaction,
-        Authority::Customer(founder) => transaction.action(Part::Profile, customer::check(founder)?),
+        Authority::Customer(founder) => transaction
+            .action(OrganizationAction::Profile, customer::check(founder)?)
+            .action(OrganizationAction::Quota, quota::count(founder, Quota::Organizations, head.meta.created_at)?),
     })
 }
 
@@ -51,10 +54,10 @@ pub fn rename(
     version: u64,
     authority: Authority<'_>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let change = Change::<Organization>::visible(at).name(name)?;
     let update = Guarded::update(key(id)?, change, Condition::version(version));
-    authority.checked(Transaction::new(&RENAME).action(Part::Organization, update), id, None)
+    authority.checked(Transaction::new(&RENAME).action(OrganizationAction::Organization, update), id, None)
 }
 
 fn count_teams(id: &OrganizationId, by: i64, condition: Condition) -> Result<Guarded, EncodeError> {
@@ -65,12 +68,15 @@ fn count_teams(id: &OrganizationId, by: i64, condition: Condition) -> Result<Gua
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create_team(team: &Stored<Team>, authority: Authority<'_>) -> Result<Transaction<Part>, EncodeError> {
+pub fn create_team(
+    team: &Stored<Team>,
+    authority: Authority<'_>,
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let id = &team.organization_id;
     let room = Condition::Below("teams", number(MAX_TEAMS));
     let transaction = Transaction::new(&CREATE_TEAM)
-        .action(Part::Team, Guarded::put(team, Condition::NotExists)?)
-        .action(Part::Organization, count_teams(id, 1, room)?);
+        .action(OrganizationAction::Team, Guarded::put(team, Condition::NotExists)?)
+        .action(OrganizationAction::Organization, count_teams(id, 1, room)?);
     authority.checked(transaction, id, None)
 }
 
@@ -85,10 +91,10 @@ pub fn change_team(
     version: u64,
     authority: Authority<'_>,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let change = Change::<Team>::visible(at).name(name)?;
     let update = Guarded::update(team_key(id, team)?, change, Condition::version(version));
-    authority.checked(Transaction::new(&CHANGE_TEAM).action(Part::Team, update), id, None)
+    authority.checked(Transaction::new(&CHANGE_TEAM).action(OrganizationAction::Team, update), id, None)
 }
 
 /// Deletes a team that is at `version` and has no members.
@@ -100,11 +106,11 @@ pub fn delete_team(
     team: &TeamId,
     version: u64,
     authority: Authority<'_>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let empty = Condition::version(version).and(Condition::Is("members", number(0)));
     let transaction = Transaction::new(&DELETE_TEAM)
-        .action(Part::Team, Guarded::delete(team_key(id, team)?, empty))
-        .action(Part::Organization, count_teams(id, -1, Condition::Exists)?);
+        .action(OrganizationAction::Team, Guarded::delete(team_key(id, team)?, empty))
+        .action(OrganizationAction::Organization, count_teams(id, -1, Condition::Exists)?);
     authority.checked(transaction, id, None)
 }
 
@@ -116,7 +122,7 @@ pub fn put_member(
     old: Option<&Stored<Member>>,
     new: &Stored<Member>,
     authority: Authority<'_>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Member { id, customer_id, role, team } = &new.data;
     let write = match old {
         Some(old) => {
@@ -127,23 +133,25 @@ pub fn put_member(
             }
             Guarded::update(member_key(id, customer_id)?, change, unchanged)
         }
-        // Callers cannot make themselves members. A caller who has become an admin since the read is
-        // refused too, and tries again with the membership that is there now.
+        // Callers cannot make themselves members. A caller who has become an admin since the read
+        // is refused too, and tries again with the membership that is there now.
         None if authority.is(customer_id) => Guarded::put(new, Condition::NotExists.and(is_admin()?))?,
         None => Guarded::put(new, Condition::NotExists)?,
     };
     let mut transaction = authority.checked(
-        Transaction::new(&PUT_MEMBER).action(Part::Member, write).action(Part::Customer, customer::check(customer_id)?),
+        Transaction::new(&PUT_MEMBER)
+            .action(OrganizationAction::Member, write)
+            .action(OrganizationAction::Customer, customer::check(customer_id)?),
         id,
         Some(customer_id),
     )?;
     let (before, after) = (old.map(|old| old.role), Some(*role));
     transaction = match count_admins(id, before, after)? {
-        Some(count) => transaction.action(Part::Organization, count),
+        Some(count) => transaction.action(OrganizationAction::Organization, count),
         // Proves that the organization exists. In the other cases the caller's own membership, or
         // the changed one, proves it.
         None if old.is_none() && matches!(authority, Authority::Staff) => {
-            transaction.action(Part::Organization, Guarded::check(key(id)?, Condition::Exists))
+            transaction.action(OrganizationAction::Organization, Guarded::check(key(id)?, Condition::Exists))
         }
         None => transaction,
     };
@@ -155,13 +163,19 @@ pub fn put_member(
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn remove_member(old: &Stored<Member>, authority: Authority<'_>) -> Result<Transaction<Part>, EncodeError> {
+pub fn remove_member(
+    old: &Stored<Member>,
+    authority: Authority<'_>,
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Member { id, customer_id, role, team } = &old.data;
     let delete = Guarded::delete(member_key(id, customer_id)?, is(old)?);
-    let mut transaction =
-        authority.checked(Transaction::new(&REMOVE_MEMBER).action(Part::Member, delete), id, Some(customer_id))?;
+    let mut transaction = authority.checked(
+        Transaction::new(&REMOVE_MEMBER).action(OrganizationAction::Member, delete),
+        id,
+        Some(customer_id),
+    )?;
     if let Some(count) = count_admins(id, Some(*role), None)? {
-        transaction = transaction.action(Part::Organization, count);
+        transaction = transaction.action(OrganizationAction::Organization, count);
     }
     count_members(transaction, id, team.as_ref(), None)
 }
@@ -171,26 +185,31 @@ pub fn remove_member(old: &Stored<Member>, authority: Authority<'_>) -> Result<T
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
+pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<OrganizationAction>, EncodeError> {
     end_anyway(Transaction::new(&ERASE_MEMBER), old)
 }
 
-/// Ends the membership of a customer without a profile, even that of the last admin. A last admin
-/// without a profile cannot appoint another admin. Only staff use this function.
+/// Ends the membership of a customer who is erased or is being erased, even that of the last admin.
+/// Such an admin cannot appoint another admin. Only staff use this function.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn remove_ghost(old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
-    let gone = Guarded::check(customer::key(&old.customer_id)?, Condition::NotExists);
-    end_anyway(Transaction::new(&REMOVE_GHOST).action(Part::Customer, gone), old)
+pub fn remove_ghost(old: &Stored<Member>) -> Result<Transaction<OrganizationAction>, EncodeError> {
+    let gone = Condition::NotExists.or(Condition::Has("erasing_since"));
+    let gone = Guarded::check(customer::key(&old.customer_id)?, gone);
+    end_anyway(Transaction::new(&REMOVE_GHOST).action(OrganizationAction::Customer, gone), old)
 }
 
 /// Ends a membership, whether or not an admin remains.
-fn end_anyway(transaction: Transaction<Part>, old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
+fn end_anyway(
+    transaction: Transaction<OrganizationAction>,
+    old: &Stored<Member>,
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Member { id, customer_id, role, team } = &old.data;
-    let mut transaction = transaction.action(Part::Member, Guarded::delete(member_key(id, customer_id)?, is(old)?));
+    let mut transaction =
+        transaction.action(OrganizationAction::Member, Guarded::delete(member_key(id, customer_id)?, is(old)?));
     if *role == Role::Admin {
-        transaction = transaction.action(Part::Organization, add_admins(id, -1, Condition::Exists)?);
+        transaction = transaction.action(OrganizationAction::Organization, add_admins(id, -1, Condition::Exists)?);
     }
     count_members(transaction, id, team.as_ref(), None)
 }
@@ -218,17 +237,17 @@ pub(super) fn add_admins(id: &OrganizationId, by: i64, condition: Condition) -> 
 /// Changes the member counts of the team that the member leaves and of the team that the member
 /// joins.
 pub(super) fn count_members(
-    mut transaction: Transaction<Part>,
+    mut transaction: Transaction<OrganizationAction>,
     id: &OrganizationId,
     from: Option<&TeamId>,
     to: Option<&TeamId>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<OrganizationAction>, EncodeError> {
     if from != to {
         for (team, by) in [(from, -1), (to, 1)] {
             if let Some(team) = team {
                 let count = Change::<Team>::copied().add("members", by);
-                transaction =
-                    transaction.action(Part::Team, Guarded::update(team_key(id, team)?, count, Condition::Exists));
+                transaction = transaction
+                    .action(OrganizationAction::Team, Guarded::update(team_key(id, team)?, count, Condition::Exists));
             }
         }
     }
@@ -261,14 +280,14 @@ impl Authority<'_> {
     /// DynamoDB takes only one action per item.
     pub(super) fn checked(
         self,
-        transaction: Transaction<Part>,
+        transaction: Transaction<OrganizationAction>,
         id: &OrganizationId,
         target: Option<&CustomerId>,
-    ) -> Result<Transaction<Part>, EncodeError> {
+    ) -> Result<Transaction<OrganizationAction>, EncodeError> {
         match self {
             Self::Customer(caller) if target != Some(caller) => {
-                let transaction = transaction.action(Part::Caller, admin_check(id, caller)?);
-                Ok(transaction.action(Part::Profile, customer::check(caller)?))
+                let transaction = transaction.action(OrganizationAction::Caller, admin_check(id, caller)?);
+                Ok(transaction.action(OrganizationAction::Profile, customer::check(caller)?))
             }
             Self::Customer(_) | Self::Staff => Ok(transaction),
         }

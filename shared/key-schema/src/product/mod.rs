@@ -46,7 +46,7 @@ entity! {
     /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts, and
     /// a late stream record never outranks a newer one.
     Product = "Product" {
-        keyed {
+        fixed {
             /// The id of the product.
             id: ProductId,
             /// The product's own category, which is part of the category list's key.
@@ -59,7 +59,7 @@ entity! {
             #[serde(flatten)]
             copied: Copied,
         }
-        free {
+        mutable {
             /// The name of the product.
             name: String,
             /// The brand of the product.
@@ -78,14 +78,14 @@ entity! {
 
 /// The key of a product in the list of its category, which also serves every category above.
 #[derive(Debug, Clone, Copy)]
-pub struct CategoryPlace<'a> {
+pub struct CategoryIndexKey<'a> {
     /// The category of the product.
     pub category_path: &'a CategoryPath,
     /// The id of the product.
     pub id: &'a ProductId,
 }
 
-impl CategoryPlace<'_> {
+impl CategoryIndexKey<'_> {
     pub(crate) fn key(&self) -> Result<IndexKey, KeyError> {
         let mut sort = self.category_path.key_text();
         sort.push('#');
@@ -98,7 +98,7 @@ impl CategoryPlace<'_> {
     }
 }
 
-impl IndexEntry for CategoryPlace<'_> {
+impl IndexEntry for CategoryIndexKey<'_> {
     type Entity = Product;
 
     fn index_key(&self) -> Result<IndexKey, EncodeError> {
@@ -133,7 +133,7 @@ impl Entity for Product {
         if self.retired {
             return Ok(Vec::new());
         }
-        Ok(vec![CategoryPlace { category_path: &self.category_path, id: &self.id }.key()?])
+        Ok(vec![CategoryIndexKey { category_path: &self.category_path, id: &self.id }.key()?])
     }
 }
 
@@ -141,7 +141,7 @@ entity! {
     /// The number of pieces for sale. The stock stays when its product is retired, so that a
     /// cancelled order can return its pieces until the product is revived.
     Stock = "Stock" {
-        keyed {
+        fixed {
             /// The id of the product.
             product_id: ProductId,
             /// The available pieces, never negative, because every write that takes pieces is
@@ -155,7 +155,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
         }
-        free {
+        mutable {
             /// The last adjustment by hand, with its author and reason, for readers of the stream.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             last_adjustment: Option<Adjustment>,
@@ -251,7 +251,7 @@ impl Entity for Stock {
 entity! {
     /// The review statistics of a product. The transaction of each review updates them.
     ReviewStats = "ReviewStats" {
-        keyed {
+        fixed {
             /// The id of the product.
             product_id: ProductId,
             /// The number of reviews.
@@ -259,7 +259,7 @@ entity! {
             /// The sum of the ratings.
             rating_sum: u64,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -275,7 +275,7 @@ entity! {
     /// The sales of a product over all time. The stream updates them together with the rows that
     /// prove them, in one transaction ([`crate::sales`]).
     ProductSales = "ProductSales" {
-        keyed {
+        fixed {
             /// The id of the product.
             product_id: ProductId,
             /// The number of pieces sold.
@@ -283,7 +283,7 @@ entity! {
             /// The number of orders.
             orders: u64,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -298,11 +298,11 @@ impl Entity for ProductSales {
 entity! {
     /// A product's long description. Clients read it with a separate request.
     ProductContent = "ProductContent" {
-        keyed {
+        fixed {
             /// The id of the product.
             product_id: ProductId,
         }
-        free {
+        mutable {
             /// The text in Markdown, or an empty text if there is a file.
             text: String,
             /// The object with the text, if the text is too large for an item.
@@ -359,7 +359,7 @@ pub(crate) fn in_catalogue() -> Condition {
 
 /// A product as the category index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ProductSummary {
     /// The id of the product.
     pub id: ProductId,
     /// The name of the product.
@@ -381,17 +381,17 @@ pub struct Listed {
     pub further: Option<String>,
 }
 
-impl FromItem for Listed {
+impl FromItem for ProductSummary {
     fn from_item(item: Item) -> Result<Self, DecodeError> {
         let further = match entity_name(&item)? {
             Product::ENTITY => false,
             Membership::ENTITY => true,
             found => return Err(DecodeError::OtherEntity { expected: Product::NAME, found: found.to_owned() }),
         };
-        let place = match item.get(Index::Gsi2.sort_attribute()) {
+        let category = match item.get(Index::Gsi2.sort_attribute()) {
             Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| path.to_owned()),
             _ => None,
         };
-        Ok(Self { further: place, ..decode(Product::NAME, item)? })
+        Ok(Self { further: category, ..decode(Product::NAME, item)? })
     }
 }

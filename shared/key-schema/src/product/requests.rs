@@ -1,8 +1,8 @@
 //! The access patterns of products.
 
 use super::{
-    Adjustment, CATEGORY_SHARDS, CategoryPath, CategoryPlace, Copied, Listed, Product, ProductContent, Stock,
-    category_partition, content_key, in_catalogue, key, partition, stock_key,
+    Adjustment, CATEGORY_SHARDS, CategoryIndexKey, CategoryPath, Copied, Product, ProductContent, ProductSummary,
+    Stock, category_partition, content_key, in_catalogue, key, partition, stock_key,
 };
 use crate::category::CategoryNode;
 use crate::change::Change;
@@ -19,7 +19,7 @@ use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, 
 
 /// An action of a product transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ProductAction {
     /// The product already exists, is missing, or is at another version.
     Product,
     /// The product's stock item.
@@ -72,10 +72,10 @@ pub fn create(
     product: &Stored<Product>,
     available: u64,
     nodes: &[Stored<CategoryNode>],
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<ProductAction>, EncodeError> {
     let transaction = Transaction::new(&CREATE)
-        .action(Part::Product, Guarded::put(&with_copies(product, available), Condition::NotExists)?)
-        .action(Part::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
+        .action(ProductAction::Product, Guarded::put(&with_copies(product, available), Condition::NotExists)?)
+        .action(ProductAction::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
     with_nodes(transaction, nodes)
 }
 
@@ -106,7 +106,7 @@ pub fn revive(
     product: &Stored<Product>,
     available: u64,
     nodes: &[Stored<CategoryNode>],
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<ProductAction>, EncodeError> {
     let (born, at) = (&product.meta.born, product.meta.created_at);
     let change = Change::<Product>::visible(at)
         .reborn(born, at)
@@ -115,7 +115,7 @@ pub fn revive(
         .package_size(&product.package_size)?
         .price(&product.price)?
         .summary(&product.summary)?
-        .enter(&CategoryPlace { category_path: &product.category_path, id: &product.id })?
+        .enter(&CategoryIndexKey { category_path: &product.category_path, id: &product.id })?
         .set("retired", None::<bool>)?
         .set("in_stock", (available > 0).then_some(true))?;
     // The condition is not on `rev`, because the stream moves it when it copies the retirement onto
@@ -129,20 +129,20 @@ pub fn revive(
         .set("product_born", born)?;
     let stock = Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() };
     let transaction = Transaction::new(&REVIVE)
-        .action(Part::Product, Guarded::update(key(&product.id)?, change, seen))
-        .action(Part::Stock, Guarded { write: stock, condition: None });
+        .action(ProductAction::Product, Guarded::update(key(&product.id)?, change, seen))
+        .action(ProductAction::Stock, Guarded { write: stock, condition: None });
     with_nodes(transaction, nodes)
 }
 
 /// Adds the puts of category nodes. Every writer writes the same node, so the puts need no
 /// condition.
 fn with_nodes(
-    mut transaction: Transaction<Part>,
+    mut transaction: Transaction<ProductAction>,
     nodes: &[Stored<CategoryNode>],
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<ProductAction>, EncodeError> {
     for node in nodes {
         let put = Guarded { write: Write::Put { item: node.to_item()? }, condition: None };
-        transaction = transaction.action(Part::Category, put);
+        transaction = transaction.action(ProductAction::Category, put);
     }
     Ok(transaction)
 }
@@ -164,7 +164,7 @@ pub fn page(id: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn edit(id: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
+pub fn read_for_update(id: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
@@ -189,12 +189,15 @@ pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<S
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<ProductAction>, EncodeError> {
     let change = Change::<Product>::visible(at).leave(Index::Gsi2).set("retired", true)?;
     let stock = Change::<Stock>::visible(at).set("sellable", false)?;
     Ok(Transaction::new(&RETIRE)
-        .action(Part::Product, Guarded::update(key(id)?, change, in_catalogue().and(Condition::version(version))))
-        .action(Part::Stock, Guarded::update(stock_key(id)?, stock, Condition::Exists)))
+        .action(
+            ProductAction::Product,
+            Guarded::update(key(id)?, change, in_catalogue().and(Condition::version(version))),
+        )
+        .action(ProductAction::Stock, Guarded::update(stock_key(id)?, stock, Condition::Exists)))
 }
 
 /// Sets the stock of a product of the catalogue, and returns the stock.
@@ -217,13 +220,13 @@ pub fn adjust_stock(
     available: u64,
     adjustment: Adjustment,
     claim: Guarded,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<ProductAction>, EncodeError> {
     let unchanged = Condition::Is("sellable", value(true)?).and(Condition::Is("available", number(seen.available)));
     let change =
         Change::<Stock>::visible(adjustment.at).set("available", available)?.last_adjustment(&Some(adjustment))?;
     Ok(Transaction::new(&ADJUST_STOCK)
-        .action(Part::Stock, Guarded::update(stock_key(&seen.product_id)?, change, unchanged))
-        .action(Part::Idempotency, claim))
+        .action(ProductAction::Stock, Guarded::update(stock_key(&seen.product_id)?, change, unchanged))
+        .action(ProductAction::Idempotency, claim))
 }
 
 /// Takes pieces for an order line. The action belongs to the order's transaction. Its condition
@@ -282,12 +285,12 @@ pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
 pub fn create_content(
     content: &Stored<ProductContent>,
     note: Option<&Stored<UnsettledObject>>,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<ProductAction>, EncodeError> {
     let transaction = Transaction::new(&PUT_CONTENT)
-        .action(Part::Content, Guarded::put(content, Condition::NotExists)?)
-        .action(Part::Product, Guarded::check(key(&content.product_id)?, in_catalogue()));
+        .action(ProductAction::Content, Guarded::put(content, Condition::NotExists)?)
+        .action(ProductAction::Product, Guarded::check(key(&content.product_id)?, in_catalogue()));
     match note {
-        Some(note) => Ok(transaction.action(Part::Object, media::settled(note)?)),
+        Some(note) => Ok(transaction.action(ProductAction::Object, media::settled(note)?)),
         None => Ok(transaction),
     }
 }
@@ -304,7 +307,7 @@ pub fn replace_content(
     before: Option<&Stored<UnsettledObject>>,
     version: u64,
     at: Instant,
-) -> Result<Transaction<Part>, EncodeError> {
+) -> Result<Transaction<ProductAction>, EncodeError> {
     let id = &content.product_id;
     let change = Change::<ProductContent>::visible(at).text(&content.text)?.file(&content.file)?;
     let seen = Condition::version(version);
@@ -312,15 +315,15 @@ pub fn replace_content(
     // is enough. Without `before`, the content must not reference an object.
     let seen = if before.is_some() { seen } else { seen.and(Condition::Lacks("file")) };
     let mut transaction = Transaction::new(&PUT_CONTENT)
-        .action(Part::Content, Guarded::update(content_key(id)?, change, seen))
-        .action(Part::Product, Guarded::check(key(id)?, in_catalogue()));
+        .action(ProductAction::Content, Guarded::update(content_key(id)?, change, seen))
+        .action(ProductAction::Product, Guarded::check(key(id)?, in_catalogue()));
     // An object that stays referenced keeps its note, and the janitor deletes the note.
     if note.map(|note| &note.id) != before.map(|before| &before.id) {
         if let Some(note) = note {
-            transaction = transaction.action(Part::Object, media::settled(note)?);
+            transaction = transaction.action(ProductAction::Object, media::settled(note)?);
         }
         if let Some(before) = before {
-            transaction = transaction.action(Part::Object, media::unsettled(before)?);
+            transaction = transaction.action(ProductAction::Object, media::unsettled(before)?);
         }
     }
     Ok(transaction)
@@ -330,7 +333,7 @@ pub fn replace_content(
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn in_category(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
+pub fn in_category(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyError> {
     Ok(Query::sharded(&IN_CATEGORY, list_partitions(path)?, Range::under(&path.key_text())))
 }
 

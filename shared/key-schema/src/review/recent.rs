@@ -47,7 +47,7 @@ pub const MONTHS_OF_A_PAGE: usize = 12;
 entity! {
     /// A review's entry in the list of all reviews.
     RecentReview = "RecentReview" {
-        keyed {
+        fixed {
             /// The product that is reviewed.
             product_id: ProductId,
             /// The customer who wrote the review.
@@ -62,7 +62,7 @@ entity! {
             /// The text of the review.
             text: String,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -141,11 +141,11 @@ impl Month {
 entity! {
     /// A note that a month has reviews.
     ReviewMonth = "ReviewMonth" {
-        keyed {
+        fixed {
             /// The month.
             month: Month,
         }
-        free {}
+        mutable {}
     }
 }
 
@@ -172,8 +172,8 @@ patterns! {
     ADD_MONTH = "reviews.add-month": PutItem, "PK = REVIEWMONTHS, SK = <month>" => "does not exist", Consistency::Write, "owner", "Note that a month has reviews", ["PUT /v1/products/{id}/reviews/{customer}"];
 }
 
-/// Writes a review's entry, for the transaction that writes the review. It also creates the entry
-/// of a review from a release that wrote no entries.
+/// Writes a review's entry, for the transaction that writes the review. Earlier releases wrote no
+/// entries, so the entry of an older review may be missing until its next change.
 pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: RecentReview::of(review).to_item()? }, condition: None })
 }

@@ -2,6 +2,6 @@
 //! type.
 
 #[test]
-fn what_would_leave_a_key_stale_or_mix_ids_does_not_compile() {
+fn a_stale_index_key_or_an_id_of_the_wrong_type_does_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
 }

@@ -9,7 +9,7 @@ use key_schema::encoding::join;
 use key_schema::instant::Instant;
 use key_schema::item::key_of;
 use key_schema::key::{Index, MAX_SORT_KEY_BYTES};
-use key_schema::product::CategoryPlace;
+use key_schema::product::CategoryIndexKey;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -145,7 +145,7 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
     // escaping. A sort key is longest when every character does, as `#`.
     for category in [&world.category, &world.unescaped_category] {
         sort_keys.push(
-            CategoryPlace { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
+            CategoryIndexKey { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
         );
     }
     for sort_key in sort_keys {

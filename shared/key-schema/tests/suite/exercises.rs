@@ -3,23 +3,23 @@
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::change::Change;
 use key_schema::customer::Names;
-use key_schema::customer::{Customer, Tier, TierPlace};
+use key_schema::customer::{Customer, Tier, TierIndexKey};
 use key_schema::document::{Edit, Right, Tie};
 use key_schema::entity::AnyEntity;
 use key_schema::erasure::Pending;
 use key_schema::id::{AddressName, Born, CustomerId, EntryId, OrganizationId, ProductId, TeamId};
-use key_schema::idempotency::Answer;
+use key_schema::idempotency::StoredResponse;
 use key_schema::item::Stored;
 use key_schema::mail::MailState;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::organization::invitation::{self, OpenInvitation, State};
 use key_schema::organization::{Authority, Role};
-use key_schema::product::{CategoryPath, CategoryPlace, Product};
+use key_schema::product::{CategoryIndexKey, CategoryPath, Product};
 use key_schema::question::QuestionStatus;
 use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::review::recent::Month;
-use key_schema::session::SessionPlace;
+use key_schema::session::SessionIndexKey;
 use key_schema::text::{Email, Username};
 use key_schema::verification;
 use key_schema::{
@@ -75,8 +75,8 @@ const NOW: &str = "2017-02-05T12:00:00.000Z";
 
 fn customers(world: &World) -> Vec<Shown> {
     let (now, stored, id) = (at(NOW), world.customer(), &world.customer);
-    let place = TierPlace { tier: Tier::Gold, created_at: stored.meta.created_at, id };
-    let promoted = Change::<Customer>::visible(now).name(&"Zoë B.".to_owned()).unwrap().enter(&place).unwrap();
+    let index_key = TierIndexKey { tier: Tier::Gold, created_at: stored.meta.created_at, id };
+    let promoted = Change::<Customer>::visible(now).name(&"Zoë B.".to_owned()).unwrap().enter(&index_key).unwrap();
     let moved = residence::settle(Change::<Customer>::visible(now), id, stored.place.as_ref()).unwrap();
     let gone = residence::settle(Change::<Customer>::visible(now), id, None).unwrap();
     let (email, username) = ("zoe@example.org".parse().unwrap(), "zoe".parse().unwrap());
@@ -97,7 +97,7 @@ fn customers(world: &World) -> Vec<Shown> {
     vec![
         customer::create(&stored).unwrap().show("customer::create"),
         customer::get(id).unwrap().show("customer::get"),
-        customer::edit(id).unwrap().show("customer::edit"),
+        customer::read_for_update(id).unwrap().show("customer::read_for_update"),
         customer::update(id, promoted, 3).unwrap().show("customer::update"),
         customer::update(id, moved, 3).unwrap().show("customer::update"),
         customer::update(id, gone, 3).unwrap().show("customer::update"),
@@ -138,11 +138,11 @@ fn verifications(world: &World) -> Vec<Shown> {
 
 fn sessions(world: &World) -> Vec<Shown> {
     let (now, id) = (at(NOW), &world.session);
-    let place = SessionPlace { customer_id: &world.customer, expires_at: at("2017-03-07T08:00:00.000Z"), id };
+    let index_key = SessionIndexKey { customer_id: &world.customer, expires_at: at("2017-03-07T08:00:00.000Z"), id };
     vec![
         session::create(&world.session()).unwrap().show("session::create"),
         session::get(id).unwrap().show("session::get"),
-        session::extend(&place, &"Phone".to_owned(), now).unwrap().show("session::extend"),
+        session::extend(&index_key, &"Phone".to_owned(), now).unwrap().show("session::extend"),
         session::end(&world.session(), now).unwrap().show("session::end"),
         session::active(&world.customer, now).unwrap().show("session::active"),
         session::of_customer(&world.customer).unwrap().show("session::of_customer"),
@@ -171,17 +171,23 @@ fn products(world: &World) -> Vec<Shown> {
     let (now, stored, id, noted) = (at(NOW), world.product(), &world.product, world.unsettled(false));
     let mut second = world.product();
     second.data.id = ProductId::stored("a/b #1").unwrap();
-    let place = CategoryPlace { category_path: &path(&["GROCERY", "ICE"]), id };
-    let moved =
-        Change::<Product>::visible(now).price(&world.money(99)).unwrap().summary(&None).unwrap().enter(&place).unwrap();
+    let index_key = CategoryIndexKey { category_path: &path(&["GROCERY", "ICE"]), id };
+    let moved = Change::<Product>::visible(now)
+        .price(&world.money(99))
+        .unwrap()
+        .summary(&None)
+        .unwrap()
+        .enter(&index_key)
+        .unwrap();
     let claim =
-        idempotency::claim(&world.idempotency_record(Answer::Body { status: 200, body: "{}".into() }), now).unwrap();
+        idempotency::claim(&world.idempotency_record(StoredResponse::Body { status: 200, body: "{}".into() }), now)
+            .unwrap();
     vec![
         product::create(&stored, 100, &[world.category_node()]).unwrap().show("product::create"),
         product::create_many([(&stored, 100), (&second, 0)]).unwrap().show("product::create_many"),
         product::revive(&world.retired_product(), &stored, 100, &[]).unwrap().show("product::revive"),
         product::page(id).unwrap().show("product::page"),
-        product::edit(id).unwrap().show("product::edit"),
+        product::read_for_update(id).unwrap().show("product::read_for_update"),
         product::many([id, &second.data.id]).unwrap().show("product::many"),
         product::update(id, moved, 3).unwrap().show("product::update"),
         product::retire(id, 3, now).unwrap().show("product::retire"),
@@ -307,7 +313,7 @@ fn reviews(world: &World) -> Vec<Shown> {
         review::change(&stored, 2, &"Wet".to_owned(), &"It melted.".to_owned(), now).unwrap().show("review::change"),
         review::delete(&stored, now).unwrap().show("review::delete"),
         review::get(product, customer).unwrap().show("review::get"),
-        review::edit(product, customer).unwrap().show("review::edit"),
+        review::read_for_update(product, customer).unwrap().show("review::read_for_update"),
         review::stats(product).unwrap().show("review::stats"),
         review::newest(product).unwrap().show("review::newest"),
         review::best(product).unwrap().show("review::best"),
@@ -340,7 +346,7 @@ fn orders(world: &World) -> Vec<Shown> {
     let entry = EntryId::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
     let paid = Step { money: Some(Movement::Payment(&entry)), ..step(&pending, OrderStatus::Paid) };
     let undone = Step { money: Some(Movement::Refund(&entry, 100)), ..step(&picking, OrderStatus::Cancelled) };
-    let claim = idempotency::claim(&world.idempotency_record(Answer::Order(id.clone())), now).unwrap();
+    let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
     let own = world.own_order(OrderStatus::Pending);
     let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
     let open = |known| order::open::enter(&own, world.open_order(), known).unwrap();
@@ -356,7 +362,7 @@ fn orders(world: &World) -> Vec<Shown> {
         order: &pending,
         lines: &[world.order_line()],
         by: customer.as_str(),
-        claim: Some(idempotency::claim(&world.idempotency_record(Answer::Order(id.clone())), now).unwrap()),
+        claim: Some(idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap()),
         open: None,
         cart: Some(cart::check_out(&world.cart()).unwrap()),
     };
@@ -380,7 +386,7 @@ fn orders(world: &World) -> Vec<Shown> {
         order::advance(own_paid).unwrap().show("order::advance"),
         order::lapse(&own, &lines, now).unwrap().show("order::lapse"),
         order::get(id).unwrap().show("order::get"),
-        order::edit(id).unwrap().show("order::edit"),
+        order::read_for_update(id).unwrap().show("order::read_for_update"),
         order::lines(id).unwrap().show("order::lines"),
         order::head(id).unwrap().show("order::head"),
         order::advance(shipped).unwrap().show("order::advance"),
@@ -412,7 +418,8 @@ fn invoices(world: &World) -> Vec<Shown> {
 
 fn staged(world: &World) -> Vec<Shown> {
     let (placing, line, now) = (world.order(OrderStatus::Placing), world.order_line(), at(NOW));
-    let record = idempotency::claim(&world.idempotency_record(Answer::Order(world.order.clone())), now).unwrap();
+    let record =
+        idempotency::claim(&world.idempotency_record(StoredResponse::Order(world.order.clone())), now).unwrap();
     let cart = cart::check_out(&world.cart()).unwrap();
     let own = world.own_order(OrderStatus::Placing);
     let claims = Claims { reference: true, idempotency: true, open: true };
@@ -456,7 +463,7 @@ fn sold(world: &World) -> Vec<Shown> {
         online.show("sales::apply"),
         reversed.show("sales::apply"),
         place::get(&world.store).unwrap().show("place::get"),
-        place::edit(&world.store).unwrap().show("place::edit"),
+        place::read_for_update(&world.store).unwrap().show("place::read_for_update"),
         place::create(&world.shop()).unwrap().show("place::create"),
         place::change(&world.shop(), 3, at(NOW)).unwrap().show("place::change"),
         place::sales(&world.country, &month, None).unwrap().show("place::sales"),
@@ -470,11 +477,11 @@ fn wallets(world: &World) -> Vec<Shown> {
     let (mut in_euros, mut transfer_in_euros) = (entry.clone(), world.transfer());
     in_euros.currency = "EUR".parse().unwrap();
     transfer_in_euros.money.currency = in_euros.currency;
-    let body = Answer::Body { status: 201, body: "{}".into() };
+    let body = StoredResponse::Body { status: 201, body: "{}".into() };
     let claim = || idempotency::claim(&world.idempotency_record(body.clone()), now).unwrap();
     vec![
         wallet::read(id).unwrap().show("wallet::read"),
-        wallet::edit(id).unwrap().show("wallet::edit"),
+        wallet::read_for_update(id).unwrap().show("wallet::read_for_update"),
         wallet::entries(id).unwrap().show("wallet::entries"),
         wallet::deposit(&entry, None, claim()).unwrap().show("wallet::deposit"),
         wallet::deposit(&entry, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
@@ -526,13 +533,13 @@ fn graph(world: &World) -> Vec<Shown> {
 fn questions(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.question, &world.customer);
     let (open, answer, copy) = (world.question(QuestionStatus::Open), world.answer(), world.customer_question());
-    let body = Answer::Body { status: 201, body: "{}".into() };
+    let body = StoredResponse::Body { status: 201, body: "{}".into() };
     let claim = || Some(idempotency::claim(&world.idempotency_record(body.clone()), now).unwrap());
     let (values, private) = (r#"{"banner":"Ice"}"#.to_owned(), "{}".to_owned());
     vec![
         question::ask(&open, None).unwrap().show("question::ask"),
         question::ask(&open, claim()).unwrap().show("question::ask"),
-        question::edit(id).unwrap().show("question::edit"),
+        question::read_for_update(id).unwrap().show("question::read_for_update"),
         question::answer(&open, &answer, None).unwrap().show("question::answer"),
         question::answer(&open, &answer, claim()).unwrap().show("question::answer"),
         question::get(id).unwrap().show("question::get"),
@@ -562,7 +569,7 @@ fn counters(world: &World) -> Vec<Shown> {
     use counter::Reason;
 
     let (now, name, head) = (at(NOW), &world.counter, world.counter_head());
-    let answer = Answer::Body { status: 200, body: "{}".into() };
+    let answer = StoredResponse::Body { status: 200, body: "{}".into() };
     let claim = idempotency::claim(&world.idempotency_record(answer), now).unwrap();
     let split = |seen, reason| counter::split(name, seen, reason, now).unwrap().unwrap().show("counter::split");
     vec![
@@ -737,7 +744,7 @@ fn documents(world: &World) -> Vec<Shown> {
         document::texts(id, &world.manifest(), Some((&world.organization, &editor))).unwrap().show("document::texts"),
         document::version(id, 41).unwrap().show("document::version"),
         document::versions(id).unwrap().show("document::versions"),
-        document::edit(id).unwrap().show("document::edit"),
+        document::read_for_update(id).unwrap().show("document::read_for_update"),
         document::standing(&world.organization, &editor).unwrap().show("document::standing"),
         put(&private, own),
         put(&plain, member),

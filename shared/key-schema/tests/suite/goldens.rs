@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use key_schema::entity::AnyEntity;
-use key_schema::idempotency::Answer;
+use key_schema::idempotency::StoredResponse;
 use key_schema::item::{
     DecodeError, EncodeError, Entity, FromItem as _, Item, MAX_ITEM_BYTES, RESERVED, Stored, entity_name,
     index_entry_size, key_of, size,
@@ -69,7 +69,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("ProductCategories", world.product_categories(), Any::ProductCategories),
         Golden::of("Membership", world.membership(false), Any::Membership),
         Golden::of("Membership-retired", world.membership(true), Any::Membership),
-        Golden::of("Store", world.shop(), Any::Store),
+        Golden::of("Store", world.shop(), Any::StoreLocation),
         Golden::of("SalePlace", world.sale_place(false), Any::SalePlace),
         Golden::of("SalePlace-reversed", world.sale_place(true), Any::SalePlace),
         Golden::of("SalePlace-online", world.online_sale_place(), Any::SalePlace),
@@ -113,16 +113,17 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Sale-reversed", world.sale(true), Any::Sale),
         Golden::of(
             "IdempotencyRecord",
-            world.idempotency_record(Answer::Order(world.order.clone())),
+            world.idempotency_record(StoredResponse::Order(world.order.clone())),
             Any::IdempotencyRecord,
         ),
         Golden::of(
             "IdempotencyRecord-body",
-            world.idempotency_record(Answer::Body { status: 200, body: r#"{"stock":5}"#.into() }),
+            world.idempotency_record(StoredResponse::Body { status: 200, body: r#"{"stock":5}"#.into() }),
             Any::IdempotencyRecord,
         ),
         Golden::of("Mark", world.mark(), Any::Mark),
         Golden::of("Mail", world.mail(), Any::Mail),
+        Golden::of("QuotaDay", world.quota_day(), Any::QuotaDay),
         Golden::of("MailDay", world.mail_day(), Any::MailDay),
         Golden::of("MailStop", world.mail_stop(), Any::MailStop),
         Golden::of("PickingStations", world.stations(true), Any::PickingStations),
@@ -142,7 +143,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("DocumentVersion", world.document_version(false), Any::DocumentVersion),
         Golden::of("DocumentVersion-restored", world.document_version(true), Any::DocumentVersion),
         Golden::of("Expiration", world.expiration(true), Any::Expiration),
-        Golden::of("Expiration-nobodys", world.expiration(false), Any::Expiration),
+        Golden::of("Expiration-ownerless", world.expiration(false), Any::Expiration),
         Golden::of("MetricPoint", world.metric_point(), Any::MetricPoint),
         Golden::of("Counter", world.counter_head(), Any::Counter),
         Golden::of("CounterShard", world.counter_shard(), Any::CounterShard),
@@ -287,6 +288,7 @@ fn only_what_expires_carries_a_time_to_live_and_it_is_in_seconds() {
                 roster.open.values().map(|open| open.expires_at.plus_seconds(7 * 24 * 60 * 60)).max()
             }
             AnyEntity::MailDay(day) => Some(day.expires_at),
+            AnyEntity::QuotaDay(day) => Some(day.expires_at),
             AnyEntity::EmailVerification(request) => Some(request.expires_at),
             AnyEntity::MetricPoint(point) => Some(point.at.plus_seconds(30 * 24 * 60 * 60)),
             _ => None,

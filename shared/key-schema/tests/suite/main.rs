@@ -22,6 +22,7 @@ mod registry;
 mod rendering;
 mod requests;
 mod retirement;
+mod rules;
 mod series;
 mod support;
 mod templates;

@@ -10,7 +10,7 @@ use key_schema::expression::Step;
 use key_schema::id::{CustomerId, OrderId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus};
-use key_schema::product::{self, CategoryPath, CategoryPlace};
+use key_schema::product::{self, CategoryIndexKey, CategoryPath};
 use key_schema::request::{Query, Range};
 use key_schema::residence;
 use key_schema::review::recent::Month;
@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn the_range_under_a_prefix_is_what_has_more_parts_behind_it(
+    fn the_range_under_a_prefix_has_exactly_the_keys_with_more_parts(
         prefix in vec(part(), 0..3), keys in vec((select(&["P", "PA", "P-", "O"][..]), vec(part(), 0..4)), 1..30),
     ) {
         let range = Range::under(&key("P", &prefix));
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn a_list_between_two_instants_has_both_and_all_between(
+    fn a_list_between_two_instants_includes_both_and_all_between(
         from in instant(), to in instant(), entries in vec((instant(), text(3)), 1..20), open: (bool, bool),
     ) {
         let (from, to) = (open.0.then_some(from), open.1.then_some(to));
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn months_before_a_month_are_those_that_ended_before_it_began(one in instant(), other in instant()) {
+    fn months_before_a_month_are_all_earlier_ones(one in instant(), other in instant()) {
         let (one, other) = (Month::of(one), Month::of(other));
         let before = review::recent::months_before(&one).unwrap();
         let found = covers(&before, other.as_str()) && before.page_end() != Some(other.as_str());
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn the_edges_that_go_with_a_customer_are_all_of_theirs_and_nothing_else(id in text(6), when in instant()) {
+    fn the_edges_of_a_customer_are_all_follows_and_likes_and_nothing_else(id in text(6), when in instant()) {
         let (own, following, likes) = (
             graph::own(&customer()).unwrap(),
             follow::following(&customer()).unwrap(),
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn a_place_lists_who_lives_in_it_and_no_neighbours(
+    fn a_place_lists_its_residents_and_no_neighbours(
         country in part(), city in proptest::option::of(part()), lives: (bool, u8), id in part(), elsewhere in part(),
     ) {
         let names = [Some(country.clone()), city.clone()].into_iter().flatten().collect::<Vec<_>>();
@@ -209,9 +209,9 @@ proptest! {
         asked in vec(part(), 1..3), stands in vec(part(), 1..4), id in part(),
     ) {
         let (Ok(asked), Ok(stands), Ok(id)) = (CategoryPath::new(asked), CategoryPath::new(stands), ProductId::new(id)) else { return Ok(()) };
-        let place = CategoryPlace { category_path: &stands, id: &id }.index_key().unwrap();
+        let index_key = CategoryIndexKey { category_path: &stands, id: &id }.index_key().unwrap();
         let query = product::in_category(&asked).unwrap();
-        let found = query.partitions().contains(&place.partition) && covers(&query, place.sort.as_str());
+        let found = query.partitions().contains(&index_key.partition) && covers(&query, index_key.sort.as_str());
         prop_assert_eq!(found, stands.names().starts_with(asked.names()));
     }
 
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn behind_the_end_of_a_page_lies_exactly_what_has_not_been_given_out(
+    fn after_the_end_of_a_page_exactly_the_unread_keys_remain(
         end in sort_key(), keys in vec(sort_key(), 1..20), from in instant(), to in instant(),
     ) {
         for list in lists(from, to) {
@@ -328,7 +328,7 @@ fn lists(from: Instant, to: Instant) -> Vec<List> {
 }
 
 #[test]
-fn a_range_whose_end_lies_before_its_begin_is_not_asked_for() {
+fn a_range_that_ends_before_it_begins_sends_no_query() {
     let (early, late) = (at("2017-01-01T00:00:00Z"), at("2018-01-01T00:00:00Z"));
     assert_eq!(order::by_status(OrderStatus::Paid, Some(late), Some(early)).unwrap().bounds(), None);
     assert_eq!(order::of_customer(&customer(), Some(late), Some(early)).unwrap().bounds(), None);

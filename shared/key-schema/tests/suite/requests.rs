@@ -5,7 +5,7 @@ use std::path::Path;
 
 use key_schema::cart;
 use key_schema::expression::{Condition, Placeholders, Step, number, render_update};
-use key_schema::idempotency::{self, Answer};
+use key_schema::idempotency::{self, StoredResponse};
 use key_schema::key::Index;
 use key_schema::order::{self, OrderStatus, Placement};
 use key_schema::registry;
@@ -189,7 +189,7 @@ fn an_order_takes_as_many_actions_as_are_counted_beforehand() {
         {
             let mut order = world.order(OrderStatus::Pending);
             order.data.reference = order.data.reference.filter(|_| reference);
-            let record = world.idempotency_record(Answer::Order(world.order.clone()));
+            let record = world.idempotency_record(StoredResponse::Order(world.order.clone()));
             let placement = Placement {
                 order: &order,
                 lines: &vec![line.clone(); lines],
@@ -207,7 +207,7 @@ fn an_order_takes_as_many_actions_as_are_counted_beforehand() {
 }
 
 #[test]
-fn members_of_sets_are_added_removed_and_asked_for() {
+fn members_of_sets_are_added_removed_and_tested() {
     let mut with = Placeholders::default();
     let steps = [
         Step::Include("jobs", "a".into()),

@@ -5,7 +5,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::expression::Step;
 use key_schema::item::{Entity as _, FromItem as _, Stored};
 use key_schema::key::Key;
-use key_schema::order::{self, OrderStatus, OrderStatusEvent, Part, Retirement};
+use key_schema::order::{self, OrderAction, OrderStatus, OrderStatusEvent, Retirement};
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction, Write, render};
 use serde_dynamo::AttributeValue;
 
@@ -35,7 +35,7 @@ fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Store
 }
 
 /// Returns the labels of each transaction's actions.
-fn labels(transactions: &[Transaction<Part>]) -> Vec<Vec<Part>> {
+fn labels(transactions: &[Transaction<OrderAction>]) -> Vec<Vec<OrderAction>> {
     transactions.iter().map(|one| one.actions().iter().map(|(label, _)| *label).collect()).collect()
 }
 
@@ -56,7 +56,7 @@ fn an_order_that_one_transaction_takes_is_retired_by_one() {
         let all = order::retire(retirement).unwrap();
         assert_eq!(all.len(), transactions, "{count} lines");
         let last = all.last().unwrap().actions();
-        assert_eq!((last[0].0, last[1].0), (Part::Order, Part::Copy));
+        assert_eq!((last[0].0, last[1].0), (OrderAction::Order, OrderAction::Copy));
         if transactions == 1 {
             assert_eq!(condition(&last[0].1), format!("({AS_READ} AND attribute_exists(#3))"));
         }
@@ -72,9 +72,9 @@ fn everything_of_a_retired_order_gets_the_same_time_to_live_and_the_head_at_last
     let all = order::retire(Retirement { order: &order, lines: &lines, history: &history, expires_at, at: at(NOW) });
     let all = all.unwrap();
     let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
-    let labels: Vec<Part> = labels(&all).concat();
-    assert_eq!(labels[..3], [Part::Order, Part::History, Part::History]);
-    assert_eq!(labels.iter().filter(|label| **label == Part::Order).count(), 3, "each has the head");
+    let labels: Vec<OrderAction> = labels(&all).concat();
+    assert_eq!(labels[..3], [OrderAction::Order, OrderAction::History, OrderAction::History]);
+    assert_eq!(labels.iter().filter(|label| **label == OrderAction::Order).count(), 3, "each has the head");
 
     let (ttl, date) = (AttributeValue::N(expires_at.as_seconds().to_string()), expires_at.to_string());
     let date = Step::Set("expires_at", AttributeValue::S(date));
@@ -123,7 +123,14 @@ fn a_retirement_that_broke_off_goes_on_with_what_is_left_and_its_own_time() {
     let left =
         order::retire(Retirement { order: &order, lines: &lines, history: &history, expires_at: late, at: at(NOW) });
     let left = left.unwrap();
-    let expected = [Part::Order, Part::Copy, Part::History, Part::History, Part::Line(2), Part::Line(3)];
+    let expected = [
+        OrderAction::Order,
+        OrderAction::Copy,
+        OrderAction::History,
+        OrderAction::History,
+        OrderAction::Line(2),
+        OrderAction::Line(3),
+    ];
     assert_eq!(labels(&left), [expected]);
     for (_, guarded) in left[0].actions() {
         let Write::Update { steps, .. } = &guarded.write else { panic!("not an update") };

@@ -191,8 +191,8 @@ fn spellings_of_one_name_meet() {
         ("ᾳ", "ΑΙ"),
         ("ſ", "S"),
         ("K", "\u{212A}"),
-        // Invisible characters: zero width space and joiner, soft hyphen, variation selectors, a mark
-        // of direction, a byte order mark, a Hangul filler, and a tag.
+        // Invisible characters: zero width space and joiner, soft hyphen, variation selectors, a
+        // mark of direction, a byte order mark, a Hangul filler, and a tag.
         ("a\u{200B}nn", "ann"),
         ("a\u{200D}nn", "ANN"),
         ("an\u{AD}n", "ann"),
@@ -211,8 +211,8 @@ fn spellings_of_one_name_meet() {
     }
 }
 
-/// A request's name has no invisible characters, so its claim is the folded form. A stored name keeps
-/// its text and its claim.
+/// A request's name has no invisible characters, so its claim is the folded form. A stored name
+/// keeps its text and its claim.
 #[test]
 fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
     let typed = "A\u{200D}nn\u{AD}";

@@ -8,7 +8,7 @@ use key_schema::item::{FromItem as _, Item, Stored};
 use key_schema::money::{Currency, LISTED, Money};
 use key_schema::request::{Guarded, Write, render};
 use key_schema::wallet::{
-    self, EntryKind, MAX_BALANCE, Part, Side, Transfer, Wallet, WalletEntry, WalletError, minus, plus,
+    self, EntryKind, MAX_BALANCE, Side, Transfer, Wallet, WalletAction, WalletEntry, WalletError, minus, plus,
 };
 use serde_dynamo::AttributeValue;
 
@@ -118,7 +118,7 @@ fn every_movement_adds_to_a_balance_what_its_entry_says() {
     let credit = wallet::credit(customer, usd(774), order, id, now).unwrap();
     for (actions, side, amount, kind) in [(debit, Side::From, -774, "payment"), (credit, Side::To, 774, "refund")] {
         let [(moved, balance), (written, entry)] = actions.try_into().unwrap();
-        assert_eq!((moved, written), (Part::Wallet(side), Part::Entry));
+        assert_eq!((moved, written), (WalletAction::Wallet(side), WalletAction::Entry));
         assert_eq!(added(&balance), amount);
         let item = put(&entry);
         assert_eq!(item["amount"], number(amount));
@@ -162,8 +162,8 @@ fn a_balance_is_added_to_under_conditions_and_never_set() {
     }
 }
 
-/// The item of this release is one of an earlier release with one more attribute, so that both
-/// read it while they run side by side.
+/// The item of this release is one of an earlier release with one more attribute. So both releases
+/// can read it while they run side by side.
 #[test]
 fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attributes() {
     let earlier = crate::support::parse_item(include_str!("released/Wallet.json"));

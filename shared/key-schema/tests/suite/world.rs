@@ -19,7 +19,7 @@ use key_schema::id::{
     MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName, SessionId,
     StoreId, TeamId,
 };
-use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
+use key_schema::idempotency::{IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::{Meta, Stored};
@@ -37,11 +37,12 @@ use key_schema::organization::invitation::{Invitation, Invitations, OpenInvitati
 use key_schema::organization::{Member, Organization, Role, Team};
 use key_schema::picking::{PickingStations, WaitingJob};
 use key_schema::picture::{Picture, ProductPictures};
-use key_schema::place::{PlaceSales, SalePlace, Store};
+use key_schema::place::{PlaceSales, SalePlace, StoreLocation};
 use key_schema::product::{
     Adjustment, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats, Stock,
 };
 use key_schema::question::{self, CustomerQuestion, Question, QuestionStatus};
+use key_schema::quota::{CustomerHash, QuotaDay};
 use key_schema::recipient::{MailDay, MailStop, RecipientHash, StopReason};
 use key_schema::review::Review;
 use key_schema::review::recent::{Month, RecentReview, ReviewMonth};
@@ -380,8 +381,8 @@ impl World {
         })
     }
 
-    pub fn shop(&self) -> Stored<Store> {
-        self.stored(Store {
+    pub fn shop(&self) -> Stored<StoreLocation> {
+        self.stored(StoreLocation {
             id: self.store.clone(),
             country: self.country.clone(),
             city: self.city.clone(),
@@ -743,7 +744,7 @@ impl World {
         })
     }
 
-    pub fn idempotency_record(&self, answer: Answer) -> Stored<IdempotencyRecord> {
+    pub fn idempotency_record(&self, answer: StoredResponse) -> Stored<IdempotencyRecord> {
         self.stored(IdempotencyRecord {
             scope: self.scope.clone(),
             request_hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
@@ -801,6 +802,19 @@ impl World {
             expires_at: at("2017-02-03T09:00:00.000Z"),
             mails: 7,
             codes: 2,
+        })
+    }
+
+    pub fn quota_day(&self) -> Stored<QuotaDay> {
+        self.stored(QuotaDay {
+            customer: CustomerHash::of(&self.customer),
+            day: "2017-02-01".into(),
+            expires_at: at("2017-02-03T09:00:00.000Z"),
+            codes: 2,
+            documents: 5,
+            organizations: 1,
+            questions: 0,
+            sessions: 4,
         })
     }
 

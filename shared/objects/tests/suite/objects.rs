@@ -93,7 +93,7 @@ async fn of_many_writers_of_a_name_at_once_exactly_one_creates_it() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_not_there_is_told_from_a_bucket_that_is_not() {
+async fn a_missing_object_is_distinguished_from_a_missing_bucket() {
     let (server, store) = start().await;
     assert_eq!(store.get("a").await.unwrap(), None);
     let elsewhere = ObjectStore::new(bucket(server.url(), "nowhere"));

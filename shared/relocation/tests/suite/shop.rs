@@ -18,7 +18,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::membership::{self, ProductCategories};
 use key_schema::money::{Currency, Money};
-use key_schema::product::{self, CategoryPath, CategoryPlace, Copied, Product};
+use key_schema::product::{self, CategoryIndexKey, CategoryPath, Copied, Product};
 use table::Table;
 use tokio::time;
 
@@ -132,8 +132,8 @@ impl Shop {
     pub async fn put_elsewhere(&mut self, name: &str, path: &CategoryPath) {
         self.grow(path).await;
         let (product, _) = self.read(name).await;
-        let place = CategoryPlace { category_path: path, id: &product.id };
-        let change = key_schema::change::Change::visible(Instant::now()).enter(&place).unwrap();
+        let index_key = CategoryIndexKey { category_path: path, id: &product.id };
+        let change = key_schema::change::Change::visible(Instant::now()).enter(&index_key).unwrap();
         let update = product::update(&product.id, change, product.meta.version).unwrap();
         self.table.update(&update).await.unwrap();
         self.known.products.get_mut(name).unwrap().0 = path.clone();

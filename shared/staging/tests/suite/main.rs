@@ -7,7 +7,7 @@ mod shop;
 
 use emulators::table::{Fault, FaultKind};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
-use key_schema::order::{self, OrderLine, OrderStatus, Part, RETURNED_AT_ONCE, Step};
+use key_schema::order::{self, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, Step};
 use staging::{StagingError, Undone, give_back, undo};
 
 use shop::{Basket, STOCK, Shop, TAKEN, at, broken_off_after};
@@ -26,14 +26,14 @@ fn stride() -> usize {
 
 fn lines_refused(error: &StagingError) -> Vec<u64> {
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
-    let line = |part| if let Part::Stock(line) = part { line } else { panic!("{part:?}") };
+    let line = |action| if let OrderAction::Stock(line) = action { line } else { panic!("{action:?}") };
     let mut lines: Vec<u64> = refusals.iter().map(|refusal| line(refusal.label)).collect();
     lines.sort_unstable();
     lines
 }
 
 #[tokio::test]
-async fn a_large_order_is_placed_whole_and_is_seen_by_nobody_before() {
+async fn a_large_order_is_invisible_until_it_is_placed_completely() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     shop.place(&shop.table, &basket).await.unwrap();
@@ -81,7 +81,7 @@ async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() 
     second.order.data.reference.clone_from(&first.order.reference);
     let error = shop.place(&shop.table, &second).await.unwrap_err();
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
-    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [Part::Reference]);
+    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [OrderAction::Reference]);
     // The conflicting claim still belongs to the first order.
     let error = shop.place(&shop.table, &second).await.unwrap_err();
     assert!(matches!(error, StagingError::Refused(_)));
@@ -274,7 +274,7 @@ async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
     }
     shop.remove_customer().await;
     let refused = shop.table.transact(&staged::commit(&head, "c1", None).unwrap()).await.unwrap_err();
-    assert!(matches!(refused, table::TransactError::Refused(refusals) if refusals[0].label == Part::Customer));
+    assert!(matches!(refused, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Customer));
     assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
     shop.assert_untouched(&basket, "gone").await;
 }
@@ -385,7 +385,7 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
     let begun = staged::begin(&basket.order, None, None).unwrap();
     shop.table.transact(&begun).await.unwrap();
     let reserved = shop.table.transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap_err();
-    assert!(matches!(reserved, table::TransactError::Refused(refusals) if refusals[0].label == Part::Stock(1)));
+    assert!(matches!(reserved, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Stock(1)));
 }
 
 #[tokio::test]

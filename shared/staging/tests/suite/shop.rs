@@ -11,7 +11,7 @@ use futures::future::poll_fn;
 use key_schema::customer::{Customer, Tier};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, OrderId, ProductId};
-use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
+use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::money::{Currency, Money};
@@ -182,7 +182,7 @@ impl Shop {
     /// Checks that the order has left no item and no idempotency record, and that all stock is
     /// back.
     pub async fn assert_untouched(&self, basket: &Basket, when: &str) {
-        let left = self.table.query(&order::edit(&basket.order.id).unwrap()).await.unwrap().items;
+        let left = self.table.query(&order::read_for_update(&basket.order.id).unwrap()).await.unwrap().items;
         assert!(left.is_empty(), "{when}: {} items are left", left.len());
         assert_eq!(self.available().await, vec![STOCK; self.products], "{when}");
         let record = self.table.get(&idempotency::get(&basket.scope).unwrap()).await.unwrap();
@@ -227,7 +227,7 @@ impl Basket {
         let record = IdempotencyRecord {
             scope: self.scope.clone(),
             request_hash: "h".to_owned(),
-            answer: Answer::Order(self.order.id.clone()),
+            answer: StoredResponse::Order(self.order.id.clone()),
             expires_at: at("2026-11-21T12:00:00.000Z"),
         };
         idempotency::claim(&stored(record), at(NOW)).unwrap()

@@ -28,7 +28,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use fixture::TestTable;
 use key_schema::change::Change;
 use key_schema::customer::Names;
-use key_schema::customer::{self, Customer, Tier, TierPlace};
+use key_schema::customer::{self, Customer, Tier, TierIndexKey};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::{Entity, FromItem, Item, Stored, index_entry_size, key_of, size};
@@ -42,7 +42,7 @@ use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::revocation::SignIn;
-use key_schema::session::SessionPlace;
+use key_schema::session::SessionIndexKey;
 use key_schema::verification::{self, EmailVerification};
 use key_schema::{
     archive, cart, category, erasure, expiration, heartbeat, idempotency, mail, mark, membership, picking, place,
@@ -290,7 +290,7 @@ fn several_requests(costs: &[Cost]) -> String {
     format!(
         "\n## More than one request\n\n\
          Only sharded lists take more than one request: one per shard, all at the same time. Many clients write to these lists, and one partition takes 1,000 write units\n\
-         a second. A sharded list costs at least half a read unit per shard. [architecture.md](architecture.md#requests-and-capacity) lists the routes that take several requests.\n\n\
+         a second. A sharded list costs at least half a read unit per shard. [Requests and capacity](design/capacity.md) lists the routes that take several requests.\n\n\
          {}\n",
         names.join(", ")
     )
@@ -349,11 +349,11 @@ async fn customers(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let id = customer_id(1);
     let one = bench.get("one customer", customer::get(&id).unwrap()).await;
-    bench.get("one customer", customer::edit(&id).unwrap()).await;
+    bench.get("one customer", customer::read_for_update(&id).unwrap()).await;
     let change = Change::<Customer>::visible(at(1)).name(&"Augusta Ada King".to_owned()).unwrap();
     let one = bench.update("the name", customer::update(&id, change, one.meta.version).unwrap()).await;
-    let place = TierPlace { tier: Tier::Gold, created_at: one.meta.created_at, id: &id };
-    let change = Change::visible(at(2)).enter(&place).unwrap();
+    let index_key = TierIndexKey { tier: Tier::Gold, created_at: one.meta.created_at, id: &id };
+    let change = Change::visible(at(2)).enter(&index_key).unwrap();
     let one =
         bench.update("the tier: the index entry moves", customer::update(&id, change, one.meta.version).unwrap()).await;
     let email = "ada@example.com".parse().unwrap();
@@ -367,7 +367,7 @@ async fn customers(bench: &mut Bench) {
     bench.query("a page of 20", 20, customer::by_tier(Tier::Bronze).unwrap().limit(20)).await;
     let ids: Vec<_> = (1..=20).map(customer_id).collect();
     bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
-    let last = bench.table.get(&customer::edit(&customer_id(25)).unwrap()).await.unwrap().unwrap();
+    let last = bench.table.get(&customer::read_for_update(&customer_id(25)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let last = bench.update("a customer with one address", customer::begin_erasure(&last, at(6)).unwrap()).await;
     bench.transact("a customer with one address", customer::delete(&last, at(6)).unwrap()).await;
@@ -387,8 +387,8 @@ async fn customers(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let one = data::session(1);
     bench.get("one session", session::get(&one.id).unwrap()).await;
-    let place = SessionPlace { customer_id: &id, expires_at: at(172_800), id: &one.id };
-    bench.update("one session: its index entry moves", session::extend(&place, &one.device, at(1)).unwrap()).await;
+    let index_key = SessionIndexKey { customer_id: &id, expires_at: at(172_800), id: &one.id };
+    bench.update("one session: its index entry moves", session::extend(&index_key, &one.device, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::active(&id, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::of_customer(&id).unwrap()).await;
     bench.transact("one session: it and two revocations", session::end(&one, at(1)).unwrap()).await;
@@ -439,14 +439,15 @@ async fn products(bench: &mut Bench) {
         let _ = bench.table.meter().take();
     }
     bench.query("one product", 3, product::page(&id).unwrap()).await;
-    let one = bench.get("one product", product::edit(&id).unwrap()).await;
+    let one = bench.get("one product", product::read_for_update(&id).unwrap()).await;
     let ids: Vec<_> = (1..=20).map(product_id).collect();
     bench.batch_get("20 products", product::many(&ids).unwrap()).await;
     let change = Change::<Product>::visible(at(1)).price(&data::usd(149)).unwrap();
     bench.update("the price", product::update(&id, change, one.meta.version).unwrap()).await;
     bench.query("a page of 20", 20, product::in_category(&data::path()).unwrap().limit(20)).await;
     bench.transact("one product", product::retire(&product_id(150), 1, at(1)).unwrap()).await;
-    let retired: Stored<Product> = bench.table.get(&product::edit(&product_id(150)).unwrap()).await.unwrap().unwrap();
+    let retired: Stored<Product> =
+        bench.table.get(&product::read_for_update(&product_id(150)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let revive = product::revive(&retired, &data::product(150), 1000, &[]).unwrap();
     bench.transact("one product", revive).await;
@@ -460,13 +461,13 @@ async fn products(bench: &mut Bench) {
 
     let (reviewer, one) = (customer_id(2), data::review(2));
     bench.get("one review", review::get(&id, &reviewer).unwrap()).await;
-    bench.get("one review", review::edit(&id, &reviewer).unwrap()).await;
+    bench.get("one review", review::read_for_update(&id, &reviewer).unwrap()).await;
     bench.batch_get("one product", review::stats(&id).unwrap()).await;
     bench.query("a page of 20", 20, review::newest(&id).unwrap().limit(20)).await;
     bench.query("a page of 20", 20, review::best(&id).unwrap().limit(20)).await;
     bench.query("one review", 1, review::by_customer(&reviewer).unwrap().limit(20)).await;
     bench.transact("another rating", review::change(&one, 5, &one.title, &one.text, at(9)).unwrap()).await;
-    let changed = bench.table.get(&review::edit(&id, &reviewer).unwrap()).await.unwrap().unwrap();
+    let changed = bench.table.get(&review::read_for_update(&id, &reviewer).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.transact("one review", review::delete(&changed, at(10)).unwrap()).await;
 
@@ -496,7 +497,7 @@ async fn memberships(bench: &mut Bench) {
     let path = |name: &str| CategoryPath::new(vec!["SUMMER".to_owned(), name.to_owned()]).unwrap();
     let mut known: Option<Stored<membership::ProductCategories>> = None;
     for number in 1..=3 {
-        let product = bench.table.get(&product::edit(&product_id(3)).unwrap()).await.unwrap().unwrap();
+        let product = bench.table.get(&product::read_for_update(&product_id(3)).unwrap()).await.unwrap().unwrap();
         let path = path(&format!("PARTY {number}"));
         let add = membership::add(&product, &path, known.as_ref(), &data::born(number), at(1)).unwrap();
         let _ = bench.table.meter().take();
@@ -512,7 +513,7 @@ async fn memberships(bench: &mut Bench) {
     bench.batch_get("one product", membership::prepare(&id).unwrap()).await;
     bench.batch_get("one product", membership::lists([&id]).unwrap()).await;
     bench.query("3 categories", 3, membership::of_product(&id).unwrap()).await;
-    let mut renamed: Stored<Product> = bench.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
+    let mut renamed: Stored<Product> = bench.table.get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     renamed.meta.rev += 1;
     renamed.data.name = "ICE - CUBED 22 LB".to_owned();
     let _ = bench.table.meter().take();
@@ -523,10 +524,10 @@ async fn memberships(bench: &mut Bench) {
 async fn places(bench: &mut Bench) {
     let city = "Springfield".to_owned();
     let id = StoreId::new("364").unwrap();
-    let store = place::Store { id, country: "US".to_owned(), city, name: "By the lake".to_owned() };
+    let store = place::StoreLocation { id, country: "US".to_owned(), city, name: "By the lake".to_owned() };
     bench.write("one shop", place::create(&data::stored(store.clone(), 1)).unwrap()).await;
     bench.get("one shop", place::get(&store.id).unwrap()).await;
-    bench.get("one shop", place::edit(&store.id).unwrap()).await;
+    bench.get("one shop", place::read_for_update(&store.id).unwrap()).await;
     bench.update("one shop", place::change(&store, 1, at(1)).unwrap()).await;
     let month = "2026-01".parse().unwrap();
     let parts = bench.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items.len();
@@ -567,7 +568,7 @@ async fn orders(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     bench.get("one record", idempotency::get(&data::scope(1)).unwrap()).await;
     bench.query("5 lines", 7, order::get(&order_id(1)).unwrap()).await;
-    bench.query("5 lines", 7, order::edit(&order_id(1)).unwrap()).await;
+    bench.query("5 lines", 7, order::read_for_update(&order_id(1)).unwrap()).await;
     bench.query("5 lines", 5, order::lines(&order_id(1)).unwrap()).await;
     bench.get("one head", order::head(&order_id(1)).unwrap()).await;
     let (head, lines) = data::order(1, 5);
@@ -692,7 +693,7 @@ async fn subscribers(bench: &mut Bench) {
 
 async fn expired(bench: &mut Bench) {
     // This order has been cancelled above, so it is closed.
-    let items = bench.table.query(&order::edit(&order_id(2)).unwrap()).await.unwrap().items;
+    let items = bench.table.query(&order::read_for_update(&order_id(2)).unwrap()).await.unwrap().items;
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
     for item in items {
         match item {

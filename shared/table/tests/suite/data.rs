@@ -7,7 +7,7 @@ use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, Place, Tier};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, ProductId, SessionId, StoreId};
-use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
+use key_schema::idempotency::{IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::mail::{self, Mail, MailState};
@@ -175,7 +175,7 @@ pub fn record(number: u8) -> Stored<IdempotencyRecord> {
     let record = IdempotencyRecord {
         scope: scope(number),
         request_hash: "0123456789abcdef".repeat(4),
-        answer: Answer::Order(order_id(number)),
+        answer: StoredResponse::Order(order_id(number)),
         expires_at: at(86_400),
     };
     stored(record, number)

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use key_schema::change::Change;
-use key_schema::customer::{self, Customer, Part, Tier};
+use key_schema::customer::{self, Customer, CustomerAction, Tier};
 use key_schema::id::{CustomerId, MetricName, PointId};
 use key_schema::item::Stored;
 use key_schema::metric::{self, MetricPoint};
@@ -172,7 +172,10 @@ async fn a_cancelled_transaction_names_every_action_that_was_refused_with_the_it
     third.data.username = "Customer-002".parse().unwrap();
     let refused = table.transact(&customer::create(&third).unwrap()).await;
     let Err(TransactError::Refused(refusals)) = refused else { panic!("{refused:?}") };
-    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [Part::Email, Part::Username]);
+    assert_eq!(
+        refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(),
+        [CustomerAction::Email, CustomerAction::Username]
+    );
     for (refusal, owner) in refusals.iter().zip([customer_id(1), customer_id(2)]) {
         let item = refusal.item.as_ref().expect("the claim as it is");
         assert_eq!(item.get("customer_id"), Some(&serde_dynamo::AttributeValue::S(owner.to_string())));
@@ -198,7 +201,7 @@ async fn a_transaction_that_meets_another_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_throttled_table_is_told_apart_from_a_broken_one() {
+async fn a_throttled_table_is_distinguished_from_a_broken_one() {
     let test = with_customers(1).await;
     let table = test.table();
     for (kind, throttled) in [(FaultKind::Throttle, true), (FaultKind::Error, false), (FaultKind::Reset, false)] {
@@ -237,7 +240,7 @@ async fn a_lost_answer_neither_doubles_a_write_nor_makes_its_author_the_loser_of
         let change = Change::<Customer>::visible(at(1)).name(&"Augusta".to_owned()).unwrap();
         let answer = table.update(&customer::update(&customer_id(1), change, 1).unwrap()).await;
         assert!(matches!(answer, Err(WriteError::Table(TableError::Unavailable(_)))), "{answer:?}");
-        let now = table.get(&customer::edit(&customer_id(1)).unwrap()).await.unwrap().unwrap();
+        let now = table.get(&customer::read_for_update(&customer_id(1)).unwrap()).await.unwrap().unwrap();
         assert_eq!((now.meta.version, now.data.name.as_str()), (2, "Augusta"), "done once");
     };
     let transaction = async {
@@ -252,7 +255,7 @@ async fn a_lost_answer_neither_doubles_a_write_nor_makes_its_author_the_loser_of
 }
 
 #[tokio::test]
-async fn what_is_written_for_a_request_has_its_id_and_loses_it_to_a_later_write_for_nobody() {
+async fn a_write_stores_its_request_id_and_a_write_without_a_request_removes_it() {
     let test = TestTable::create().await;
     let table = test.table();
     let id = async |customer: &CustomerId| {

@@ -1,5 +1,5 @@
-//! Checks `SECURITY.md` against the repository: the tests that it names exist, and dependencies are
-//! pinned.
+//! Checks `SECURITY.md` and `README.md` against the repository: the tests that they name exist, and
+//! dependencies are pinned.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,37 @@ fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
 }
 
+/// Returns the tests that a cell names, and fails if one of them does not exist.
+fn named_tests(cell: &str) -> BTreeSet<String> {
+    let links = cell.split("<br>").map(|link| {
+        let (name, path) = link.trim_matches(['[', ')']).split_once("](").unwrap_or_else(|| panic!("{link}"));
+        let name = name.replace(' ', "_");
+        assert!(tests_in(&read(path)).contains(&name), "{path} has no test {name}");
+        name
+    });
+    links.collect()
+}
+
+#[test]
+fn every_guarantee_of_the_readme_has_tests_that_exist() {
+    let guarantees = rows(&read("README.md"), "\n## What is guaranteed\n");
+    assert!(guarantees.len() >= 20, "{}", guarantees.len());
+    for row in &guarantees {
+        let [guarantee, tests] = row.as_slice() else { panic!("{row:?}") };
+        assert!(guarantee.ends_with('.') && !named_tests(tests).is_empty(), "{guarantee}");
+    }
+}
+
 #[test]
 fn every_threat_has_something_against_it_and_tests_that_are_there() {
     let page = read("SECURITY.md");
-    let threats = rows(&page, "## What stands against it");
+    let threats = rows(&page, "## Threats and measures");
     assert!(threats.len() >= 15);
     let mut named = BTreeSet::new();
     for row in &threats {
         let [threat, measure, tests] = row.as_slice() else { panic!("{row:?}") };
         assert!(!threat.is_empty() && !measure.is_empty() && !tests.is_empty(), "{row:?}");
-        for link in tests.split("<br>") {
-            let (name, path) = link.trim_matches(['[', ')']).split_once("](").unwrap_or_else(|| panic!("{link}"));
-            let name = name.replace(' ', "_");
-            assert!(tests_in(&read(path)).contains(&name), "{threat}: {path} has no test {name}");
-            named.insert(name);
-        }
+        named.extend(named_tests(tests));
     }
     let section = format!(
         "{} threats, and {} tests of the measures against them. All tests exist and run.",
@@ -103,7 +119,7 @@ fn is_secret(name: &str) -> bool {
 }
 
 #[test]
-fn a_secret_is_a_parameter_that_nobody_is_shown() {
+fn every_secret_is_a_hidden_parameter() {
     let text = read("template.yaml");
     let parameters = text.split_once("\nParameters:\n").unwrap().1.split("\n\n").next().unwrap();
     let mut secrets = BTreeSet::new();

@@ -81,7 +81,7 @@ pub(super) fn count_actions(actions: &str, body: &[u8]) -> Option<usize> {
 /// Fixes the spelling of a TTL deletion's identity in stream records. DynamoDB's API uses `Type`
 /// and `PrincipalId`. The engine writes the names of Lambda's events, which SDKs ignore. Returns
 /// `None` if there is nothing to fix.
-pub(super) fn mended_records(answer: &[u8]) -> Option<Bytes> {
+pub(super) fn with_repaired_identities(answer: &[u8]) -> Option<Bytes> {
     if !contains(answer, b"\"principalId\"") {
         return None;
     }
@@ -155,15 +155,15 @@ mod tests {
             {"eventName": "REMOVE", "userIdentity": {"type": "Service", "principalId": "p"}},
             {"eventName": "REMOVE"},
         ]});
-        let mended = mended_records(answer.to_string().as_bytes()).unwrap();
-        let mended: Value = serde_json::from_slice(&mended).unwrap();
+        let repaired = with_repaired_identities(answer.to_string().as_bytes()).unwrap();
+        let repaired: Value = serde_json::from_slice(&repaired).unwrap();
         assert_eq!(
-            mended,
+            repaired,
             json!({"Records": [
                 {"eventName": "REMOVE", "userIdentity": {"Type": "Service", "PrincipalId": "p"}},
                 {"eventName": "REMOVE"},
             ]})
         );
-        assert_eq!(mended_records(br#"{"Records":[]}"#), None);
+        assert_eq!(with_repaired_identities(br#"{"Records":[]}"#), None);
     }
 }

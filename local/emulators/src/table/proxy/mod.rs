@@ -347,7 +347,7 @@ impl Gate {
                 Ok(body) => {
                     let body = body.to_bytes();
                     self.pages.fitted(limit, body.len());
-                    return changed(head, body, body::mended_records);
+                    return changed(head, body, body::with_repaired_identities);
                 }
                 Err(error) if limit > 1 && error.is::<LengthLimitError>() => limit = self.pages.too_many(limit),
                 Err(error) => {

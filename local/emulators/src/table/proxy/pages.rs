@@ -84,7 +84,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn fewer_are_asked_for_until_they_fit_and_more_again_when_pages_are_full_and_small() {
+    fn the_page_limit_shrinks_until_a_page_fits_and_grows_when_full_pages_are_small() {
         let pages = Pages::default();
         assert_eq!((pages.limit(1000), pages.limit(5)), (128, 5));
         assert_eq!((pages.too_many(128), pages.too_many(64), pages.too_many(1)), (64, 32, 1));

@@ -128,7 +128,7 @@ async fn an_engine_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_asked_for_again() {
+async fn a_truncated_response_is_retried() {
     let (server, client) = start(None).await;
     fail(&server, FaultKind::Truncate, 1.0, Some(1));
     assert_eq!(live(&client).await, 0);

@@ -65,7 +65,7 @@ pub async fn measure(bench: &mut Bench) {
     bench.query("22 follows, 22 likes", 44, graph::own(&id).unwrap()).await;
     bench.query("a page of 20", 20, sales::bought(&id).unwrap().limit(20)).await;
     bench.query("a page of 20", 20, residence::of_place(&"US".parse().unwrap()).unwrap().limit(20)).await;
-    let profile = bench.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+    let profile = bench.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let mut place = profile.place.clone().unwrap();
     place.city = "Shelbyville".to_owned();

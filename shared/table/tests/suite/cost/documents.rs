@@ -43,7 +43,7 @@ pub async fn measure(bench: &mut Bench) {
     let read = document::texts(&id, &head.sections, Some((&organization, &admin))).unwrap();
     bench.batch_get("ten sections of 2 KB and a membership", read).await;
     bench.get("one membership", document::standing(&organization, &admin).unwrap()).await;
-    let old = bench.get("ten sections", document::edit(&id).unwrap()).await;
+    let old = bench.get("ten sections", document::read_for_update(&id).unwrap()).await;
 
     let (mark, right) = (born(2), Right::Admin(&organization, &admin));
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[0], text(20)).unwrap();
@@ -76,7 +76,7 @@ pub async fn measure(bench: &mut Bench) {
 
     let retire = document::retire_shared(&old, right, at(702)).unwrap();
     bench.transact("one document", retire).await;
-    let retired = bench.table.get(&document::edit(&id).unwrap()).await.unwrap().unwrap();
+    let retired = bench.table.get(&document::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.query("4 versions", 4, document::history(&id).unwrap().limit(100)).await;
     let versions = bench.table.query(&document::history(&id).unwrap().limit(100)).await.unwrap().items;

@@ -2,7 +2,7 @@
 
 use key_schema::counter::{self, Reason};
 use key_schema::id::{CounterName, MetricName, PointId};
-use key_schema::idempotency::{self, Answer};
+use key_schema::idempotency::{self, StoredResponse};
 use key_schema::item::Stored;
 use key_schema::metric::{self, MetricPoint};
 
@@ -33,7 +33,7 @@ async fn counters(bench: &mut Bench) {
     let name = CounterName::new("product:1082185").unwrap();
     let mut record = data::record(98);
     (record.data.scope.key, record.data.scope.caller) = ("counter".to_owned(), String::new());
-    record.data.answer = Answer::Body { status: 200, body: "x".repeat(120) };
+    record.data.answer = StoredResponse::Body { status: 200, body: "x".repeat(120) };
     let claim = idempotency::claim(&record, at(0)).unwrap();
     bench.transact("the first addition, without a key", counter::add(&name, 0, 1, None, at(500)).unwrap()).await;
     bench.transact("one addition with a key", counter::add(&name, 0, 1, Some(claim), at(501)).unwrap()).await;

@@ -1,7 +1,7 @@
 //! Measures questions with their answers, the settings, and the newest reviews of all products.
 
 use key_schema::id::{AnswerId, QuestionId};
-use key_schema::idempotency::{self, Answer as Kept};
+use key_schema::idempotency::{self, StoredResponse};
 use key_schema::item::Stored;
 use key_schema::question::{self, Answer, CustomerQuestion, Question, QuestionStatus};
 use key_schema::review::recent::{self, Month, ReviewMonth};
@@ -54,11 +54,11 @@ async fn questions(bench: &mut Bench) {
     }
     let mut record = data::record(26);
     record.data.scope.key = "question".to_owned();
-    record.data.answer = Kept::Body { status: 201, body: "x".repeat(900) };
+    record.data.answer = StoredResponse::Body { status: 201, body: "x".repeat(900) };
     let claim = idempotency::claim(&record, at(0)).unwrap();
     let _ = bench.table.meter().take();
     bench.transact("400 bytes of text, with a key", question::ask(&asked(26), Some(claim)).unwrap()).await;
-    bench.get("one question", question::edit(&first.id).unwrap()).await;
+    bench.get("one question", question::read_for_update(&first.id).unwrap()).await;
     for number in 1..=5 {
         let answer = question::answer(&first, &given(number, &first), None).unwrap();
         match number {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use key_schema::id::EntryId;
-use key_schema::idempotency::{self, Answer};
+use key_schema::idempotency::{self, StoredResponse};
 use key_schema::item::Stored;
 use key_schema::money::Currency;
 use key_schema::request::Guarded;
@@ -17,7 +17,7 @@ use crate::data::{self, at, customer_id, usd};
 fn claim(number: u8) -> Guarded {
     let mut record = data::record(number);
     record.data.scope.key = format!("wallet-{number}");
-    record.data.answer = Answer::Body { status: 201, body: "x".repeat(320) };
+    record.data.answer = StoredResponse::Body { status: 201, body: "x".repeat(320) };
     idempotency::claim(&record, at(0)).unwrap()
 }
 
@@ -53,7 +53,7 @@ fn transfer(number: u8) -> Transfer {
 pub async fn measure(bench: &mut Bench) {
     let id = customer_id(1);
     bench.transact("the first money", wallet::deposit(&deposit(1), None, claim(1)).unwrap()).await;
-    let seen = bench.get("one wallet", wallet::edit(&id).unwrap()).await;
+    let seen = bench.get("one wallet", wallet::read_for_update(&id).unwrap()).await;
     bench.transact("more money", wallet::deposit(&deposit(2), Some(&seen), claim(2)).unwrap()).await;
     for number in 3..=25 {
         let moved = wallet::transfer(&transfer(number), claim(number)).unwrap();

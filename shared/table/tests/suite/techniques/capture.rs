@@ -28,7 +28,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "One confirmation for each new order",
         entities: &["Order", "Mail"],
         patterns: &["mail.claim", "mail.settle"],
-        tests: &["an_order_is_confirmed_once_and_its_steps_are_told_once"],
+        tests: &["an_order_is_confirmed_once_and_each_step_is_mailed_once"],
     },
     Technique {
         id: "S4",

@@ -37,7 +37,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "No Scan for an application query",
         entities: &[],
         patterns: &[],
-        tests: &["nobody_is_granted_a_scan_or_every_action"],
+        tests: &["no_function_is_granted_a_scan_or_every_action"],
     },
     Technique {
         id: "F5",

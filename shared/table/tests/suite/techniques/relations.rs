@@ -42,7 +42,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "One-to-many through an index: an order's log",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
-        tests: &["what_staff_notes_about_an_order_is_read_in_the_order_of_writing_and_by_nobody_else"],
+        tests: &["only_staff_read_the_log_of_an_order_in_the_order_of_writing"],
     },
     Technique {
         id: "R6",

@@ -20,7 +20,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["wallet.transfer"],
         tests: &[
             "fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money",
-            "an_account_that_is_not_there_is_told_from_one_with_too_little",
+            "a_missing_account_is_reported_before_a_low_balance",
         ],
     },
     Technique {
@@ -71,7 +71,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["PickingStations", "Document"],
         patterns: &["picking.admit", "picking.leave", "documents.add-editor", "documents.remove-editor"],
         tests: &[
-            "an_order_that_is_told_twice_has_one_station",
+            "an_order_whose_payment_event_repeats_has_one_station",
             "the_set_may_become_empty_and_be_filled_again",
             "an_editor_is_added_and_removed_as_often_as_one_likes",
         ],

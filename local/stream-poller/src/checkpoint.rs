@@ -5,7 +5,7 @@ use crate::SequenceNumber;
 /// Tracks the settled records of a shard. Lanes settle records out of order. The position moves
 /// past a record only when all earlier records are settled.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Checkpoint {
     /// Number of the first entry. Entries are numbered in the order of the shard, from 0.
     first: u64,
     entries: VecDeque<(SequenceNumber, bool)>,
@@ -13,7 +13,7 @@ pub(crate) struct Ledger {
     unsettled: usize,
 }
 
-impl Ledger {
+impl Checkpoint {
     /// Adds the next record of the shard and returns its number.
     pub(crate) fn push(&mut self, sequence: SequenceNumber, settled: bool) -> u64 {
         let number = self.end();
@@ -78,28 +78,28 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn position(ledger: &Ledger) -> Option<&str> {
-        ledger.position().map(SequenceNumber::as_str)
+    fn position(checkpoint: &Checkpoint) -> Option<&str> {
+        checkpoint.position().map(SequenceNumber::as_str)
     }
 
     #[test]
     fn the_position_waits_for_the_slowest_and_then_passes_all_that_are_settled() {
-        let mut ledger = Ledger::default();
+        let mut checkpoint = Checkpoint::default();
         let numbers: Vec<u64> = ["10", "11", "12", "13"]
             .into_iter()
-            .map(|sequence| ledger.push(sequence.into(), sequence == "12"))
+            .map(|sequence| checkpoint.push(sequence.into(), sequence == "12"))
             .collect();
         assert_eq!(numbers, [0, 1, 2, 3]);
-        ledger.settle(1);
-        assert_eq!((position(&ledger), ledger.unsettled()), (None, 2));
-        ledger.settle(0);
-        assert_eq!((position(&ledger), ledger.first()), (Some("12"), 3));
-        ledger.settle(0);
-        ledger.settle(99);
-        assert_eq!((ledger.unsettled(), ledger.len(), ledger.end()), (1, 1, 4));
-        ledger.settle(3);
-        assert_eq!(position(&ledger), Some("13"));
-        assert_eq!(ledger.push("14".into(), true), 4);
-        assert_eq!((position(&ledger), ledger.len()), (Some("14"), 0));
+        checkpoint.settle(1);
+        assert_eq!((position(&checkpoint), checkpoint.unsettled()), (None, 2));
+        checkpoint.settle(0);
+        assert_eq!((position(&checkpoint), checkpoint.first()), (Some("12"), 3));
+        checkpoint.settle(0);
+        checkpoint.settle(99);
+        assert_eq!((checkpoint.unsettled(), checkpoint.len(), checkpoint.end()), (1, 1, 4));
+        checkpoint.settle(3);
+        assert_eq!(position(&checkpoint), Some("13"));
+        assert_eq!(checkpoint.push("14".into(), true), 4);
+        assert_eq!((position(&checkpoint), checkpoint.len()), (Some("14"), 0));
     }
 }

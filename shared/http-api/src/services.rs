@@ -15,7 +15,7 @@ use crate::sign_ins::SignIns;
 
 /// A function's state, built once when its environment starts.
 #[derive(Debug)]
-pub struct Store {
+pub struct Services {
     /// The table.
     pub table: Table,
     /// Seals and opens the cursors of lists.
@@ -28,7 +28,7 @@ pub struct Store {
 
 /// A reason why a function cannot start.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum ServicesError {
     /// A variable is not set, or the table's client cannot be built.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -37,13 +37,13 @@ pub enum StoreError {
     Cursors(#[from] CursorKeyError),
 }
 
-impl Store {
+impl Services {
     /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own
     /// variables. Also opens the connection to the table, if possible.
     ///
     /// # Errors
-    /// [`StoreError`].
-    pub async fn from_env() -> Result<Self, StoreError> {
+    /// [`ServicesError`].
+    pub async fn from_env() -> Result<Self, ServicesError> {
         let table = Table::from_env().await?;
         let keys = std::env::var("CURSOR_KEYS").map_err(|_| SetupError::NotSet("CURSOR_KEYS"))?;
         let (cursors, codes) = (Cursors::new(&keys)?, CodeKeys::new(&keys)?);
@@ -87,15 +87,15 @@ impl Store {
     /// Returns the birth mark of an item that is created at `at`.
     ///
     /// # Errors
-    /// As [`Store::random`].
+    /// As [`Services::random`].
     pub fn born(&self, at: Instant) -> Result<Born, Problem> {
         Ok(Born::generate(at, self.random()?))
     }
 }
 
-impl Measured for Store {
+impl Measured for Services {
     fn take(&self) -> Vec<PatternCost> {
-        self.table.meter().take().into_iter().map(PatternCost::from).collect()
+        self.table.take()
     }
 }
 
@@ -110,15 +110,6 @@ impl From<table::Measured> for PatternCost {
 
 impl Measured for Table {
     fn take(&self) -> Vec<PatternCost> {
-        let cost = |measured: table::Measured| {
-            let units = measured.capacity_units;
-            let (read_units, write_units) = match measured.pattern.consistency {
-                Consistency::Write => (0.0, units),
-                Consistency::Eventual | Consistency::Strong(_) => (units, 0.0),
-            };
-            let pattern = measured.pattern.id;
-            PatternCost { pattern, requests: measured.requests, read_units, write_units }
-        };
-        self.meter().take().into_iter().map(cost).collect()
+        self.meter().take().into_iter().map(PatternCost::from).collect()
     }
 }

@@ -26,16 +26,16 @@ struct Urls {
 }
 
 /// The process of the backends. Dropping the value ends the process.
-pub(super) struct Around {
+pub(super) struct Backends {
     process: Child,
     urls: Urls,
 }
 
-impl Around {
+impl Backends {
     /// Starts this program again, with a table of the items that this many records refer to.
     pub(super) fn start(records: u64) -> Result<Self, BenchError> {
         let mut process = Command::new(std::env::current_exe()?)
-            .args(["around", "--records", &records.to_string()])
+            .args(["backends", "--records", &records.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -69,7 +69,7 @@ impl Around {
     }
 }
 
-impl Drop for Around {
+impl Drop for Backends {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
         // An error means that the process has already ended.

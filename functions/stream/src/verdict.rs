@@ -52,10 +52,10 @@ impl Verdict {
 /// unfinished, so a sink that is stopped at any point has reported exactly the records that it made
 /// durable.
 #[derive(Debug)]
-pub struct Ledger(Mutex<Vec<Option<Verdict>>>);
+pub struct Verdicts(Mutex<Vec<Option<Verdict>>>);
 
-impl Ledger {
-    /// Creates a ledger without verdicts.
+impl Verdicts {
+    /// Creates a list without verdicts.
     #[must_use]
     pub fn new(records: usize) -> Self {
         Self(Mutex::new(vec![None; records]))
@@ -81,7 +81,7 @@ impl Ledger {
 
     /// Returns the verdicts so far, with `None` for an unfinished record.
     #[must_use]
-    pub fn verdicts(&self) -> Vec<Option<Verdict>> {
+    pub fn to_vec(&self) -> Vec<Option<Verdict>> {
         self.entries().clone()
     }
 

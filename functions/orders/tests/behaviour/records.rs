@@ -1,0 +1,131 @@
+//! Tests of lists of orders, invoices and the log of staff.
+
+use http_api::sample::{Answered, Call};
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, moved, order};
+
+async fn placed(shop: &Shop, key: &str) -> Value {
+    let placed = shop.send(order(&[("tea", 1)], key)).await;
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    placed.body
+}
+
+fn of(route: &'static str, order: &Value) -> Call {
+    Call::new(route).path("id", order["id"].as_str().unwrap())
+}
+
+fn ids(answer: &Answered) -> Vec<&str> {
+    answer.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_customer_sees_the_own_orders_newest_first_in_pages_and_nobody_elses() {
+    let shop = Shop::open().await;
+    shop.sign_up("bob").await;
+    shop.product("tea", 10).await;
+    let mut orders = Vec::new();
+    for key in ["1", "2", "3"] {
+        orders.insert(0, placed(&shop, key).await["id"].as_str().unwrap().to_owned());
+    }
+    let list = || Call::new("GET /v1/customers/{id}/orders").path("id", "ann").query("limit", "2");
+    let first = shop.send(list().customer("ann")).await;
+    assert_eq!(ids(&first), orders[..2]);
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    let second = shop.send(list().query("cursor", cursor).customer("ann")).await;
+    assert_eq!((ids(&second), &second.body["next_cursor"]), (vec![orders[2].as_str()], &Value::Null));
+    assert_eq!(shop.send(list().customer("bob")).await.status, 404);
+    let foreign = shop.send(list().query("cursor", cursor).staff("sam")).await;
+    assert_eq!((foreign.status, foreign.code()), (400, Some("cursor_invalid")), "a cursor is for its caller");
+    let own = Call::new("GET /v1/customers/{id}/orders").path("id", "bob").customer("bob");
+    assert_eq!(ids(&shop.send(own).await).len(), 0);
+    let call = Call::new("GET /v1/orders/{id}").path("id", &orders[0]);
+    assert_eq!(shop.send(call.clone().customer("bob")).await.status, 404);
+    assert_eq!(shop.send(call).await.status, 401);
+}
+
+#[tokio::test]
+async fn staff_lists_the_orders_of_a_status_and_an_order_changes_lists_with_its_status() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let (stays, goes) = (placed(&shop, "1").await, placed(&shop, "2").await);
+    assert_eq!(shop.send(moved(&goes, "paid")).await.status, 200);
+    let list = |status: &str| Call::new("GET /v1/orders").query("status", status);
+    assert_eq!(ids(&shop.send(list("pending").staff("sam")).await), [stays["id"].as_str().unwrap()]);
+    assert_eq!(ids(&shop.send(list("paid").staff("sam")).await), [goes["id"].as_str().unwrap()]);
+    assert_eq!(shop.send(list("paid").customer("ann")).await.status, 403);
+    for call in [Call::new("GET /v1/orders"), list("placing")] {
+        let refused = shop.send(call.staff("sam")).await;
+        assert_eq!((refused.status, refused.code()), (400, Some("invalid_parameter")));
+    }
+}
+
+#[tokio::test]
+async fn invoices_are_numbered_without_gaps_and_an_order_has_one() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let mut orders = Vec::new();
+    for key in ["1", "2", "3", "4"] {
+        orders.push(placed(&shop, key).await);
+    }
+    let issue = |order: &Value| shop_call(order).staff("sam");
+    // Each order gets two requests, all at once.
+    let calls = orders.iter().chain(&orders).map(|order| shop.send(issue(order)));
+    let issued = futures::future::join_all(calls).await;
+    assert!(issued.iter().all(|answer| [200, 201].contains(&answer.status)), "{issued:?}");
+    let number = |answer: &Answered| answer.body["number"].as_u64().unwrap();
+    let mut numbers: Vec<u64> = issued.iter().map(number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 1, 2, 2, 3, 3, 4, 4]);
+    let get = |n: &str| Call::new("GET /v1/invoices/{number}").path("number", n);
+    let first = shop.send(get("1").customer("ann")).await;
+    assert_eq!((first.status, &first.body["total"]["amount"]), (200, &json!(100)));
+    assert_eq!(shop.send(get("1").customer("bob")).await.status, 404);
+    assert_eq!(shop.send(get("5").staff("sam")).await.status, 404);
+    let cancelled = placed(&shop, "5").await;
+    assert_eq!(shop.send(moved(&cancelled, "cancelled")).await.status, 200);
+    let refused = shop.send(issue(&cancelled)).await;
+    assert_eq!((refused.status, refused.code()), (409, Some("illegal_transition")));
+    let next = placed(&shop, "6").await;
+    assert_eq!(number(&shop.send(issue(&next)).await), 5);
+}
+
+fn shop_call(order: &Value) -> Call {
+    of("POST /v1/orders/{id}/invoice", order)
+}
+
+#[tokio::test]
+async fn staff_writes_notes_about_an_order_which_customers_do_not_see() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let order = placed(&shop, "1").await;
+    let note = |text: &str| of("POST /v1/orders/{id}/log", &order).json(&json!({ "text": text }));
+    for text in ["first", "second"] {
+        let added = shop.send(note(text).staff("sam")).await;
+        assert_eq!((added.status, &added.body["by"], &added.body["text"]), (201, &json!("sam"), &json!(text)));
+    }
+    let list = || of("GET /v1/orders/{id}/log", &order);
+    let notes = shop.send(list().staff("sam")).await.body["items"].clone();
+    assert_eq!(notes.as_array().unwrap().iter().map(|note| &note["text"]).collect::<Vec<_>>(), ["first", "second"]);
+    for call in [note("mine"), list()] {
+        let refused = shop.send(call.customer("ann")).await;
+        assert_eq!((refused.status, refused.code()), (403, Some("forbidden")));
+    }
+    let missing = Call::new("POST /v1/orders/{id}/log").path("id", "none").json(&json!({ "text": "x" }));
+    assert_eq!(shop.send(missing.staff("sam")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_repeated_order_returns_the_first_one_and_takes_no_more_stock() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let first = placed(&shop, "k").await;
+    for _ in 0..2 {
+        let again = shop.send(order(&[("tea", 1)], "k")).await;
+        assert_eq!((again.status, again.header("idempotency-replayed")), (201, Some("true")));
+        assert_eq!(again.body, first);
+    }
+    let other = shop.send(order(&[("tea", 2)], "k")).await;
+    assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
+    assert_eq!(shop.stock("tea").await, 9);
+}

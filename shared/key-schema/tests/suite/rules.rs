@@ -1,0 +1,188 @@
+//! Tests of the rules that entities decide without the table: lifetimes, stock, names, prefixes.
+
+use key_schema::archive;
+use key_schema::category::relocation::{self, CategoryMove};
+use key_schema::code::CodeKeys;
+use key_schema::entity::AnyEntity;
+use key_schema::id::{Born, CustomerId, OrganizationId};
+use key_schema::idempotency;
+use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::membership::Membership;
+use key_schema::money::saturating;
+use key_schema::order::OrderStatus;
+use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
+use key_schema::organization::Role;
+use key_schema::organization::invitation::{MAX_OF_CUSTOMER, MAX_OF_INVITER, OpenInvitation};
+use key_schema::place::{self, Month, PlacePath};
+use key_schema::product::{CategoryPath, MAX_STOCK, StockError};
+use key_schema::quota::Quota;
+use key_schema::request::Write;
+use key_schema::session;
+use key_schema::settings::Known;
+use key_schema::verification::EmailVerification;
+use serde_json::json;
+
+use crate::support::at;
+use crate::world::World;
+
+#[test]
+fn an_item_is_expired_from_the_instant_of_its_expiry() {
+    let session = World::plain().session();
+    let expiry = session.expires().unwrap();
+    assert!(session.is_expired(expiry));
+    assert!(!session.is_expired(expiry.plus_millis(-1)));
+    assert!(!World::plain().product().is_expired(expiry));
+}
+
+#[test]
+fn a_code_is_valid_for_ten_minutes_and_a_response_is_replayed_for_a_day() {
+    let (world, now) = (World::plain(), at("2017-02-01T09:00:00.000Z"));
+    let (profile, first) = (world.customer(), world.verification());
+    let made = |previous| {
+        EmailVerification::next(previous, &profile, ("n".into(), "k1"), profile.meta.born.clone(), now).unwrap()
+    };
+    assert_eq!(made(None).code_expires_at, at("2017-02-01T09:10:00.000Z"));
+    let next = made(Some(&first));
+    assert_eq!((next.meta.version, next.meta.rev), (first.meta.version + 1, first.meta.rev + 1));
+    assert_eq!(idempotency::LIFETIME_SECONDS, 86_400);
+}
+
+#[test]
+fn pieces_belong_to_the_product_whose_mark_the_stock_stores() {
+    let world = World::plain();
+    let (own, other) = (world.product().meta.born, Born::generate(at("2017-02-01T09:00:00.000Z"), [3; 10]));
+    assert_ne!(own, other);
+    let revived = world.revived_stock();
+    assert_eq!([Some(&own), Some(&other), None].map(|born| revived.is_of(born)), [true, false, false]);
+    let first = world.stock();
+    assert_eq!([Some(&own), Some(&other), None].map(|born| first.is_of(born)), [true; 3]);
+}
+
+#[test]
+fn a_stock_moves_between_nothing_and_the_maximum() {
+    let mut stock = World::plain().stock().data;
+    stock.available = MAX_STOCK - 1;
+    assert_eq!((stock.moved(1), stock.moved(2)), (Ok(MAX_STOCK), Err(StockError::TooLarge)));
+    stock.available = 1;
+    assert_eq!((stock.moved(-1), stock.moved(-2)), (Ok(0), Err(StockError::Insufficient)));
+}
+
+#[test]
+fn a_category_and_its_place_after_a_move_lead_to_each_other() {
+    let path = |names: &[&str]| CategoryPath::new(names.iter().map(ToString::to_string).collect()).unwrap();
+    let moving = CategoryMove::new(path(&["A", "B"]), path(&["C"]), at("2017-02-01T09:00:00.000Z"));
+    let (before, after) = (path(&["A", "B", "D"]), path(&["C", "D"]));
+    assert_eq!(moving.destination(&before).as_ref(), Some(&after));
+    assert_eq!(moving.source(&after).as_ref(), Some(&before));
+    assert_eq!((moving.destination(&after), moving.source(&before)), (None, None));
+}
+
+/// A list shows the version of the product, and the same transaction moves the product.
+#[test]
+fn a_membership_that_moves_with_its_product_has_the_products_next_version() {
+    let (world, now) = (World::plain(), at("2017-02-01T09:00:00.000Z"));
+    let (product, mut known) = (world.product(), world.product_categories());
+    let from = product.category_path.clone();
+    let below = CategoryPath::new(from.names().iter().cloned().chain(["BELOW".to_owned()]).collect()).unwrap();
+    known.data.paths = vec![below];
+    let to = CategoryPath::new(vec!["ELSEWHERE".to_owned()]).unwrap();
+    let moving = Stored::new(CategoryMove::new(from, to, now), product.meta.born.clone(), now);
+    let transfer = relocation::transfer(&moving, &product, &known, now).unwrap().unwrap();
+    let put = transfer.actions().iter().find_map(|(_, action)| match &action.write {
+        Write::Put { item } => Some(Stored::<Membership>::from_item(item.clone()).unwrap()),
+        _ => None,
+    });
+    assert_eq!(put.unwrap().meta.version, product.meta.version + 1);
+}
+
+#[test]
+fn a_transaction_loses_exactly_the_actions_of_a_label() {
+    let world = World::plain();
+    let whole = session::create(&world.session()).unwrap();
+    let labels: Vec<_> = whole.actions().iter().map(|(label, _)| *label).collect();
+    for label in &labels {
+        let rest = session::create(&world.session()).unwrap().without(label);
+        let rest: Vec<_> = rest.actions().iter().map(|(label, _)| *label).collect();
+        let expected: Vec<_> = labels.iter().copied().filter(|other| other != label).collect();
+        assert_eq!(rest, expected);
+    }
+}
+
+#[test]
+fn the_sales_of_one_shop_are_read_from_two_shards_and_those_of_the_online_shop_from_all() {
+    let month: Month = "2017-02".parse().unwrap();
+    let shards = |path: &str| {
+        let path: PlacePath = path.parse().unwrap();
+        place::sales("US", &month, Some(&path)).unwrap().partitions().len()
+    };
+    assert_eq!((shards("unknown~364"), shards("unknown~online"), shards("unknown")), (2, 16, 16));
+    assert!("unknown~364~2017-02-28".parse::<PlacePath>().is_ok());
+    for day in ["2017-02-30", "2017-2-28", "day"] {
+        assert!(format!("unknown~364~{day}").parse::<PlacePath>().is_err(), "{day}");
+    }
+    assert!("2017-13".parse::<Month>().is_err());
+}
+
+#[test]
+fn the_settings_are_known_by_version_and_values_whatever_the_copy() {
+    let stored = World::plain().settings();
+    let known = Known::from(stored.clone());
+    let Stored { meta, data } = stored;
+    assert_eq!(known, Known { version: meta.version, values: data.values, private: data.private });
+    assert_ne!(known, Known::default());
+}
+
+#[test]
+fn an_erasure_finds_the_archived_sessions_of_a_customer() {
+    let world = World::plain();
+    let session = world.session();
+    let key = session.key().unwrap();
+    let [sessions, carts] = archive::belongings(&world.customer).unwrap();
+    assert!(archive::objects(&AnyEntity::Session(session), &key).unwrap().starts_with(&sessions));
+    let cart = world.cart();
+    let key = cart.key().unwrap();
+    assert!(archive::objects(&AnyEntity::Cart(cart), &key).unwrap().starts_with(&carts));
+}
+
+#[test]
+fn invitations_count_until_they_expire_except_that_of_the_same_organization() {
+    let (world, now) = (World::plain(), at("2026-12-01T12:00:00.000Z"));
+    let inviter = CustomerId::new("household-1").unwrap();
+    let mut list = world.invitations().data;
+    let organization = |n: usize| OrganizationId::new(format!("club-{n}")).unwrap();
+    list.open = (0..MAX_OF_CUSTOMER)
+        .map(|n| {
+            let by = CustomerId::new(format!("household-{}", n / MAX_OF_INVITER)).unwrap();
+            (organization(n), OpenInvitation::new(at("2026-12-04T12:00:00.000Z"), &by))
+        })
+        .collect();
+    let (known, new) = (organization(MAX_OF_INVITER), organization(MAX_OF_CUSTOMER));
+    assert!(list.has_room(&known, now) && list.has_room_for(&inviter, &known, now));
+    assert!(!list.has_room(&new, now) && !list.has_room_for(&inviter, &new, now));
+    assert!(list.has_room_for(&CustomerId::new("another").unwrap(), &new, now));
+    let later = at("2026-12-04T12:00:00.000Z");
+    assert!(list.has_room(&new, later) && list.has_room_for(&inviter, &new, later));
+}
+
+/// 100 actions fit into a transaction of DynamoDB. Fewer lines at once would only cost more.
+#[test]
+fn the_steps_of_a_large_order_use_a_whole_transaction() {
+    assert_eq!((RESERVED_AT_ONCE, UNDONE_AT_ONCE, GIVEN_BACK_AT_ONCE), (49, 48, 99));
+}
+
+#[test]
+fn names_in_messages_are_those_of_the_api() {
+    assert_eq!(Role::ALL.map(|role| role.to_string()), ["admin", "member"]);
+    assert_eq!(
+        Quota::ALL.map(|quota| (quota.name(), quota.limit())),
+        [("codes", 3), ("documents", 1_000), ("organizations", 100), ("questions", 200), ("sessions", 1_000)]
+    );
+    assert_eq!(
+        OrderStatus::VISIBLE.map(|status| status.to_string()).join(" "),
+        "pending paid picking shipped delivered cancelled returned"
+    );
+    let keys = CodeKeys::new("new:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap();
+    assert!(format!("{keys:?}").contains("new"));
+    let error = saturating(json!("12")).unwrap_err().to_string();
+    assert!(error.contains("expected an amount"), "{error}");
+}
