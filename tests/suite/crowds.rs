@@ -10,11 +10,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use key_schema::category::relocation::SETTLING_SECONDS;
 use local::System;
 use regex::Regex;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
-use crate::support::client::Answer;
+use crate::support::client::{Answer, Call};
 use crate::support::openapi::{Operation, api};
 use crate::support::world::{Good, World};
 use crate::support::{drain, table, with_own_system};
@@ -139,8 +140,19 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     None
 }
 
+/// Ends the moves of categories. They wait for requests in progress, so the time of a reading would
+/// decide how far they are.
+async fn end_moves(system: &System) {
+    let clock = json!({ "target": "function:Janitor", "kind": "clock", "seconds": SETTLING_SECONDS });
+    Call::new("POST", "/_local/faults").json(&clock).send(system).await.expect(204);
+    let round = Call::new("POST", "/_local/invoke/Janitor").json(&json!({})).send(system).await.expect(200).body;
+    assert_eq!(round["failed"], 0, "{round}");
+    Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
+}
+
 /// Counts the stored items, without the attributes that differ between any two shops.
 async fn stored(system: &System) -> BTreeMap<String, u64> {
+    end_moves(system).await;
     drain(system).await;
     let mut items: BTreeMap<String, u64> = BTreeMap::new();
     for item in table::scan(system).await.into_values() {

@@ -198,6 +198,7 @@ fn invitation(id: OrganizationId, customer_id: CustomerId) -> Invitation {
         title,
         role: Role::Member,
         team: None,
+        inviter: None,
         expires_at: Instant::now().plus_seconds(86_400),
     }
 }

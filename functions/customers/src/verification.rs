@@ -57,7 +57,7 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
                 Err(TransactError::Table(error)) => return Err(error.into()),
             }
         }
-        if !profile.email.as_str().is_ascii() {
+        if !profile.email.is_mailable() {
             return Err(no_mail());
         }
         let (born, key) = (services.born(now)?, services.codes.newest());
@@ -183,7 +183,7 @@ fn too_many_tries() -> Problem {
 /// codes of an address that has the same folded form.
 fn no_mail() -> Problem {
     let detail = "No mail can be sent to the profile's email address. Change the address first.";
-    Problem::new(Code::InvalidBody, detail).error("/email", "has characters beyond ASCII")
+    Problem::new(Code::InvalidBody, detail).error("/email", "must be one plain address of ASCII")
 }
 
 fn too_many_mails(next: Instant, now: Instant) -> Problem {

@@ -134,7 +134,7 @@ fn request<'a>(message: &'a Message, from: &'a str, configuration_set_name: &'a 
     let text = |data| Text { data, charset: "UTF-8" };
     SendEmail {
         from_email_address: from,
-        destination: Destination { to_addresses: [message.to()] },
+        destination: Destination { to_addresses: [message.to().as_str()] },
         content: Content {
             simple: Simple { subject: text(message.subject()), body: Body { text: text(message.text()) } },
         },

@@ -34,8 +34,8 @@ pub struct Message {
 impl Message {
     /// Returns the recipient's address.
     #[must_use]
-    pub fn to(&self) -> &str {
-        self.to.as_str()
+    pub const fn to(&self) -> &Email {
+        &self.to
     }
 
     /// Returns the subject, one line.
@@ -108,15 +108,6 @@ impl Message {
     #[must_use]
     pub fn has_code(&self) -> bool {
         self.kind == Kind::EmailVerificationRequested
-    }
-
-    /// Returns whether the recipient is exactly one plain address of ASCII. A mail service also
-    /// accepts lists, names, groups and comments in an address field, which need these characters.
-    /// It accepts only ASCII, and another spelling must not use up the mails of an address.
-    #[must_use]
-    pub fn has_plain_recipient(&self) -> bool {
-        self.to.as_str().is_ascii()
-            && !self.to.as_str().contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
     }
 }
 

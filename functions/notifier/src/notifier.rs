@@ -162,7 +162,7 @@ impl<M: Mailer> Notifier<M> {
             Composed::Message(message) => message,
             Composed::None(outcome) => return Ok(outcome),
         };
-        if !message.has_plain_recipient() {
+        if !message.to().is_mailable() {
             tracing::warn!(event_id = event.id.as_str(), "a message is given up: the recipient is no plain address");
             return Ok(Outcome::Rejected);
         }

@@ -1,10 +1,11 @@
-//! The bounds of what a customer may have ordered and not paid.
+//! The bounds of what a customer may order: unpaid orders, and orders on a day.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use http_api::{Code, Problem, Services};
 use key_schema::id::{OrderId, ProductId};
+use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::open::{Limits, OpenOrder, OpenOrders};
 use key_schema::order::{self, MAX_LINES};
@@ -16,12 +17,13 @@ use crate::place::WantedLine;
 /// orders again.
 ///
 /// # Errors
-/// 409 `too_many_pending_orders`, or 409 `quantity_limit` with the lines.
+/// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.
 pub async fn entry(
     services: &Services,
     known: Option<&Stored<OpenOrders>>,
     lines: &[WantedLine],
     limits: Limits,
+    now: Instant,
 ) -> Result<Option<OpenOrder>, Problem> {
     let mut open: Vec<(&OrderId, OpenOrder)> =
         known.iter().flat_map(|known| &known.entries).map(|(id, entry)| (id, *entry)).collect();
@@ -31,6 +33,10 @@ pub async fn entry(
             open.len()
         );
         return Err(Problem::new(Code::TooManyPendingOrders, detail));
+    }
+    let max = limits.max_orders_per_day;
+    if known.is_some_and(|known| known.placed_on_day(now) >= max) {
+        return Err(Problem::daily_limit(max, "orders", now));
     }
     let most = lines.iter().map(|line| line.quantity).max().unwrap_or_default();
     let entry = OpenOrder { most, lines: u64::try_from(lines.len()).map_err(Problem::internal)? };

@@ -212,7 +212,7 @@ pub async fn place(
     let refusals = loop {
         let entry = match limits {
             None => Some(None),
-            Some(limits) => match bounds::entry(services, open.as_ref(), &wanted.lines, limits).await {
+            Some(limits) => match bounds::entry(services, open.as_ref(), &wanted.lines, limits, now).await {
                 Ok(entry) => {
                     entry.map(|entry| open::enter(&collection.order, entry, open.as_ref())).transpose()?.map(Some)
                 }

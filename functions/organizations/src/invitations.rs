@@ -146,6 +146,7 @@ pub async fn invite(
         title: head.name.clone(),
         role: *role,
         team: team.clone(),
+        inviter: Some(admin.clone()),
         expires_at: at.plus_seconds(LIFETIME_SECONDS),
     };
     let new = match state.open(at) {
@@ -190,8 +191,8 @@ async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<b
 
 /// Makes the calling customer a member, as an invitation says. Role and team of the request, if
 /// given, must be the invitation's, so that the customer accepts the invitation that they have
-/// seen. A team that no longer exists is left out. Returns [`None`] when another request came
-/// first.
+/// seen. A team that no longer exists is left out. An invitation by a former admin is void. Returns
+/// [`None`] when another request came first.
 pub async fn accept(
     services: &Services,
     state: &State,
@@ -220,10 +221,9 @@ pub async fn accept(
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
-        if refusals
-            .iter()
-            .any(|refusal| matches!(refusal.label, OrganizationAction::Profile | OrganizationAction::Organization))
-        {
+        let of = |action| refusals.iter().any(|refusal| refusal.label == action);
+        let is_void = of(OrganizationAction::Inviter) && !of(OrganizationAction::Invitation);
+        if is_void || of(OrganizationAction::Profile) || of(OrganizationAction::Organization) {
             return Err(no_such_organization());
         }
         if !refusals.iter().all(is_team) {

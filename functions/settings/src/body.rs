@@ -12,7 +12,7 @@ use http_api::fields::integer;
 use http_api::json::{Members, Value};
 use http_api::{Code, Problem, Request};
 use key_schema::id;
-use key_schema::order::open::{MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
+use key_schema::order::open::{MAX_ORDERS_PER_DAY, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
 use key_schema::settings::MAX_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -71,13 +71,14 @@ fn private(value: Value<'_>) -> Result<(), Invalid> {
     }
 }
 
-/// Checks the limits of open orders.
+/// Checks the limits of orders.
 fn limits(value: Value<'_>) -> Result<(), Invalid> {
     let mut limits = value.object()?;
     let minutes = limits.optional("pending_minutes", integer(PENDING_MINUTES));
     let orders = limits.optional("max_pending_orders", integer(MAX_PENDING_ORDERS));
     let quantity = limits.optional("max_pending_quantity", integer(MAX_PENDING_QUANTITY));
-    limits.finish((minutes, orders, quantity)).map(|_| ())
+    let daily = limits.optional("max_orders_per_day", integer(MAX_ORDERS_PER_DAY));
+    limits.finish((minutes, orders, quantity, daily)).map(|_| ())
 }
 
 fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {

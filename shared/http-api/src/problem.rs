@@ -187,8 +187,13 @@ impl Problem {
     /// Returns the 429 of a customer who has used up a daily quota.
     #[must_use]
     pub fn quota_exceeded(quota: Quota, now: Instant) -> Self {
-        let detail =
-            format!("A customer can add {} {} a day. Try again after Retry-After.", quota.limit(), quota.name());
+        Self::daily_limit(quota.limit(), quota.name(), now)
+    }
+
+    /// Returns the 429 of a customer who has added `limit` things of a kind on this day.
+    #[must_use]
+    pub fn daily_limit(limit: u64, what: &str, now: Instant) -> Self {
+        let detail = format!("A customer can add {limit} {what} a day. Try again after Retry-After.");
         Self::new(Code::QuotaExceeded, detail).retry_after(now.seconds_left_of_day())
     }
 

@@ -238,6 +238,18 @@ impl Email {
         };
         if plausible(text) && plausible(&claim_form(text)) { Ok(()) } else { Err(NameError::Email) }
     }
+
+    /// Returns whether a mail service takes the text as exactly one recipient.
+    ///
+    /// The characters that it refuses make lists, names, groups and comments in an address field.
+    /// SES sends only to ASCII. A domain with an empty label, such as a dot at its end, would be
+    /// another spelling of an address, with mails of its own.
+    #[must_use]
+    pub fn is_mailable(&self) -> bool {
+        const SPECIAL: [char; 11] = [',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'];
+        let mut labels = self.text.split(['@', '.']);
+        self.text.is_ascii() && !self.text.contains(SPECIAL) && labels.all(|label| !label.is_empty())
+    }
 }
 
 impl Username {

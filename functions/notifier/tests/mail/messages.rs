@@ -181,6 +181,8 @@ async fn a_recipient_that_is_not_one_plain_address_gets_no_mail_and_uses_none_up
         "ｚｏｅ@example.com",
         "zoë@example.com",
         "zoe@exämple.com",
+        "zoe@example.com.",
+        "zoe@example..com",
     ] {
         let shop = Shop::of("Zoë", email).await;
         assert_eq!(

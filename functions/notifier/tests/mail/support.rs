@@ -82,7 +82,7 @@ impl Post {
 
     fn accept(&self, message: &Message) {
         self.sent.lock().unwrap().push(Sent {
-            to: message.to().to_owned(),
+            to: message.to().to_string(),
             subject: message.subject().to_owned(),
             text: message.text().to_owned(),
             kind: message.kind().as_str(),

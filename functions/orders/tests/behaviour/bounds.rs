@@ -45,6 +45,39 @@ async fn a_customer_has_at_most_20_unpaid_orders_and_each_that_leaves_makes_room
 }
 
 #[tokio::test]
+async fn a_customer_places_at_most_so_many_orders_a_day_cancelled_ones_included() {
+    let shop = Shop::open().await;
+    shop.product("tea", 1_000).await;
+    shop.limit(&json!({ "max_orders_per_day": 4 })).await;
+    let large: Vec<String> = (0..60).map(|number| format!("product-{number}")).collect();
+    for product in &large {
+        shop.product(product, 10).await;
+    }
+    let large: Vec<(&str, u64)> = large.iter().map(|product| (product.as_str(), 1)).collect();
+    // The third order takes several transactions.
+    for (number, lines) in [&[("tea", 1)], &[("tea", 2)], &large[..]].into_iter().enumerate() {
+        let placed = shop.send(order(lines, &format!("k{number}"))).await;
+        assert_eq!(placed.status, 201, "{}", placed.body);
+        assert_eq!(shop.send(moved(&placed.body, "cancelled")).await.status, 200);
+    }
+    // A refused order and an order by staff do not count.
+    assert_eq!(shop.send(order(&[("tea", 1_001)], "over")).await.status, 409);
+    assert_eq!(shop.send(staff_order(&[("tea", 1)], "staff", &json!({}))).await.status, 201);
+    shop.fill_cart(&[("tea", 1)]).await;
+    assert_eq!(shop.check_out(&json!({})).await.status, 201);
+
+    shop.fill_cart(&[("tea", 1)]).await;
+    for call in [shop.check_out(&json!({})).await, shop.send(order(&[("tea", 1)], "k5")).await] {
+        assert_eq!((call.status, call.code()), (429, Some("quota_exceeded")), "{}", call.body);
+        let seconds: i64 = call.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=86_400).contains(&seconds), "{seconds}");
+    }
+    let again = shop.send(order(&[("tea", 1)], "k0")).await;
+    assert_eq!((again.status, again.header("idempotency-replayed")), (201, Some("true")));
+    assert_eq!(shop.open_orders().await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_repeated_request_gets_its_order_though_the_customer_may_place_no_further_one() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
@@ -177,6 +210,8 @@ async fn the_largest_list_of_open_orders_fits_an_item_and_is_still_changed() {
         customer_id: CustomerId::new("ann").unwrap(),
         expires_at: Instant::now().plus_seconds(60),
         entries: (0..MAX_ORDERS).map(|number| (id(number), entry)).collect(),
+        day: None,
+        placed: 0,
     };
     let open = Stored::new(open, Born::new("b").unwrap(), Instant::now());
     assert!(size(&open.to_item().unwrap()) < MAX_ITEM_BYTES / 4);
@@ -203,6 +238,8 @@ async fn an_order_whose_entry_has_expired_is_paid_and_cancelled_all_the_same() {
             customer_id: CustomerId::new("ann").unwrap(),
             expires_at: Instant::now(),
             entries: Default::default(),
+            day: None,
+            placed: 0,
         };
         open.expires_at = Instant::now().plus_seconds(60);
         shop.put(&Stored::new(open, Born::new("other").unwrap(), Instant::now())).await;

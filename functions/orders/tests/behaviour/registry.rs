@@ -89,6 +89,8 @@ fn open_orders(count: u8, most: u64) -> Stored<OpenOrders> {
         customer_id: CustomerId::new("ann").unwrap(),
         expires_at: Instant::now().plus_seconds(3_600),
         entries: (0..count).map(|number| (id(number), OpenOrder { most, lines: 1 })).collect(),
+        day: None,
+        placed: 0,
     })
 }
 

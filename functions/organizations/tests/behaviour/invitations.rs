@@ -41,6 +41,8 @@ async fn invite_until(club: &Club, seconds: i64) {
         title: "Chess".to_owned(),
         role: Role::Member,
         team: None,
+        // Invitations of an earlier version name no inviter.
+        inviter: None,
         expires_at: Instant::now().plus_seconds(seconds),
     };
     club.seed(&[Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)]).await;
@@ -179,6 +181,28 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     assert!(!club.roles().await.contains_key("eve"));
     // The admin invites once more.
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+    club.expect(201, accept(CLUB, "eve").customer("eve")).await;
+}
+
+#[tokio::test]
+async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
+    let club = Club::open().await;
+    let demoted = put_member(CLUB, "ann", "member", None).staff("s1");
+    for (role, former) in [("admin", demoted), ("member", remove_member(CLUB, "ann").staff("s1"))] {
+        club.expect(200, put_member(CLUB, "ann", "admin", None).staff("s1")).await;
+        club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
+        club.expect(202, put_member(CLUB, "eve", role, None).customer("ann")).await;
+        assert!([200, 204].contains(&club.send(former).await.status));
+        assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
+        assert!(!club.roles().await.contains_key("eve"));
+        club.expect(202, put_member(CLUB, "eve", role, None).customer("bob")).await;
+        club.expect(201, accept(CLUB, "eve").customer("eve")).await;
+        assert_eq!(club.roles().await["eve"].0, role);
+        club.expect(204, remove_member(CLUB, "eve").staff("s1")).await;
+    }
+    // An earlier version stored no inviter.
+    club.expect(200, put_member(CLUB, "ann", "admin", None).staff("s1")).await;
+    invite_until(&club, 60).await;
     club.expect(201, accept(CLUB, "eve").customer("eve")).await;
 }
 

@@ -145,6 +145,8 @@ async fn the_limits_of_orders_are_checked_and_may_be_left_out() {
         (json!({ "max_pending_orders": 1_001 }), "/values/orders/max_pending_orders"),
         (json!({ "max_pending_quantity": -1 }), "/values/orders/max_pending_quantity"),
         (json!({ "max_pending_quantity": 1_000_000_001 }), "/values/orders/max_pending_quantity"),
+        (json!({ "max_orders_per_day": 0 }), "/values/orders/max_orders_per_day"),
+        (json!({ "max_orders_per_day": 1_000_001 }), "/values/orders/max_orders_per_day"),
         (json!({ "max_pending": 1 }), "/values/orders/max_pending"),
     ] {
         let refused = function.send(first(&json!({ "values": { "orders": wrong, "banner": "Ice" } }))).await;
@@ -154,7 +156,8 @@ async fn the_limits_of_orders_are_checked_and_may_be_left_out() {
     assert_eq!((misplaced.status, misplaced.pointers()), (422, vec!["/private"]), "{}", misplaced.body);
     assert_eq!(function.send(get()).await.version(), Some(0));
 
-    let limits = json!({ "pending_minutes": 43_200, "max_pending_orders": 1, "max_pending_quantity": 1_000_000_000 });
+    let limits = json!({ "pending_minutes": 43_200, "max_pending_orders": 1, "max_pending_quantity": 1_000_000_000,
+                         "max_orders_per_day": 1_000_000 });
     for (version, orders) in (0..).zip([json!({}), json!({ "max_pending_orders": 20 }), limits]) {
         let set = function.send(change(&json!({ "values": { "orders": orders, "banner": "Ice" } }), version)).await;
         assert_eq!((set.status, &set.body["values"]["orders"]), (200, &orders), "{}", set.body);

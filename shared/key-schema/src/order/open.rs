@@ -1,4 +1,5 @@
-//! Open orders, which lock stock: when they lapse, and how many of them a customer may have.
+//! Open orders, which lock stock: when they lapse, and how many of them a customer may have and may
+//! place on a day.
 //!
 //! A pending order keeps its pieces from everybody else. So it has an instant at which it lapses
 //! ([`Order::lapses_at`]). An order by staff has one only if the request sets `lapses`. Until it
@@ -11,6 +12,8 @@
 //! or pending. The transaction that places an order adds its entry, on the condition that the item
 //! is the one that was read. So the bounds, computed from that item, hold under races. The
 //! transaction in which the order leaves these statuses removes the entry.
+//!
+//! The item also counts the orders of the newest day of UTC, so cancelled orders have a bound too.
 //!
 //! # Why an entry names no product
 //! 20 orders of 500 lines with ids of 128 bytes name 1.3 MB of products, and an item has at most
@@ -51,6 +54,8 @@ pub const PENDING_MINUTES: RangeInclusive<u64> = 1..=43_200;
 pub const MAX_PENDING_ORDERS: RangeInclusive<u64> = 1..=MAX_ORDERS;
 /// The permitted values of [`Limits::max_pending_quantity`].
 pub const MAX_PENDING_QUANTITY: RangeInclusive<u64> = 1..=1_000_000_000;
+/// The permitted values of [`Limits::max_orders_per_day`].
+pub const MAX_ORDERS_PER_DAY: RangeInclusive<u64> = 1..=1_000_000;
 /// The largest number of open orders that the settings allow a customer.
 pub const MAX_ORDERS: u64 = 1_000;
 /// How long the item of a customer stays after the last of its orders was due.
@@ -65,11 +70,13 @@ pub struct Limits {
     pub max_pending_orders: u64,
     /// The largest number of pieces of one product in a customer's open orders.
     pub max_pending_quantity: u64,
+    /// The largest number of orders that a customer may place on a day of UTC.
+    pub max_orders_per_day: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { pending_minutes: 60, max_pending_orders: 20, max_pending_quantity: 1_000 }
+        Self { pending_minutes: 60, max_pending_orders: 20, max_pending_quantity: 1_000, max_orders_per_day: 1_000 }
     }
 }
 
@@ -146,6 +153,12 @@ entity! {
         mutable {
             /// The orders by id.
             entries: BTreeMap<OrderId, OpenOrder>,
+            /// The newest day of UTC on which the customer placed an order.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            day: Option<String>,
+            /// The orders that the customer placed on that day.
+            #[serde(default)]
+            placed: u64,
         }
     }
 }
@@ -159,6 +172,14 @@ impl Entity for OpenOrders {
 
     fn expires(&self) -> Option<Instant> {
         Some(self.expires_at)
+    }
+}
+
+impl OpenOrders {
+    /// Returns the number of orders that the customer placed on the day of `at`.
+    #[must_use]
+    pub fn placed_on_day(&self, at: Instant) -> u64 {
+        if self.day.as_deref() == Some(at.day().as_str()) { self.placed } else { 0 }
     }
 }
 
@@ -198,16 +219,19 @@ pub fn enter(
     entry: OpenOrder,
     known: Option<&Stored<OpenOrders>>,
 ) -> Result<Guarded, EncodeError> {
-    let expires_at = order.lapses_at.unwrap_or(order.meta.created_at).plus_seconds(KEPT_SECONDS);
+    let at = order.meta.created_at;
+    let expires_at = order.lapses_at.unwrap_or(at).plus_seconds(KEPT_SECONDS);
     let Some(known) = known else {
-        let entries = BTreeMap::from([(order.id.clone(), entry)]);
-        let first = OpenOrders { customer_id: order.customer_id.clone(), expires_at, entries };
+        let (entries, day) = (BTreeMap::from([(order.id.clone(), entry)]), Some(at.day()));
+        let first = OpenOrders { customer_id: order.customer_id.clone(), expires_at, entries, day, placed: 1 };
         return Guarded::put(&stored(order, first), Condition::NotExists);
     };
     let expires_at = expires_at.max(known.expires_at);
     let change = Change::<OpenOrders>::copied()
         .set_entry("entries", order.id.as_str(), entry)?
         .set("expires_at", expires_at)?
+        .day(&Some(at.day()))?
+        .placed(&known.placed_on_day(at).saturating_add(1))?
         .expire_at(expires_at);
     let unchanged = Condition::Is("born", value(&known.meta.born)?).and(Condition::Is("rev", number(known.meta.rev)));
     Ok(Guarded::update(key(&order.customer_id)?, change, unchanged))

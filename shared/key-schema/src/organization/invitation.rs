@@ -10,7 +10,7 @@
 //! - A customer has a membership or an invitation, never both. The transaction that writes one of
 //!   them removes the other, or checks that it does not exist. So a removed member cannot return
 //!   by an old invitation.
-//! - An invitation is accepted once, unchanged, and before it expires.
+//! - An invitation is accepted once, unchanged, before it expires, and while its inviter is an admin.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The inviter counts them
 //!   by a strong read. The head counts all invitations that were ever made (`invited`). Inviting is
 //!   conditional on the count that was read before the invitations, so no other one came between.
@@ -27,12 +27,15 @@
 //!
 //! [`Invitations`] names every open invitation of a customer, so an erasure finds them with a
 //! strong read. An invitation requires the customer's profile, so none is made afterwards.
+//!
+//! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. Nobody can
+//! accept it any more, because the erasure removed the inviter's membership.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::write::{add_admins, count_members, is};
+use super::write::{add_admins, admin_check, count_members, is};
 use super::{Authority, Member, Organization, OrganizationAction, Role, key, member_key, partition};
 use crate::change::{Change, entity};
 use crate::customer;
@@ -74,6 +77,10 @@ entity! {
             /// The team of the member to be, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
+            /// The admin who made or renewed the invitation. Invitations of earlier versions have
+            /// none.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            inviter: Option<CustomerId>,
             /// When the invitation expires, which is also its time to live.
             expires_at: Instant,
         }
@@ -207,7 +214,7 @@ crate::item::view!(InvitationSummary of Invitation);
 patterns! {
     INVITE = "invitations.put": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer> and ORG; SK = MEMBER#<customer>, MEMBER#<caller> and TEAM#<team>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the invitation and the customer's invitations are unchanged; the customer is no member; nobody else was invited meanwhile; the caller is an admin with a profile; the customer and the team exist; ADD invited", Consistency::Write, "owner", "Invite a customer to an organization, or renew the invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
     OPEN = "invitations.open": Query, "PK = ORG#<id>, SK under INVITATION#" => "the organization's invitations", Consistency::Strong("a missed invitation would be one too many"), "owner", "Count the open invitations of an organization", ["PUT /v1/organizations/{id}/members/{customer}"];
-    ACCEPT = "invitations.accept": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>, MEMBER#<customer>, ORG and TEAM#<team>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and PROFILE (check)" => "the invitation is unchanged and has not expired; the customer is no member and exists; the organization and the team exist; ADD to the counts", Consistency::Write, "owner", "Accept an invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
+    ACCEPT = "invitations.accept": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>, MEMBER#<customer>, ORG, TEAM#<team> and MEMBER#<inviter> (check); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and PROFILE (check)" => "the invitation is unchanged and has not expired; its inviter is an admin; the customer is no member and exists; the organization and the team exist; ADD to the counts", Consistency::Write, "owner", "Accept an invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
     PREPARE = "invitations.prepare": BatchGetItem, "PK = ORG#<id>, SK = INVITATION#<customer> and MEMBER#<caller>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = ORG" => "the organization, the invitation, the customer's invitations and the caller's membership", Consistency::Strong("an invitation ends together with its entry among the customer's"), "owner", "Read an invitation before its change", ["PUT /v1/organizations/{id}/members/{customer}", "DELETE /v1/organizations/{id}/invitations/{customer}"];
     WITHDRAW = "invitations.delete": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the invitation and the customer's invitations are unchanged; the caller is this customer, or an admin with a profile", Consistency::Write, "owner", "Decline or withdraw an invitation", ["DELETE /v1/organizations/{id}/invitations/{customer}"];
     OF_ORGANIZATION = "invitations.list": Query, "PK = ORG#<id>, SK under INVITATION#" => "invitations by customer id", Consistency::Eventual, "owner", "List the open invitations of an organization", ["GET /v1/organizations/{id}/invitations"];
@@ -344,6 +351,10 @@ pub fn accept(
         .action(OrganizationAction::Invitations, state.list(customer_id, id, None, &new.meta.born, at)?)
         .action(OrganizationAction::Profile, customer::check(customer_id)?)
         .action(OrganizationAction::Organization, head);
+    let transaction = match &invitation.inviter {
+        Some(inviter) => transaction.action(OrganizationAction::Inviter, admin_check(id, inviter)?),
+        None => transaction,
+    };
     count_members(transaction, id, None, team.as_ref())
 }
 

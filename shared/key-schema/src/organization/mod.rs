@@ -257,6 +257,8 @@ pub enum OrganizationAction {
     Invitation,
     /// The list of the customer's invitations has changed since it was read.
     Invitations,
+    /// The inviter is not an admin any more.
+    Inviter,
     /// The customer does not exist or is being erased. For [`remove_ghost`], the customer stays.
     Customer,
 }

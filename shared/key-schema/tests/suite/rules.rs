@@ -19,6 +19,7 @@ use key_schema::quota::Quota;
 use key_schema::request::Write;
 use key_schema::session;
 use key_schema::settings::Known;
+use key_schema::text::Email;
 use key_schema::verification::EmailVerification;
 use serde_json::json;
 
@@ -185,4 +186,27 @@ fn names_in_messages_are_those_of_the_api() {
     assert!(format!("{keys:?}").contains("new"));
     let error = saturating(json!("12")).unwrap_err().to_string();
     assert!(error.contains("expected an amount"), "{error}");
+}
+
+#[test]
+fn a_new_day_counts_its_orders_from_the_beginning() {
+    let mut open = World::plain().open_orders();
+    (open.data.day, open.data.placed) = (Some("2017-02-01".into()), 7);
+    assert_eq!(open.placed_on_day(at("2017-02-01T23:59:59.999Z")), 7);
+    assert_eq!(open.placed_on_day(at("2017-02-02T00:00:00.000Z")), 0);
+    // An item of an earlier version counts nothing.
+    open.data.day = None;
+    assert_eq!(open.placed_on_day(at("2017-02-01T00:00:00.000Z")), 0);
+}
+
+#[test]
+fn a_mailable_address_is_one_plain_address_of_ascii() {
+    for plain in ["a@b", "zoe.m+tea@example.com", "o'hara@example.co.uk"] {
+        assert!(plain.parse::<Email>().unwrap().is_mailable(), "{plain}");
+    }
+    for odd in
+        ["zo\u{eb}@example.com", "a,b@example.com", "a:b@example.com", "<a@example.com", "a@b.", "a@.b", "a@b..c"]
+    {
+        assert!(!odd.parse::<Email>().unwrap().is_mailable(), "{odd}");
+    }
 }

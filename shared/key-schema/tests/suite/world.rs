@@ -615,6 +615,8 @@ impl World {
             customer_id: self.customer.clone(),
             expires_at: at("2017-01-08T12:53:26.000Z"),
             entries: BTreeMap::from([(self.order.clone(), self.open_order())]),
+            day: Some("2017-01-01".into()),
+            placed: 1,
         })
     }
 
@@ -856,6 +858,7 @@ impl World {
             title: "Chess club".into(),
             role: Role::Member,
             team: Some(self.team.clone()),
+            inviter: Some(CustomerId::new("household-1").unwrap()),
             expires_at: at("2026-12-04T12:00:00.000Z"),
         })
     }

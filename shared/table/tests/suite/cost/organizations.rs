@@ -82,6 +82,7 @@ async fn invitations(bench: &mut Bench) {
         title: "Chess club".to_owned(),
         role: Role::Member,
         team: Some(team.clone()),
+        inviter: Some(admin.clone()),
         expires_at: at(100_000),
     };
     let open = Stored::new(data, born(3), at(603));
