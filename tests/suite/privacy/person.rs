@@ -16,6 +16,8 @@ use crate::support::{put_item, table};
 pub const SUBJECT: &str = "privacy-subject";
 /// A customer who shares data with the subject and is not erased.
 pub const FRIEND: &str = "privacy-friend";
+/// A customer whom the subject has invited to an organization.
+const GUEST: &str = "privacy-guest";
 const STRANGER: &str = "privacy-stranger";
 /// The prefix of marks in texts that an erasure removes.
 pub const GOES: &str = "xq7goes";
@@ -85,6 +87,7 @@ fn id(answer: &Answer) -> String {
 /// Creates the subject's data in the shop.
 pub async fn live(system: &System) {
     customer(system, FRIEND).await;
+    customer(system, GUEST).await;
     customer(system, STRANGER).await;
     products(system, &["privacy-tea", "privacy-jam"], 100).await;
     profile(system).await;
@@ -164,6 +167,9 @@ async fn friends(system: &System) {
     let join = path(&["organizations", &club, "members", FRIEND]);
     done(system, asks("PUT", &join, &member)).await;
     done(system, Call::new("PUT", &join).customer(FRIEND).json(&json!({}))).await;
+    // The invitation of an admin outlives the admin.
+    let invite = asks("PUT", &path(&["organizations", &club, "members", GUEST]), &json!({ "role": "member" }));
+    done(system, invite).await;
     // A club of the friend has invited the subject.
     let other = Call::new("POST", "/v1/organizations").customer(FRIEND).json(&json!({ "name": "The friend's" }));
     let other = id(&done(system, other).await);
