@@ -10,7 +10,8 @@
 //! - A customer has a membership or an invitation, never both. The transaction that writes one of
 //!   them removes the other, or checks that it does not exist. So a removed member cannot return
 //!   by an old invitation.
-//! - An invitation is accepted once, unchanged and before it expires. Its inviter is still an admin.
+//! - An invitation is accepted once, unchanged, and before it expires, while its inviter is an
+//!   admin.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The inviter counts them
 //!   by a strong read. The head counts all invitations that were ever made (`invited`). Inviting is
 //!   conditional on the count that was read before the invitations, so no other one came between.
@@ -28,8 +29,8 @@
 //! [`Invitations`] names every open invitation of a customer, so an erasure finds them with a
 //! strong read. An invitation requires the customer's profile, so none is made afterwards.
 //!
-//! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. It is void,
-//! because the erasure removed the inviter's membership.
+//! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. It is
+//! void then, because the erasure removed the inviter's membership.
 
 use std::collections::BTreeMap;
 
