@@ -86,16 +86,16 @@ fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
         // A pattern that several routes share may allow more callers than one of the routes.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
-        for pattern in key_schema::registry::all().filter(|pattern| pattern.routes.contains(&key.as_str())) {
+        for pattern in key_schema::registry::all().filter(|pattern| pattern.used_by.contains(&key.as_str())) {
             assert!(
-                pattern.routes.len() > 1
-                    || widest(pattern.who) == widest(who)
-                    || (who, pattern.who) == ("owner", "signed in")
+                pattern.used_by.len() > 1
+                    || widest(pattern.callers) == widest(who)
+                    || (who, pattern.callers) == ("owner", "signed in")
                     // A route of owners may also use a pattern that only staff may use.
-                    || (who, pattern.who) == ("owner", "staff"),
+                    || (who, pattern.callers) == ("owner", "staff"),
                 "{key} is for {who}, its pattern {} for {}",
                 pattern.id,
-                pattern.who
+                pattern.callers
             );
         }
     }

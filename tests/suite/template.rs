@@ -91,7 +91,7 @@ fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
             "start" | "token" => reaches,
             by => by == name || routes.iter().any(|route| route == by),
         };
-        !only_indexes && pattern.routes.iter().any(is_used)
+        !only_indexes && pattern.used_by.iter().any(is_used)
     })
 }
 

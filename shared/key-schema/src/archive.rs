@@ -82,8 +82,26 @@ pub struct Since {
 crate::item::view!(Since of Customer);
 
 patterns! {
-    OWNER = "archive.owner": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the archive must get nothing more of an erased customer"), "system", "Read when a profile was created, before archiving or removing its session or cart", ["stream", "janitor"];
-    RESTORE = "archive.restore": PutItem, "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was" => "does not exist", Consistency::Write, "system", "Restore an archived item", ["ops"];
+    OWNER {
+        id: "archive.owner",
+        purpose: "Read when a profile was created, before archiving or removing its session or \
+            cart",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        returns: "the profile",
+        consistency: Consistency::Strong("the archive must get nothing more of an erased customer"),
+        callers: "system",
+        used_by: ["stream", "janitor"],
+    }
+    RESTORE {
+        id: "archive.restore",
+        purpose: "Restore an archived item",
+        request: PutItem,
+        key: "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was",
+        requires: "does not exist",
+        callers: "system",
+        used_by: ["ops"],
+    }
 }
 
 /// Reads the creation time of a customer's profile, strongly. An erased customer has no profile.

@@ -71,13 +71,78 @@ pub(crate) fn key(customer: &CustomerId) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    GET = "carts.get": GetItem, "PK = CART#<customer>, SK = CART" => "the cart with its lines", Consistency::Strong("a customer who changes the cart reads it next"), "owner", "Read a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}", "POST /v1/customers/{id}/cart/checkout"];
-    PREPARE = "carts.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT" => "customer, product", Consistency::Strong("a customer may fill the cart right after signing up"), "owner", "Read the customer and the product of a cart line", ["PUT /v1/customers/{id}/cart/items/{product}"];
-    PRODUCTS = "carts.products": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "the products, with their prices", Consistency::Eventual, "owner", "Read the prices of the lines of a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}"];
-    CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "the cart does not exist, or it has expired", Consistency::Write, "owner", "Create a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
-    PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "the cart has not expired and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
-    REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "the cart has not expired and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
-    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "no condition; for a customer who signed up again: the cart is older than the profile", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    GET {
+        id: "carts.get",
+        purpose: "Read a cart",
+        request: GetItem,
+        key: "PK = CART#<customer>, SK = CART",
+        returns: "the cart with its lines",
+        consistency: Consistency::Strong("a customer who changes the cart reads it next"),
+        callers: "owner",
+        used_by: [
+            "GET /v1/customers/{id}/cart",
+            "GET /v1/customers/{id}/cart/items/{product}",
+            "POST /v1/customers/{id}/cart/checkout",
+        ],
+    }
+    PREPARE {
+        id: "carts.prepare",
+        purpose: "Read the customer and the product of a cart line",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT",
+        returns: "customer, product",
+        consistency: Consistency::Strong("a customer may fill the cart right after signing up"),
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/cart/items/{product}"],
+    }
+    PRODUCTS {
+        id: "carts.products",
+        purpose: "Read the prices of the lines of a cart",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each line",
+        returns: "the products, with their prices",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}"],
+    }
+    CREATE {
+        id: "carts.create",
+        purpose: "Create a cart with its first line",
+        request: PutItem,
+        key: "PK = CART#<customer>, SK = CART",
+        requires: "the cart does not exist, or it has expired",
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/cart/items/{product}"],
+    }
+    PUT_LINE {
+        id: "carts.put-line",
+        purpose: "Set one line of a cart",
+        request: UpdateItem,
+        key: "PK = CART#<customer>, SK = CART",
+        requires: "the cart has not expired and has this line or room for one more; SET \
+            lines.<product>",
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/cart/items/{product}"],
+    }
+    REMOVE_LINE {
+        id: "carts.remove-line",
+        purpose: "Remove one line of a cart",
+        request: UpdateItem,
+        key: "PK = CART#<customer>, SK = CART",
+        requires: "the cart has not expired and has this line; REMOVE lines.<product>",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}/cart/items/{product}"],
+    }
+    DISCARD {
+        id: "carts.discard",
+        purpose: "Remove the cart of an erased customer",
+        request: DeleteItem,
+        key: "PK = CART#<customer>, SK = CART",
+        requires: "no condition; for a customer who signed up again: the cart is older than the \
+            profile",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}", "janitor"],
+    }
 }
 
 /// Reads a cart. The caller treats an expired cart as empty.

@@ -120,10 +120,48 @@ pub fn shards(head: Option<&Counter>) -> u32 {
 }
 
 patterns! {
-    HEAD = "counters.head": GetItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards; an outdated number works too", Consistency::Eventual, "any", "Read a counter's number of shards, before an addition or a split", ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "splitter"];
-    ADD = "counters.add": TransactWriteItems, "PK = COUNTER#<name>#<shard>, SK = SHARD; PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY where there is a key" => "ADD to a random shard, once per client token; the key is free", Consistency::Write, "any", "Add to a counter", ["POST /v1/counters/{name}"];
-    SPLIT = "counters.split": UpdateItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards is unchanged; hot: the last split is not recent; throttled: it is before the throttled minute", Consistency::Write, "any", "Double a counter's number of shards", ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}", "splitter"];
-    READ = "counters.read": BatchGetItem, "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the first shard, then for the others" => "head and shards", Consistency::Strong("the sum includes every addition that was acknowledged before"), "staff", "Read a counter", ["GET /v1/counters/{name}"];
+    HEAD {
+        id: "counters.head",
+        purpose: "Read a counter's number of shards, before an addition or a split",
+        request: GetItem,
+        key: "PK = COUNTER#<name>, SK = COUNTER",
+        returns: "the number of shards; an outdated number works too",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "splitter"],
+    }
+    ADD {
+        id: "counters.add",
+        purpose: "Add to a counter",
+        request: TransactWriteItems,
+        key: "PK = COUNTER#<name>#<shard>, SK = SHARD; PK = IDEMPOTENCY#<caller>#<key>, SK = \
+            IDEMPOTENCY where there is a key",
+        requires: "ADD to a random shard, once per client token; the key is free",
+        callers: "any",
+        used_by: ["POST /v1/counters/{name}"],
+    }
+    SPLIT {
+        id: "counters.split",
+        purpose: "Double a counter's number of shards",
+        request: UpdateItem,
+        key: "PK = COUNTER#<name>, SK = COUNTER",
+        requires: "the number of shards is unchanged; hot: the last split is not recent; \
+            throttled: it is before the throttled minute",
+        callers: "any",
+        used_by: ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}", "splitter"],
+    }
+    READ {
+        id: "counters.read",
+        purpose: "Read a counter",
+        request: BatchGetItem,
+        key: "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the \
+            first shard, then for the others",
+        returns: "head and shards",
+        consistency: Consistency::Strong("the sum includes every addition that was acknowledged \
+            before"),
+        callers: "staff",
+        used_by: ["GET /v1/counters/{name}"],
+    }
 }
 
 /// An action of an addition to a counter, which labels its refusal.

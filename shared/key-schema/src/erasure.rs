@@ -80,8 +80,25 @@ pub struct Pending {
 crate::item::view!(Pending of Erasure);
 
 patterns! {
-    PENDING = "erasures.pending": ShardedQuery on Gsi1, "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>" => "notes, oldest first", Consistency::Eventual, "system", "Find the erased customers whose items the archive may hold", ["janitor"];
-    DONE = "erasures.done": DeleteItem, "PK = ERASURE#<customer>, SK = ERASURE" => "the note is of the erasure that was found", Consistency::Write, "system", "Remove the note once the archive holds nothing of the customer", ["janitor"];
+    PENDING {
+        id: "erasures.pending",
+        purpose: "Find the erased customers whose items the archive may hold",
+        request: ShardedQuery on Gsi1,
+        key: "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>",
+        returns: "notes, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "system",
+        used_by: ["janitor"],
+    }
+    DONE {
+        id: "erasures.done",
+        purpose: "Remove the note once the archive holds nothing of the customer",
+        request: DeleteItem,
+        key: "PK = ERASURE#<customer>, SK = ERASURE",
+        requires: "the note is of the erasure that was found",
+        callers: "system",
+        used_by: ["janitor"],
+    }
 }
 
 /// Writes the note, in the transaction that removes the profile. It replaces a note of the

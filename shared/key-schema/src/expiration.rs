@@ -87,8 +87,26 @@ fn partition(day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
 }
 
 patterns! {
-    RECORD = "audit.record": PutItem, "PK = AUDIT#<day>#<shard>, SK = <removed at>#<entity>#<hash of the key>#<sequence number>" => "does not exist", Consistency::Write, "system", "Record the removal of an expired item", ["stream"];
-    OF_DAY = "audit.of-day": ShardedQuery, "PK = AUDIT#<day>#<shard>, backward" => "removals of a day, newest first", Consistency::Eventual, "staff", "List the expired items removed on a day", ["GET /v1/audit/expirations"];
+    RECORD {
+        id: "audit.record",
+        purpose: "Record the removal of an expired item",
+        request: PutItem,
+        key: "PK = AUDIT#<day>#<shard>, SK = <removed at>#<entity>#<hash of the key>#<sequence \
+            number>",
+        requires: "does not exist",
+        callers: "system",
+        used_by: ["stream"],
+    }
+    OF_DAY {
+        id: "audit.of-day",
+        purpose: "List the expired items removed on a day",
+        request: ShardedQuery,
+        key: "PK = AUDIT#<day>#<shard>, backward",
+        returns: "removals of a day, newest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/audit/expirations"],
+    }
 }
 
 /// Records a removal unless it is already recorded.

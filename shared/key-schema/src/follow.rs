@@ -94,13 +94,73 @@ pub enum FollowAction {
 }
 
 patterns! {
-    PREPARE = "follows.prepare": GetItem, "PK = CUSTOMER#<followed>, SK = PROFILE" => "the customer to follow", Consistency::Strong("a customer can be followed right after signing up"), "owner", "Check that the customer to follow exists", ["PUT /v1/customers/{id}/following/{other}"];
-    PUT = "follows.put": TransactWriteItems, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>; SK = PROFILE (check)" => "does not exist; the follower exists", Consistency::Write, "owner", "Follow a customer", ["PUT /v1/customers/{id}/following/{other}"];
-    REMOVE = "follows.remove": DeleteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>" => "no condition", Consistency::Write, "owner", "Unfollow a customer", ["DELETE /v1/customers/{id}/following/{other}"];
-    GET = "follows.get": GetItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>" => "the edge, if A follows B", Consistency::Eventual, "signed in", "Check whether A follows B", ["GET /v1/customers/{id}/following/{other}"];
-    FOLLOWING = "follows.following": Query, "PK = CUSTOMER#<follower>, SK under FOLLOWS#" => "edges by id of the followed customer", Consistency::Eventual, "signed in", "List the customers that a customer follows", ["GET /v1/customers/{id}/following", "GET /v1/graph/{node}/edges"];
-    FOLLOWERS = "follows.followers": ShardedQuery on Gsi1, "GSI1PK = FOLLOWERS#<followed>#<shard>, GSI1SK = <created_at>#<follower>, backward" => "followers, newest first", Consistency::Eventual, "signed in", "List a customer's followers", ["GET /v1/customers/{id}/followers", "DELETE /v1/customers/{id}"];
-    ERASE = "follows.erase": BatchWriteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>, for each edge" => "no condition", Consistency::Write, "owner", "Remove the edges from and to an erased customer", ["DELETE /v1/customers/{id}"];
+    PREPARE {
+        id: "follows.prepare",
+        purpose: "Check that the customer to follow exists",
+        request: GetItem,
+        key: "PK = CUSTOMER#<followed>, SK = PROFILE",
+        returns: "the customer to follow",
+        consistency: Consistency::Strong("a customer can be followed right after signing up"),
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/following/{other}"],
+    }
+    PUT {
+        id: "follows.put",
+        purpose: "Follow a customer",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>; SK = PROFILE (check)",
+        requires: "does not exist; the follower exists",
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/following/{other}"],
+    }
+    REMOVE {
+        id: "follows.remove",
+        purpose: "Unfollow a customer",
+        request: DeleteItem,
+        key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}/following/{other}"],
+    }
+    GET {
+        id: "follows.get",
+        purpose: "Check whether A follows B",
+        request: GetItem,
+        key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>",
+        returns: "the edge, if A follows B",
+        consistency: Consistency::Eventual,
+        callers: "signed in",
+        used_by: ["GET /v1/customers/{id}/following/{other}"],
+    }
+    FOLLOWING {
+        id: "follows.following",
+        purpose: "List the customers that a customer follows",
+        request: Query,
+        key: "PK = CUSTOMER#<follower>, SK under FOLLOWS#",
+        returns: "edges by id of the followed customer",
+        consistency: Consistency::Eventual,
+        callers: "signed in",
+        used_by: ["GET /v1/customers/{id}/following", "GET /v1/graph/{node}/edges"],
+    }
+    FOLLOWERS {
+        id: "follows.followers",
+        purpose: "List a customer's followers",
+        request: ShardedQuery on Gsi1,
+        key: "GSI1PK = FOLLOWERS#<followed>#<shard>, GSI1SK = <created_at>#<follower>, backward",
+        returns: "followers, newest first",
+        consistency: Consistency::Eventual,
+        callers: "signed in",
+        used_by: ["GET /v1/customers/{id}/followers", "DELETE /v1/customers/{id}"],
+    }
+    ERASE {
+        id: "follows.erase",
+        purpose: "Remove the edges from and to an erased customer",
+        request: BatchWriteItem,
+        key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>, for each edge",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
 }
 
 /// Reads the customer to be followed, strongly.

@@ -74,8 +74,26 @@ impl fmt::Display for EdgeKind {
 }
 
 patterns! {
-    LIVES_IN = "graph.lives-in": GetItem, "PK = CUSTOMER#<node>, SK = PROFILE" => "the profile, which has the place", Consistency::Eventual, "staff", "Find the place where a customer lives", ["GET /v1/graph/{node}/edges"];
-    OWN = "graph.own": Query, "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$" => "the customer's follows, then the likes", Consistency::Strong("a missed edge would outlive the customer"), "owner", "Find the edges of an erased customer", ["DELETE /v1/customers/{id}"];
+    LIVES_IN {
+        id: "graph.lives-in",
+        purpose: "Find the place where a customer lives",
+        request: GetItem,
+        key: "PK = CUSTOMER#<node>, SK = PROFILE",
+        returns: "the profile, which has the place",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/graph/{node}/edges"],
+    }
+    OWN {
+        id: "graph.own",
+        purpose: "Find the edges of an erased customer",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$",
+        returns: "the customer's follows, then the likes",
+        consistency: Consistency::Strong("a missed edge would outlive the customer"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
 }
 
 /// Reads a customer's profile, which has the place in which the customer lives.

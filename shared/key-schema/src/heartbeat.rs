@@ -9,7 +9,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::patterns;
 use crate::request::{Guarded, Single, Write};
 
 entity! {
@@ -36,7 +36,15 @@ fn key() -> Result<Key, KeyError> {
 }
 
 patterns! {
-    BEAT = "heartbeat.beat": UpdateItem, "PK = HEARTBEAT, SK = HEARTBEAT" => "no condition; SET round", Consistency::Write, "system", "Write a record that the stream's consumers answer", ["janitor"];
+    BEAT {
+        id: "heartbeat.beat",
+        purpose: "Write a record that the stream's consumers answer",
+        request: UpdateItem,
+        key: "PK = HEARTBEAT, SK = HEARTBEAT",
+        requires: "no condition; SET round",
+        callers: "system",
+        used_by: ["janitor"],
+    }
 }
 
 /// Writes the heartbeat of a round.

@@ -79,7 +79,26 @@ pub(crate) fn key(scope: &Scope) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    GET = "idempotency.get": GetItem, "PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY" => "the record", Consistency::Strong("a retry must see the effect of the first attempt"), "any", "Find the stored response to a repeated request", ["POST /v1/products/{id}/stock/adjustments", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers", "POST /v1/orders/{id}/refunds", "POST /v1/customers/{id}/questions", "POST /v1/questions/{id}/answers", "POST /v1/counters/{name}"];
+    GET {
+        id: "idempotency.get",
+        purpose: "Find the stored response to a repeated request",
+        request: GetItem,
+        key: "PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY",
+        returns: "the record",
+        consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
+        callers: "any",
+        used_by: [
+            "POST /v1/products/{id}/stock/adjustments",
+            "POST /v1/orders",
+            "POST /v1/customers/{id}/cart/checkout",
+            "POST /v1/customers/{id}/wallet/deposits",
+            "POST /v1/transfers",
+            "POST /v1/orders/{id}/refunds",
+            "POST /v1/customers/{id}/questions",
+            "POST /v1/questions/{id}/answers",
+            "POST /v1/counters/{name}",
+        ],
+    }
 }
 
 /// Reads a record. The caller treats an expired record as absent.

@@ -71,9 +71,37 @@ fn counter_key() -> Result<Key, KeyError> {
 }
 
 patterns! {
-    GET = "invoices.get": GetItem, "PK = INVOICE#<number>, SK = INVOICE" => "the invoice", Consistency::Strong("a concurrent issue reads the invoice right after it was written"), "owner", "Read an invoice by its number", ["GET /v1/invoices/{number}", "POST /v1/orders/{id}/invoice"];
-    COUNTER = "invoices.counter": GetItem, "PK = COUNTER#invoices, SK = COUNTER" => "the last number", Consistency::Strong("the next number is conditional on it"), "staff", "Find the next invoice number", ["POST /v1/orders/{id}/invoice"];
-    ISSUE = "invoices.issue": TransactWriteItems, "PK = COUNTER#invoices, SK = COUNTER; PK = INVOICE#<number>, SK = INVOICE; PK = ORDER#<id>, SK = ORDER" => "the last number and the order are unchanged; the order has no invoice", Consistency::Write, "staff", "Issue an order's invoice", ["POST /v1/orders/{id}/invoice"];
+    GET {
+        id: "invoices.get",
+        purpose: "Read an invoice by its number",
+        request: GetItem,
+        key: "PK = INVOICE#<number>, SK = INVOICE",
+        returns: "the invoice",
+        consistency: Consistency::Strong("a concurrent issue reads the invoice right after it was \
+            written"),
+        callers: "owner",
+        used_by: ["GET /v1/invoices/{number}", "POST /v1/orders/{id}/invoice"],
+    }
+    COUNTER {
+        id: "invoices.counter",
+        purpose: "Find the next invoice number",
+        request: GetItem,
+        key: "PK = COUNTER#invoices, SK = COUNTER",
+        returns: "the last number",
+        consistency: Consistency::Strong("the next number is conditional on it"),
+        callers: "staff",
+        used_by: ["POST /v1/orders/{id}/invoice"],
+    }
+    ISSUE {
+        id: "invoices.issue",
+        purpose: "Issue an order's invoice",
+        request: TransactWriteItems,
+        key: "PK = COUNTER#invoices, SK = COUNTER; PK = INVOICE#<number>, SK = INVOICE; PK = \
+            ORDER#<id>, SK = ORDER",
+        requires: "the last number and the order are unchanged; the order has no invoice",
+        callers: "staff",
+        used_by: ["POST /v1/orders/{id}/invoice"],
+    }
 }
 
 /// Reads an invoice.

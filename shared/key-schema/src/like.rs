@@ -145,15 +145,96 @@ pub enum LikeAction {
 }
 
 patterns! {
-    PREPARE = "likes.prepare": GetItem, "PK = PRODUCT#<product>, SK = PRODUCT" => "the product, which may be retired", Consistency::Strong("a new product can be liked immediately, and a retired product cannot be liked"), "owner", "Check that the catalogue has the product", ["PUT /v1/customers/{id}/likes/{product}"];
-    PUT = "likes.put": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; SK = PROFILE (check); PK = PRODUCT#<product>, SK = LIKES#<shard>" => "does not exist; the customer exists; ADD 1 to the count", Consistency::Write, "owner", "Like a product and count it", ["PUT /v1/customers/{id}/likes/{product}"];
-    REMOVE = "likes.remove": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>" => "exists; ADD -1 to the count", Consistency::Write, "owner", "Remove a like and its count", ["DELETE /v1/customers/{id}/likes/{product}"];
-    GET = "likes.get": GetItem, "PK = CUSTOMER#<id>, SK = LIKE#<product>" => "the like, if it exists", Consistency::Eventual, "owner", "Check whether a customer likes a product", ["GET /v1/customers/{id}/likes/{product}", "GET /v1/products/{id}/likes"];
-    OF_CUSTOMER = "likes.of-customer": Query, "PK = CUSTOMER#<id>, SK under LIKE#" => "likes by id of the product", Consistency::Eventual, "owner", "List a customer's likes", ["GET /v1/customers/{id}/likes", "GET /v1/graph/{node}/edges"];
-    LIKED = "likes.product": GetItem, "PK = PRODUCT#<product>, SK = PRODUCT" => "the product, which may be retired", Consistency::Eventual, "any", "Check that the catalogue has the product whose likes are counted", ["GET /v1/products/{id}/likes"];
-    COUNT = "likes.count": Query, "PK = PRODUCT#<product>, SK under LIKES#" => "the parts of the count", Consistency::Eventual, "any", "Count a product's likes", ["GET /v1/products/{id}/likes"];
-    LIKERS = "likes.likers": ShardedQuery on Gsi1, "GSI1PK = LIKERS#<product>#<shard>, GSI1SK = <created_at>#<customer>, backward" => "customers, newest like first", Consistency::Eventual, "staff", "List the customers who like a product", ["GET /v1/products/{id}/likers"];
-    ERASE = "likes.erase": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, for each like" => "each exists; ADD -1 to each count", Consistency::Write, "owner", "Remove an erased customer's likes and their counts", ["DELETE /v1/customers/{id}"];
+    PREPARE {
+        id: "likes.prepare",
+        purpose: "Check that the catalogue has the product",
+        request: GetItem,
+        key: "PK = PRODUCT#<product>, SK = PRODUCT",
+        returns: "the product, which may be retired",
+        consistency: Consistency::Strong("a new product can be liked immediately, and a retired \
+            product cannot be liked"),
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/likes/{product}"],
+    }
+    PUT {
+        id: "likes.put",
+        purpose: "Like a product and count it",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; SK = PROFILE (check); PK = \
+            PRODUCT#<product>, SK = LIKES#<shard>",
+        requires: "does not exist; the customer exists; ADD 1 to the count",
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/likes/{product}"],
+    }
+    REMOVE {
+        id: "likes.remove",
+        purpose: "Remove a like and its count",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>",
+        requires: "exists; ADD -1 to the count",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}/likes/{product}"],
+    }
+    GET {
+        id: "likes.get",
+        purpose: "Check whether a customer likes a product",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>",
+        returns: "the like, if it exists",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/likes/{product}", "GET /v1/products/{id}/likes"],
+    }
+    OF_CUSTOMER {
+        id: "likes.of-customer",
+        purpose: "List a customer's likes",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK under LIKE#",
+        returns: "likes by id of the product",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/likes", "GET /v1/graph/{node}/edges"],
+    }
+    LIKED {
+        id: "likes.product",
+        purpose: "Check that the catalogue has the product whose likes are counted",
+        request: GetItem,
+        key: "PK = PRODUCT#<product>, SK = PRODUCT",
+        returns: "the product, which may be retired",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/likes"],
+    }
+    COUNT {
+        id: "likes.count",
+        purpose: "Count a product's likes",
+        request: Query,
+        key: "PK = PRODUCT#<product>, SK under LIKES#",
+        returns: "the parts of the count",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/likes"],
+    }
+    LIKERS {
+        id: "likes.likers",
+        purpose: "List the customers who like a product",
+        request: ShardedQuery on Gsi1,
+        key: "GSI1PK = LIKERS#<product>#<shard>, GSI1SK = <created_at>#<customer>, backward",
+        returns: "customers, newest like first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/products/{id}/likers"],
+    }
+    ERASE {
+        id: "likes.erase",
+        purpose: "Remove an erased customer's likes and their counts",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, \
+            for each like",
+        requires: "each exists; ADD -1 to each count",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
 }
 
 /// Moves the shard of a product's count that the customer belongs to.

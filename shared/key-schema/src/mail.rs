@@ -76,11 +76,54 @@ fn key(event: &str) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    PREPARE = "mail.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>" => "the customer, the customer's copy of the order", Consistency::Strong("an erased customer gets no mail, and a new shipment has its tracking number"), "system", "Read the customer and the order's state for a message", ["notifier"];
-    CLAIM = "mail.claim": TransactWriteItems, "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = DAY#<day>, STOP" => "the message is new; the recipient is below the limits of the day; mail is not stopped", Consistency::Write, "system", "Claim the right to send the message of an event, and count it for the recipient", ["notifier"];
-    RECLAIM = "mail.reclaim": TransactWriteItems, "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = STOP" => "unfinished with an expired lease; mail is not stopped", Consistency::Write, "system", "Claim the message of an abandoned attempt", ["notifier"];
-    SETTLE = "mail.settle": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished", Consistency::Write, "system", "Record that a message was sent, or never will be", ["notifier"];
-    RELEASE = "mail.release": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished, and this attempt has the lease", Consistency::Write, "system", "Release a claim whose message was certainly not sent", ["notifier"];
+    PREPARE {
+        id: "mail.prepare",
+        purpose: "Read the customer and the order's state for a message",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>",
+        returns: "the customer, the customer's copy of the order",
+        consistency: Consistency::Strong("an erased customer gets no mail, and a new shipment has \
+            its tracking number"),
+        callers: "system",
+        used_by: ["notifier"],
+    }
+    CLAIM {
+        id: "mail.claim",
+        purpose: "Claim the right to send the message of an event, and count it for the recipient",
+        request: TransactWriteItems,
+        key: "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = DAY#<day>, STOP",
+        requires: "the message is new; the recipient is below the limits of the day; mail is not \
+            stopped",
+        callers: "system",
+        used_by: ["notifier"],
+    }
+    RECLAIM {
+        id: "mail.reclaim",
+        purpose: "Claim the message of an abandoned attempt",
+        request: TransactWriteItems,
+        key: "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = STOP",
+        requires: "unfinished with an expired lease; mail is not stopped",
+        callers: "system",
+        used_by: ["notifier"],
+    }
+    SETTLE {
+        id: "mail.settle",
+        purpose: "Record that a message was sent, or never will be",
+        request: UpdateItem,
+        key: "PK = MAIL#<event>, SK = MAIL",
+        requires: "unfinished",
+        callers: "system",
+        used_by: ["notifier"],
+    }
+    RELEASE {
+        id: "mail.release",
+        purpose: "Release a claim whose message was certainly not sent",
+        request: UpdateItem,
+        key: "PK = MAIL#<event>, SK = MAIL",
+        requires: "unfinished, and this attempt has the lease",
+        callers: "system",
+        used_by: ["notifier"],
+    }
 }
 
 /// Reads the customer and the customer's copy of the order, in this order.

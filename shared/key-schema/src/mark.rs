@@ -64,8 +64,25 @@ fn key(purpose: &str, event_id: &str) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    KNOWN = "marks.known": BatchGetItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "the marks that exist", Consistency::Strong("the stream may deliver a record again immediately"), "system", "Find the events that are already processed", ["stream"];
-    KEEP = "marks.keep": BatchWriteItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "no condition", Consistency::Write, "system", "Mark events as processed", ["stream"];
+    KNOWN {
+        id: "marks.known",
+        purpose: "Find the events that are already processed",
+        request: BatchGetItem,
+        key: "PK = MARK#<purpose>#<event id>, SK = MARK, for each event",
+        returns: "the marks that exist",
+        consistency: Consistency::Strong("the stream may deliver a record again immediately"),
+        callers: "system",
+        used_by: ["stream"],
+    }
+    KEEP {
+        id: "marks.keep",
+        purpose: "Mark events as processed",
+        request: BatchWriteItem,
+        key: "PK = MARK#<purpose>#<event id>, SK = MARK, for each event",
+        requires: "no condition",
+        callers: "system",
+        used_by: ["stream"],
+    }
 }
 
 /// Reads the marks of events, in the order of `event_ids`.

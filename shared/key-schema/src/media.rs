@@ -192,11 +192,56 @@ pub struct Unsettled {
 crate::item::view!(Unsettled of UnsettledObject);
 
 patterns! {
-    NOTE = "media.note": PutItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "the object is not doomed", Consistency::Write, "staff", "Note an object before it is copied and referenced", ["PUT /v1/products/{id}/pictures/{picture}", "PUT /v1/products/{id}/content/uploads/{upload}"];
-    UNSETTLED = "media.unsettled": ShardedQuery on Gsi1, "GSI1PK = UNSETTLED#<shard>, GSI1SK up to <since>" => "notes, oldest first", Consistency::Eventual, "system", "Find the objects that may be unreferenced", ["janitor"];
-    DOOM = "media.doom": UpdateItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "noted before <since>", Consistency::Write, "system", "Prevent new references to an object", ["janitor"];
-    REFERENCES = "media.references": BatchGetItem, "PK = PRODUCT#<product>, SK = MEDIA and CONTENT" => "the product's pictures and content", Consistency::Strong("a referenced object must not be deleted"), "system", "Check whether an object is referenced", ["janitor"];
-    FORGET = "media.forget": DeleteItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "doomed and unchanged", Consistency::Write, "system", "Remove the doomed note of an object that is deleted or referenced", ["janitor"];
+    NOTE {
+        id: "media.note",
+        purpose: "Note an object before it is copied and referenced",
+        request: PutItem,
+        key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
+        requires: "the object is not doomed",
+        callers: "staff",
+        used_by: [
+            "PUT /v1/products/{id}/pictures/{picture}",
+            "PUT /v1/products/{id}/content/uploads/{upload}",
+        ],
+    }
+    UNSETTLED {
+        id: "media.unsettled",
+        purpose: "Find the objects that may be unreferenced",
+        request: ShardedQuery on Gsi1,
+        key: "GSI1PK = UNSETTLED#<shard>, GSI1SK up to <since>",
+        returns: "notes, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "system",
+        used_by: ["janitor"],
+    }
+    DOOM {
+        id: "media.doom",
+        purpose: "Prevent new references to an object",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
+        requires: "noted before <since>",
+        callers: "system",
+        used_by: ["janitor"],
+    }
+    REFERENCES {
+        id: "media.references",
+        purpose: "Check whether an object is referenced",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<product>, SK = MEDIA and CONTENT",
+        returns: "the product's pictures and content",
+        consistency: Consistency::Strong("a referenced object must not be deleted"),
+        callers: "system",
+        used_by: ["janitor"],
+    }
+    FORGET {
+        id: "media.forget",
+        purpose: "Remove the doomed note of an object that is deleted or referenced",
+        request: DeleteItem,
+        key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
+        requires: "doomed and unchanged",
+        callers: "system",
+        used_by: ["janitor"],
+    }
 }
 
 /// Notes an object before it is copied. An existing note is replaced. DynamoDB refuses the write

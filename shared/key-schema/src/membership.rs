@@ -163,12 +163,67 @@ pub enum MembershipAction {
 }
 
 patterns! {
-    PREPARE = "memberships.prepare": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES" => "the product and its further categories", Consistency::Strong("the change is computed from them and conditional on them"), "staff", "Read a product before its categories change", ["PUT /v1/products/{id}/categories/{path}", "DELETE /v1/products/{id}/categories/{path}"];
-    ADD = "memberships.add": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES; SK = PRODUCT (check)" => "the list is unchanged; the product is in the catalogue, at the version that was read", Consistency::Write, "staff", "Put a product into a further category", ["PUT /v1/products/{id}/categories/{path}"];
-    REMOVE = "memberships.remove": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES" => "the list is unchanged", Consistency::Write, "staff", "Take a product out of a further category", ["DELETE /v1/products/{id}/categories/{path}"];
-    LISTS = "memberships.lists": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#CATEGORIES, for each id" => "further categories", Consistency::Eventual, "any", "Find the further categories of listed products", ["GET /v1/categories/{path}/products"];
-    OF_PRODUCT = "memberships.of-product": Query, "PK = PRODUCT#<id>, SK under IN#" => "the product's memberships", Consistency::Strong("a missed membership would keep an old copy"), "system", "Find the copies of a product that changed", ["stream"];
-    REFRESH = "memberships.refresh": UpdateItem, "PK = PRODUCT#<id>, SK = IN#<path>" => "exists, with a copy of an older rev of the product", Consistency::Write, "system", "Refresh the copy of a product that changed", ["stream"];
+    PREPARE {
+        id: "memberships.prepare",
+        purpose: "Read a product before its categories change",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES",
+        returns: "the product and its further categories",
+        consistency: Consistency::Strong("the change is computed from them and conditional on them"),
+        callers: "staff",
+        used_by: [
+            "PUT /v1/products/{id}/categories/{path}",
+            "DELETE /v1/products/{id}/categories/{path}",
+        ],
+    }
+    ADD {
+        id: "memberships.add",
+        purpose: "Put a product into a further category",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES; SK = PRODUCT (check)",
+        requires: "the list is unchanged; the product is in the catalogue, at the version that was \
+            read",
+        callers: "staff",
+        used_by: ["PUT /v1/products/{id}/categories/{path}"],
+    }
+    REMOVE {
+        id: "memberships.remove",
+        purpose: "Take a product out of a further category",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES",
+        requires: "the list is unchanged",
+        callers: "staff",
+        used_by: ["DELETE /v1/products/{id}/categories/{path}"],
+    }
+    LISTS {
+        id: "memberships.lists",
+        purpose: "Find the further categories of listed products",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#CATEGORIES, for each id",
+        returns: "further categories",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/categories/{path}/products"],
+    }
+    OF_PRODUCT {
+        id: "memberships.of-product",
+        purpose: "Find the copies of a product that changed",
+        request: Query,
+        key: "PK = PRODUCT#<id>, SK under IN#",
+        returns: "the product's memberships",
+        consistency: Consistency::Strong("a missed membership would keep an old copy"),
+        callers: "system",
+        used_by: ["stream"],
+    }
+    REFRESH {
+        id: "memberships.refresh",
+        purpose: "Refresh the copy of a product that changed",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = IN#<path>",
+        requires: "exists, with a copy of an older rev of the product",
+        callers: "system",
+        used_by: ["stream"],
+    }
 }
 
 /// Reads the product, retired or not, then its further categories.

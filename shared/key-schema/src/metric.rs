@@ -190,8 +190,25 @@ fn newest(now: Instant) -> Instant {
 }
 
 patterns! {
-    STORE = "metrics.store": BatchWriteItem, "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point" => "no condition; the shard follows from the id", Consistency::Write, "staff", "Store points of metrics", ["POST /v1/metrics"];
-    OF_NAME = "metrics.of-name": ShardedQuery, "PK = METRIC#<name>#<day>#<shard> for each day, SK between two instants" => "points, oldest first", Consistency::Eventual, "staff", "List the points of a metric", ["GET /v1/metrics/{name}"];
+    STORE {
+        id: "metrics.store",
+        purpose: "Store points of metrics",
+        request: BatchWriteItem,
+        key: "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point",
+        requires: "no condition; the shard follows from the id",
+        callers: "staff",
+        used_by: ["POST /v1/metrics"],
+    }
+    OF_NAME {
+        id: "metrics.of-name",
+        purpose: "List the points of a metric",
+        request: ShardedQuery,
+        key: "PK = METRIC#<name>#<day>#<shard> for each day, SK between two instants",
+        returns: "points, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/metrics/{name}"],
+    }
 }
 
 /// Writes points. An existing point is overwritten.

@@ -81,14 +81,24 @@ pub struct Pattern {
     /// The consistency of the read.
     pub consistency: Consistency,
     /// The callers that may cause it: `any`, `owner`, `signed in`, `staff` or `system`.
-    pub who: &'static str,
+    pub callers: &'static str,
     /// The routes or consumers that use it.
-    pub routes: &'static [&'static str],
+    pub used_by: &'static [&'static str],
 }
 
-/// Declares the patterns of a module and their list.
+/// Declares the patterns of a module and their list. A read has `returns` and `consistency`, and a
+/// write has `requires`.
 macro_rules! patterns {
-    ($($name:ident = $id:literal: $operation:ident $(on $index:ident)?, $key:literal => $detail:literal, $consistency:expr, $who:literal, $purpose:literal, [$($route:literal),* $(,)?];)*) => {
+    ($($name:ident {
+        id: $id:literal,
+        purpose: $purpose:literal,
+        request: $operation:ident $(on $index:ident)?,
+        key: $key:literal,
+        $kind:ident: $detail:literal,
+        $(consistency: $consistency:expr,)?
+        callers: $callers:literal,
+        used_by: [$($used_by:literal),* $(,)?],
+    })*) => {
         $(
             #[doc = $purpose]
             pub static $name: $crate::pattern::Pattern = $crate::pattern::Pattern {
@@ -98,9 +108,9 @@ macro_rules! patterns {
                 index: patterns!(@index $($index)?),
                 key: $key,
                 detail: $detail,
-                consistency: $consistency,
-                who: $who,
-                routes: &[$($route),*],
+                consistency: patterns!(@$kind $($consistency)?),
+                callers: $callers,
+                used_by: &[$($used_by),*],
             };
         )*
 
@@ -109,5 +119,7 @@ macro_rules! patterns {
     };
     (@index) => { None };
     (@index $index:ident) => { Some($crate::key::Index::$index) };
+    (@returns $consistency:expr) => { $consistency };
+    (@requires) => { $crate::pattern::Consistency::Write };
 }
 pub(crate) use patterns;

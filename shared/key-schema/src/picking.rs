@@ -80,11 +80,55 @@ fn waiting_key(order: &OrderId) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    STATIONS = "picking.stations": GetItem, "PK = PICKING, SK = STATIONS" => "the orders that have a picking station", Consistency::Strong("an order that finds no free station relies on the next order that leaves"), "staff", "Read which orders are being picked", ["GET /v1/picking", "fulfilment"];
-    WAITING = "picking.waiting": Query, "PK = PICKING, SK under WAITING#" => "waiting orders, the first placed first", Consistency::Strong("the event that frees a station must see every waiting order"), "staff", "List the orders that wait for a picking station", ["GET /v1/picking", "fulfilment"];
-    WAIT = "picking.wait": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)" => "not in the list yet; the order is paid or being picked", Consistency::Write, "system", "Add a paid order to the waiting list", ["fulfilment"];
-    ADMIT = "picking.admit": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "the order waits; it has a station already, or one is free", Consistency::Write, "system", "Give a waiting order a station", ["fulfilment"];
-    LEAVE = "picking.leave": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "no condition", Consistency::Write, "system", "Remove an order from the waiting list and its station", ["fulfilment"];
+    STATIONS {
+        id: "picking.stations",
+        purpose: "Read which orders are being picked",
+        request: GetItem,
+        key: "PK = PICKING, SK = STATIONS",
+        returns: "the orders that have a picking station",
+        consistency: Consistency::Strong("an order that finds no free station relies on the next \
+            order that leaves"),
+        callers: "staff",
+        used_by: ["GET /v1/picking", "fulfilment"],
+    }
+    WAITING {
+        id: "picking.waiting",
+        purpose: "List the orders that wait for a picking station",
+        request: Query,
+        key: "PK = PICKING, SK under WAITING#",
+        returns: "waiting orders, the first placed first",
+        consistency: Consistency::Strong("the event that frees a station must see every waiting \
+            order"),
+        callers: "staff",
+        used_by: ["GET /v1/picking", "fulfilment"],
+    }
+    WAIT {
+        id: "picking.wait",
+        purpose: "Add a paid order to the waiting list",
+        request: TransactWriteItems,
+        key: "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)",
+        requires: "not in the list yet; the order is paid or being picked",
+        callers: "system",
+        used_by: ["fulfilment"],
+    }
+    ADMIT {
+        id: "picking.admit",
+        purpose: "Give a waiting order a station",
+        request: TransactWriteItems,
+        key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
+        requires: "the order waits; it has a station already, or one is free",
+        callers: "system",
+        used_by: ["fulfilment"],
+    }
+    LEAVE {
+        id: "picking.leave",
+        purpose: "Remove an order from the waiting list and its station",
+        request: TransactWriteItems,
+        key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
+        requires: "no condition",
+        callers: "system",
+        used_by: ["fulfilment"],
+    }
 }
 
 /// An action of a picking transaction, which labels its refusal.

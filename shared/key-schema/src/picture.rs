@@ -76,11 +76,58 @@ pub enum PictureAction {
 }
 
 patterns! {
-    LIST = "pictures.list": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA" => "the product, which may be retired, and its pictures", Consistency::Eventual, "any", "List the pictures of a product", ["GET /v1/products/{id}/pictures"];
-    PREPARE = "pictures.prepare": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA" => "the product, which may be retired, and its pictures", Consistency::Strong("the change is computed from them and conditional on them"), "staff", "Read a product's pictures before they change", ["POST /v1/products/{id}/pictures", "PUT /v1/products/{id}/pictures/{picture}", "DELETE /v1/products/{id}/pictures/{picture}", "POST /v1/products/{id}/content/uploads"];
-    ADD = "pictures.add": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)" => "the list is unchanged; the object is noted; the product is in the catalogue", Consistency::Write, "staff", "Add a picture that was uploaded", ["PUT /v1/products/{id}/pictures/{picture}"];
-    DESCRIBE = "pictures.describe": UpdateItem, "PK = PRODUCT#<product>, SK = MEDIA" => "the list is unchanged", Consistency::Write, "staff", "Change a picture's alternative text", ["PUT /v1/products/{id}/pictures/{picture}"];
-    REMOVE = "pictures.remove": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>" => "the list is unchanged; the object is not doomed", Consistency::Write, "staff", "Remove a picture, and note its object", ["DELETE /v1/products/{id}/pictures/{picture}"];
+    LIST {
+        id: "pictures.list",
+        purpose: "List the pictures of a product",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA",
+        returns: "the product, which may be retired, and its pictures",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/pictures"],
+    }
+    PREPARE {
+        id: "pictures.prepare",
+        purpose: "Read a product's pictures before they change",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA",
+        returns: "the product, which may be retired, and its pictures",
+        consistency: Consistency::Strong("the change is computed from them and conditional on them"),
+        callers: "staff",
+        used_by: [
+            "POST /v1/products/{id}/pictures",
+            "PUT /v1/products/{id}/pictures/{picture}",
+            "DELETE /v1/products/{id}/pictures/{picture}",
+            "POST /v1/products/{id}/content/uploads",
+        ],
+    }
+    ADD {
+        id: "pictures.add",
+        purpose: "Add a picture that was uploaded",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)",
+        requires: "the list is unchanged; the object is noted; the product is in the catalogue",
+        callers: "staff",
+        used_by: ["PUT /v1/products/{id}/pictures/{picture}"],
+    }
+    DESCRIBE {
+        id: "pictures.describe",
+        purpose: "Change a picture's alternative text",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<product>, SK = MEDIA",
+        requires: "the list is unchanged",
+        callers: "staff",
+        used_by: ["PUT /v1/products/{id}/pictures/{picture}"],
+    }
+    REMOVE {
+        id: "pictures.remove",
+        purpose: "Remove a picture, and note its object",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>",
+        requires: "the list is unchanged; the object is not doomed",
+        callers: "staff",
+        used_by: ["DELETE /v1/products/{id}/pictures/{picture}"],
+    }
 }
 
 /// Reads the product, retired or not, then its pictures.

@@ -323,11 +323,57 @@ impl PlacePath {
 }
 
 patterns! {
-    GET = "stores.get": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Eventual, "staff", "Read a shop", ["GET /v1/stores/{id}"];
-    EDIT = "stores.edit": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Strong("an order counts at the shop's current place, and the explanation must match the stored shop"), "staff", "Read a shop to count an order, or to explain a refused change", ["PUT /v1/stores/{id}", "stream"];
-    CREATE = "stores.create": PutItem, "PK = STORE#<id>, SK = STORE" => "does not exist", Consistency::Write, "staff", "Create a shop", ["PUT /v1/stores/{id}"];
-    CHANGE = "stores.change": UpdateItem, "PK = STORE#<id>, SK = STORE" => "version = the If-Match", Consistency::Write, "staff", "Change a shop", ["PUT /v1/stores/{id}"];
-    SALES = "sales.of-place": ShardedQuery, "PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK under <city>#<store>#<date>#, or a prefix of it" => "totals by city, shop, day and currency; the online shop has several items per total", Consistency::Eventual, "staff", "List a place's sales of a month", ["GET /v1/sales/{country}"];
+    GET {
+        id: "stores.get",
+        purpose: "Read a shop",
+        request: GetItem,
+        key: "PK = STORE#<id>, SK = STORE",
+        returns: "the shop",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/stores/{id}"],
+    }
+    EDIT {
+        id: "stores.edit",
+        purpose: "Read a shop to count an order, or to explain a refused change",
+        request: GetItem,
+        key: "PK = STORE#<id>, SK = STORE",
+        returns: "the shop",
+        consistency: Consistency::Strong("an order counts at the shop's current place, and the \
+            explanation must match the stored shop"),
+        callers: "staff",
+        used_by: ["PUT /v1/stores/{id}", "stream"],
+    }
+    CREATE {
+        id: "stores.create",
+        purpose: "Create a shop",
+        request: PutItem,
+        key: "PK = STORE#<id>, SK = STORE",
+        requires: "does not exist",
+        callers: "staff",
+        used_by: ["PUT /v1/stores/{id}"],
+    }
+    CHANGE {
+        id: "stores.change",
+        purpose: "Change a shop",
+        request: UpdateItem,
+        key: "PK = STORE#<id>, SK = STORE",
+        requires: "version = the If-Match",
+        callers: "staff",
+        used_by: ["PUT /v1/stores/{id}"],
+    }
+    SALES {
+        id: "sales.of-place",
+        purpose: "List a place's sales of a month",
+        request: ShardedQuery,
+        key: "PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK under \
+            <city>#<store>#<date>#, or a prefix of it",
+        returns: "totals by city, shop, day and currency; the online shop has several items per \
+            total",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/sales/{country}"],
+    }
 }
 
 /// Reads a shop.

@@ -264,16 +264,109 @@ pub enum QuestionAction {
 }
 
 patterns! {
-    ASK = "questions.ask": TransactWriteItems, "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>; PK = IDEMPOTENCY#<caller>#<key> with one" => "does not exist; the customer exists; fewer questions on the day than the quota; ADD questions; the key is new", Consistency::Write, "owner", "Ask a question", ["POST /v1/customers/{id}/questions"];
-    EDIT = "questions.edit": GetItem, "PK = QUESTION#<id>, SK = QUESTION" => "the question", Consistency::Strong("staff may answer a question right after it was asked"), "staff", "Read a question before answering it", ["POST /v1/questions/{id}/answers"];
-    ANSWER_IT = "questions.answer": TransactWriteItems, "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one" => "the question and its copy exist and have room for an answer; ADD 1, SET answered; the answer and the key are new", Consistency::Write, "staff", "Answer a question", ["POST /v1/questions/{id}/answers"];
-    GET = "questions.get": Query, "PK = QUESTION#<id>, SK from ANSWER# to QUESTION" => "the answers, oldest first, then the question", Consistency::Eventual, "owner", "Read a question with its answers", ["GET /v1/questions/{id}"];
-    OF_CUSTOMER = "questions.of-customer": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "questions, newest first", Consistency::Eventual, "owner", "List a customer's questions", ["GET /v1/customers/{id}/questions"];
-    SUPPORT = "questions.support": Query, "PK = CUSTOMER#<customer>, SK from PROFILE to QUESTION$" => "the profile, then the newest 10 questions", Consistency::Eventual, "owner", "Read the profile and the newest questions in one request", ["GET /v1/customers/{id}/support"];
-    OPEN = "questions.open": ShardedQuery on Gsi2, "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>" => "open questions, oldest first", Consistency::Eventual, "staff", "List the questions that wait for an answer", ["GET /v1/questions"];
-    ERASABLE = "questions.erasable": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "the remaining questions", Consistency::Strong("no later step finds a missed question"), "owner", "Find the questions of an erased customer", ["DELETE /v1/customers/{id}"];
-    ANSWERS = "questions.answers": Query, "PK = QUESTION#<id>, SK under ANSWER#" => "the answers to a deleted question", Consistency::Strong("no later step finds a missed answer"), "owner", "Find the answers to an erased customer's question", ["DELETE /v1/customers/{id}"];
-    ERASE = "questions.erase": BatchWriteItem, "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>" => "no condition", Consistency::Write, "owner", "Erase a customer's questions", ["DELETE /v1/customers/{id}"];
+    ASK {
+        id: "questions.ask",
+        purpose: "Ask a question",
+        request: TransactWriteItems,
+        key: "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = \
+            QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = QUOTA#<hash of \
+            the customer>, SK = DAY#<day>; PK = IDEMPOTENCY#<caller>#<key> with one",
+        requires: "does not exist; the customer exists; fewer questions on the day than the quota; \
+            ADD questions; the key is new",
+        callers: "owner",
+        used_by: ["POST /v1/customers/{id}/questions"],
+    }
+    EDIT {
+        id: "questions.edit",
+        purpose: "Read a question before answering it",
+        request: GetItem,
+        key: "PK = QUESTION#<id>, SK = QUESTION",
+        returns: "the question",
+        consistency: Consistency::Strong("staff may answer a question right after it was asked"),
+        callers: "staff",
+        used_by: ["POST /v1/questions/{id}/answers"],
+    }
+    ANSWER_IT {
+        id: "questions.answer",
+        purpose: "Answer a question",
+        request: TransactWriteItems,
+        key: "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = \
+            QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one",
+        requires: "the question and its copy exist and have room for an answer; ADD 1, SET \
+            answered; the answer and the key are new",
+        callers: "staff",
+        used_by: ["POST /v1/questions/{id}/answers"],
+    }
+    GET {
+        id: "questions.get",
+        purpose: "Read a question with its answers",
+        request: Query,
+        key: "PK = QUESTION#<id>, SK from ANSWER# to QUESTION",
+        returns: "the answers, oldest first, then the question",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/questions/{id}"],
+    }
+    OF_CUSTOMER {
+        id: "questions.of-customer",
+        purpose: "List a customer's questions",
+        request: Query,
+        key: "PK = CUSTOMER#<customer>, SK under QUESTION#",
+        returns: "questions, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/questions"],
+    }
+    SUPPORT {
+        id: "questions.support",
+        purpose: "Read the profile and the newest questions in one request",
+        request: Query,
+        key: "PK = CUSTOMER#<customer>, SK from PROFILE to QUESTION$",
+        returns: "the profile, then the newest 10 questions",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/support"],
+    }
+    OPEN {
+        id: "questions.open",
+        purpose: "List the questions that wait for an answer",
+        request: ShardedQuery on Gsi2,
+        key: "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>",
+        returns: "open questions, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/questions"],
+    }
+    ERASABLE {
+        id: "questions.erasable",
+        purpose: "Find the questions of an erased customer",
+        request: Query,
+        key: "PK = CUSTOMER#<customer>, SK under QUESTION#",
+        returns: "the remaining questions",
+        consistency: Consistency::Strong("no later step finds a missed question"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    ANSWERS {
+        id: "questions.answers",
+        purpose: "Find the answers to an erased customer's question",
+        request: Query,
+        key: "PK = QUESTION#<id>, SK under ANSWER#",
+        returns: "the answers to a deleted question",
+        consistency: Consistency::Strong("no later step finds a missed answer"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    ERASE {
+        id: "questions.erase",
+        purpose: "Erase a customer's questions",
+        request: BatchWriteItem,
+        key: "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK \
+            = QUESTION#<complement of created_at>#<id>",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
 }
 
 /// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the

@@ -9,7 +9,16 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::Get;
 
 patterns! {
-    NOTHING = "table.reach": GetItem, "PK = REACH, SK = REACH" => "nothing, because no such item is ever written", Consistency::Eventual, "system", "Open the connection before a client waits for it", ["start"];
+    NOTHING {
+        id: "table.reach",
+        purpose: "Open the connection before a client waits for it",
+        request: GetItem,
+        key: "PK = REACH, SK = REACH",
+        returns: "nothing, because no such item is ever written",
+        consistency: Consistency::Eventual,
+        callers: "system",
+        used_by: ["start"],
+    }
 }
 
 /// Reads the item that never exists. The result type is `()`, so no reader can decode it.

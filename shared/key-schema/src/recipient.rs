@@ -15,7 +15,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::patterns;
 use crate::request::{Guarded, Single, Write};
 use crate::text::Email;
 
@@ -121,8 +121,24 @@ fn stop_key(recipient: &RecipientHash) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    STOP = "recipients.stop": PutItem, "PK = RECIPIENT#<hash of the address>, SK = STOP" => "does not exist", Consistency::Write, "system", "Stop mail to an address after a bounce or a complaint", ["notifier"];
-    LIFT = "recipients.lift": DeleteItem, "PK = RECIPIENT#<hash of the address>, SK = STOP" => "no condition", Consistency::Write, "staff", "Allow mail to an address again", ["PATCH /v1/customers/{id}"];
+    STOP {
+        id: "recipients.stop",
+        purpose: "Stop mail to an address after a bounce or a complaint",
+        request: PutItem,
+        key: "PK = RECIPIENT#<hash of the address>, SK = STOP",
+        requires: "does not exist",
+        callers: "system",
+        used_by: ["notifier"],
+    }
+    LIFT {
+        id: "recipients.lift",
+        purpose: "Allow mail to an address again",
+        request: DeleteItem,
+        key: "PK = RECIPIENT#<hash of the address>, SK = STOP",
+        requires: "no condition",
+        callers: "staff",
+        used_by: ["PATCH /v1/customers/{id}"],
+    }
 }
 
 /// Stops mail to an address. DynamoDB refuses the write if it is stopped already.

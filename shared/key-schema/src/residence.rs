@@ -164,7 +164,16 @@ impl FromItem for Resident {
 }
 
 patterns! {
-    OF_PLACE = "customers.of-place": ShardedQuery on Gsi3, "GSI3PK = PLACE#<country>#<shard>, GSI3SK = <city>#<id>, or under <city>#" => "ids by city", Consistency::Eventual, "staff", "List the customers of a country or a city", ["GET /v1/places/{path}/customers"];
+    OF_PLACE {
+        id: "customers.of-place",
+        purpose: "List the customers of a country or a city",
+        request: ShardedQuery on Gsi3,
+        key: "GSI3PK = PLACE#<country>#<shard>, GSI3SK = <city>#<id>, or under <city>#",
+        returns: "ids by city",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/places/{path}/customers"],
+    }
 }
 
 /// Lists the customers of a country or a city, by city and id.

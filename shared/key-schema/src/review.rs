@@ -157,15 +157,104 @@ pub enum ReviewAction {
 }
 
 patterns! {
-    CREATE = "reviews.create": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "does not exist; the product is in the catalogue; the customer exists; ADD to the statistics", Consistency::Write, "owner", "Write a review and count it", ["PUT /v1/products/{id}/reviews/{customer}"];
-    CHANGE = "reviews.change": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "version = the If-Match; the customer exists; ADD the difference to the statistics", Consistency::Write, "owner", "Change a review and its count", ["PUT /v1/products/{id}/reviews/{customer}"];
-    DELETE = "reviews.delete": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Remove a review and its count", ["DELETE /v1/products/{id}/reviews/{customer}"];
-    GET = "reviews.get": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Eventual, "any", "Read one review", ["GET /v1/products/{id}/reviews/{customer}"];
-    EDIT = "reviews.edit": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Strong("the statistics change by the difference to the stored rating"), "owner", "Read a review before changing it", ["PUT /v1/products/{id}/reviews/{customer}", "DELETE /v1/products/{id}/reviews/{customer}"];
-    STATS = "reviews.stats": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and PRODUCT#STATS" => "the product, which may be retired; the count and sum of its ratings", Consistency::Eventual, "any", "Read a product's average and count", ["GET /v1/products/{id}/reviews"];
-    NEWEST = "reviews.newest": Query on Gsi3, "GSI3PK = REVIEWS#<product>, GSI3SK = <created_at>#<customer>, backward" => "reviews, newest first", Consistency::Eventual, "any", "List a product's reviews, newest first", ["GET /v1/products/{id}/reviews"];
-    BEST = "reviews.best": Query on Gsi2, "GSI2PK = BEST#<product>, GSI2SK = <rating>#<created_at>#<customer>, backward" => "reviews, best first, then newest", Consistency::Eventual, "any", "List a product's reviews, best first", ["GET /v1/products/{id}/reviews"];
-    BY_CUSTOMER = "reviews.by-customer": Query on Gsi1, "GSI1PK = REVIEWER#<customer>, GSI1SK = <created_at>#<product>, backward" => "reviews, newest first", Consistency::Eventual, "owner", "List a customer's reviews", ["GET /v1/customers/{id}/reviews", "GET /v1/graph/{node}/edges"];
+    CREATE {
+        id: "reviews.create",
+        purpose: "Write a review and count it",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT \
+            (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; \
+            PK = CUSTOMER#<customer>, SK = PROFILE (check)",
+        requires: "does not exist; the product is in the catalogue; the customer exists; ADD to \
+            the statistics",
+        callers: "owner",
+        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
+    }
+    CHANGE {
+        id: "reviews.change",
+        purpose: "Change a review and its count",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
+            RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = \
+            CUSTOMER#<customer>, SK = PROFILE (check)",
+        requires: "version = the If-Match; the customer exists; ADD the difference to the \
+            statistics",
+        callers: "owner",
+        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
+    }
+    DELETE {
+        id: "reviews.delete",
+        purpose: "Remove a review and its count",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
+            RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>",
+        requires: "version = the If-Match; ADD the difference to the statistics",
+        callers: "owner",
+        used_by: ["DELETE /v1/products/{id}/reviews/{customer}"],
+    }
+    GET {
+        id: "reviews.get",
+        purpose: "Read one review",
+        request: GetItem,
+        key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>",
+        returns: "the review",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/reviews/{customer}"],
+    }
+    EDIT {
+        id: "reviews.edit",
+        purpose: "Read a review before changing it",
+        request: GetItem,
+        key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>",
+        returns: "the review",
+        consistency: Consistency::Strong("the statistics change by the difference to the stored \
+            rating"),
+        callers: "owner",
+        used_by: [
+            "PUT /v1/products/{id}/reviews/{customer}",
+            "DELETE /v1/products/{id}/reviews/{customer}",
+        ],
+    }
+    STATS {
+        id: "reviews.stats",
+        purpose: "Read a product's average and count",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<product>, SK = PRODUCT and PRODUCT#STATS",
+        returns: "the product, which may be retired; the count and sum of its ratings",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/reviews"],
+    }
+    NEWEST {
+        id: "reviews.newest",
+        purpose: "List a product's reviews, newest first",
+        request: Query on Gsi3,
+        key: "GSI3PK = REVIEWS#<product>, GSI3SK = <created_at>#<customer>, backward",
+        returns: "reviews, newest first",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/reviews"],
+    }
+    BEST {
+        id: "reviews.best",
+        purpose: "List a product's reviews, best first",
+        request: Query on Gsi2,
+        key: "GSI2PK = BEST#<product>, GSI2SK = <rating>#<created_at>#<customer>, backward",
+        returns: "reviews, best first, then newest",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/reviews"],
+    }
+    BY_CUSTOMER {
+        id: "reviews.by-customer",
+        purpose: "List a customer's reviews",
+        request: Query on Gsi1,
+        key: "GSI1PK = REVIEWER#<customer>, GSI1SK = <created_at>#<product>, backward",
+        returns: "reviews, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/reviews", "GET /v1/graph/{node}/edges"],
+    }
 }
 
 fn count(product: &ProductId, reviews: i64, sum: i64, born: &Born, at: Instant) -> Result<Guarded, EncodeError> {

@@ -81,7 +81,17 @@ fn key(sign_in: &SignIn) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    GET = "revocations.get": GetItem, "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED" => "the revocation, if the sign-in has ended", Consistency::Strong("a token must be refused within the stated time after its session ended"), "any", "Check that the session of a token has not ended", ["token"];
+    GET {
+        id: "revocations.get",
+        purpose: "Check that the session of a token has not ended",
+        request: GetItem,
+        key: "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED",
+        returns: "the revocation, if the sign-in has ended",
+        consistency: Consistency::Strong("a token must be refused within the stated time after its \
+            session ended"),
+        callers: "any",
+        used_by: ["token"],
+    }
 }
 
 /// Reads the revocation of a sign-in.

@@ -152,10 +152,47 @@ pub struct SaleSummary {
 crate::item::view!(SaleSummary of Sale);
 
 patterns! {
-    OF_PRODUCT = "sales.of-product": Query on Gsi3, "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward" => "sales of a product, newest first", Consistency::Eventual, "staff", "List a product's sales by date", ["GET /v1/products/{id}/sales"];
-    BOUGHT = "sales.bought": Query on Gsi1, "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward" => "purchases, newest first", Consistency::Eventual, "staff", "List a customer's purchases", ["GET /v1/graph/{node}/edges"];
-    DERIVED = "sales.derived": Query, "PK = SALES#<order>" => "the rows of its lines, and its place", Consistency::Strong("each write is conditional on the row that was read"), "system", "Read the sales rows of an order", ["stream"];
-    APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are unchanged; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
+    OF_PRODUCT {
+        id: "sales.of-product",
+        purpose: "List a product's sales by date",
+        request: Query on Gsi3,
+        key: "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward",
+        returns: "sales of a product, newest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/products/{id}/sales"],
+    }
+    BOUGHT {
+        id: "sales.bought",
+        purpose: "List a customer's purchases",
+        request: Query on Gsi1,
+        key: "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward",
+        returns: "purchases, newest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/graph/{node}/edges"],
+    }
+    DERIVED {
+        id: "sales.derived",
+        purpose: "Read the sales rows of an order",
+        request: Query,
+        key: "PK = SALES#<order>",
+        returns: "the rows of its lines, and its place",
+        consistency: Consistency::Strong("each write is conditional on the row that was read"),
+        callers: "system",
+        used_by: ["stream"],
+    }
+    APPLY {
+        id: "sales.apply",
+        purpose: "Derive an order's sales and count them",
+        request: TransactWriteItems,
+        key: "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, \
+            SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or \
+            PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>",
+        requires: "each row and the place are unchanged; ADD the difference to the counters",
+        callers: "system",
+        used_by: ["stream"],
+    }
 }
 
 /// Derives the sale of an order line, at the order's `rev`.

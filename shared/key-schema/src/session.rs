@@ -135,15 +135,97 @@ pub enum SessionAction {
 }
 
 patterns! {
-    CREATE = "sessions.create": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>" => "does not exist; the customer exists; fewer sessions on the day than the quota; ADD sessions", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
-    GET = "sessions.get": GetItem, "PK = SESSION#<id>, SK = SESSION" => "the session", Consistency::Strong("the last change to a session decides whether it may be extended"), "owner", "Read a session", ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"];
-    EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "the session is this customer's and has not expired", Consistency::Write, "owner", "Extend or rename a session", ["PUT /v1/sessions/{id}"];
-    END = "sessions.end": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED, for the session's id and its token's sign-in" => "the session is this customer's or already gone", Consistency::Write, "owner", "End a session, and revoke the tokens of its sign-in", ["DELETE /v1/sessions/{id}"];
-    ACTIVE = "sessions.active": Query on Gsi1, "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end" => "active sessions, the first to expire first", Consistency::Eventual, "owner", "List a customer's active sessions", ["GET /v1/customers/{id}/sessions"];
-    OF_CUSTOMER = "sessions.of-customer": Query on Gsi1, "GSI1PK = SESSIONS#<customer>" => "active and expired sessions, the first to expire first", Consistency::Eventual, "owner", "Find every session of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
-    READ_ALL = "sessions.read-all": BatchGetItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "the sessions, with their sign-ins", Consistency::Strong("a session must not be removed before its sign-in is revoked"), "owner", "Read the sign-ins of an erased customer's sessions", ["DELETE /v1/customers/{id}", "janitor"];
-    REVOKE_ALL = "sessions.revoke-all": BatchWriteItem, "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED, for the id and the sign-in of each session" => "no condition", Consistency::Write, "owner", "Revoke the tokens of an erased customer's sessions", ["DELETE /v1/customers/{id}", "janitor"];
-    END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "no condition", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    CREATE {
+        id: "sessions.create",
+        purpose: "Begin a session",
+        request: TransactWriteItems,
+        key: "PK = SESSION#<id>, SK = SESSION; PK = CUSTOMER#<customer>, SK = PROFILE (check); PK \
+            = QUOTA#<hash of the customer>, SK = DAY#<day>",
+        requires: "does not exist; the customer exists; fewer sessions on the day than the quota; \
+            ADD sessions",
+        callers: "owner",
+        used_by: ["POST /v1/customers/{id}/sessions"],
+    }
+    GET {
+        id: "sessions.get",
+        purpose: "Read a session",
+        request: GetItem,
+        key: "PK = SESSION#<id>, SK = SESSION",
+        returns: "the session",
+        consistency: Consistency::Strong("the last change to a session decides whether it may be \
+            extended"),
+        callers: "owner",
+        used_by: ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"],
+    }
+    EXTEND {
+        id: "sessions.extend",
+        purpose: "Extend or rename a session",
+        request: UpdateItem,
+        key: "PK = SESSION#<id>, SK = SESSION",
+        requires: "the session is this customer's and has not expired",
+        callers: "owner",
+        used_by: ["PUT /v1/sessions/{id}"],
+    }
+    END {
+        id: "sessions.end",
+        purpose: "End a session, and revoke the tokens of its sign-in",
+        request: TransactWriteItems,
+        key: "PK = SESSION#<id>, SK = SESSION; PK = REVOKED#<hash of customer and sign-in>, SK = \
+            REVOKED, for the session's id and its token's sign-in",
+        requires: "the session is this customer's or already gone",
+        callers: "owner",
+        used_by: ["DELETE /v1/sessions/{id}"],
+    }
+    ACTIVE {
+        id: "sessions.active",
+        purpose: "List a customer's active sessions",
+        request: Query on Gsi1,
+        key: "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end",
+        returns: "active sessions, the first to expire first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/sessions"],
+    }
+    OF_CUSTOMER {
+        id: "sessions.of-customer",
+        purpose: "Find every session of an erased customer",
+        request: Query on Gsi1,
+        key: "GSI1PK = SESSIONS#<customer>",
+        returns: "active and expired sessions, the first to expire first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}", "janitor"],
+    }
+    READ_ALL {
+        id: "sessions.read-all",
+        purpose: "Read the sign-ins of an erased customer's sessions",
+        request: BatchGetItem,
+        key: "PK = SESSION#<id>, SK = SESSION, for each id",
+        returns: "the sessions, with their sign-ins",
+        consistency: Consistency::Strong("a session must not be removed before its sign-in is \
+            revoked"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}", "janitor"],
+    }
+    REVOKE_ALL {
+        id: "sessions.revoke-all",
+        purpose: "Revoke the tokens of an erased customer's sessions",
+        request: BatchWriteItem,
+        key: "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED, for the id and the \
+            sign-in of each session",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}", "janitor"],
+    }
+    END_ALL {
+        id: "sessions.end-all",
+        purpose: "End all sessions of an erased customer",
+        request: BatchWriteItem,
+        key: "PK = SESSION#<id>, SK = SESSION, for each id",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}", "janitor"],
+    }
 }
 
 /// Creates a session of a customer with a profile. An erasure removes the profile. So it ends every

@@ -77,9 +77,40 @@ impl From<Stored<Settings>> for Known {
 }
 
 patterns! {
-    READ = "settings.read": GetItem, "PK = SETTINGS#<n>, SK = SETTINGS, n at random" => "the settings, if any were set", Consistency::Strong("a value must be current when it is cached, so that it never gets older than the cache's lifetime"), "any", "Read the settings", ["GET /v1/settings", "GET /v1/settings/private", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    CREATE = "settings.create": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "none exists", Consistency::Write, "staff", "Set the first settings", ["PUT /v1/settings"];
-    CHANGE = "settings.change": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "version = the If-Match", Consistency::Write, "staff", "Replace the settings", ["PUT /v1/settings"];
+    READ {
+        id: "settings.read",
+        purpose: "Read the settings",
+        request: GetItem,
+        key: "PK = SETTINGS#<n>, SK = SETTINGS, n at random",
+        returns: "the settings, if any were set",
+        consistency: Consistency::Strong("a value must be current when it is cached, so that it \
+            never gets older than the cache's lifetime"),
+        callers: "any",
+        used_by: [
+            "GET /v1/settings",
+            "GET /v1/settings/private",
+            "POST /v1/orders",
+            "POST /v1/customers/{id}/cart/checkout",
+        ],
+    }
+    CREATE {
+        id: "settings.create",
+        purpose: "Set the first settings",
+        request: TransactWriteItems,
+        key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
+        requires: "none exists",
+        callers: "staff",
+        used_by: ["PUT /v1/settings"],
+    }
+    CHANGE {
+        id: "settings.change",
+        purpose: "Replace the settings",
+        request: TransactWriteItems,
+        key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
+        requires: "version = the If-Match",
+        callers: "staff",
+        used_by: ["PUT /v1/settings"],
+    }
 }
 
 /// Reads the settings from one copy, which the random number selects.

@@ -148,10 +148,54 @@ pub enum VerificationAction {
 }
 
 patterns! {
-    READ = "verification.read": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION" => "the profile, the latest request", Consistency::Strong("the latest request decides about a code"), "owner", "Read what a customer wants to verify", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification", "notifier"];
-    REQUEST = "verification.request": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = QUOTA#<hash of the customer> and RECIPIENT#<hash of the address>, SK = DAY#<day>" => "the profile has the address, is not verified and no erasure has begun; the request is the one that was read, or none; fewer than 3 codes of the customer and 10 of the address on the day; ADD codes", Consistency::Write, "owner", "Request a mail with a code", ["POST /v1/customers/{id}/email/verification"];
-    TRY = "verification.try": UpdateItem, "PK = CUSTOMER#<id>, SK = VERIFICATION" => "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries", Consistency::Write, "owner", "Count a try before the code is compared", ["PUT /v1/customers/{id}/email/verification"];
-    VERIFY = "verification.verify": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>" => "the profile has the address, is not verified and no erasure has begun; the claim is free or the customer's; the nonce is this one", Consistency::Write, "owner", "Verify the email address and claim it", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification"];
+    READ {
+        id: "verification.read",
+        purpose: "Read what a customer wants to verify",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION",
+        returns: "the profile, the latest request",
+        consistency: Consistency::Strong("the latest request decides about a code"),
+        callers: "owner",
+        used_by: [
+            "POST /v1/customers/{id}/email/verification",
+            "PUT /v1/customers/{id}/email/verification",
+            "notifier",
+        ],
+    }
+    REQUEST {
+        id: "verification.request",
+        purpose: "Request a mail with a code",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = QUOTA#<hash of the customer> \
+            and RECIPIENT#<hash of the address>, SK = DAY#<day>",
+        requires: "the profile has the address, is not verified and no erasure has begun; the \
+            request is the one that was read, or none; fewer than 3 codes of the customer and 10 \
+            of the address on the day; ADD codes",
+        callers: "owner",
+        used_by: ["POST /v1/customers/{id}/email/verification"],
+    }
+    TRY {
+        id: "verification.try",
+        purpose: "Count a try before the code is compared",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = VERIFICATION",
+        requires: "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries",
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/email/verification"],
+    }
+    VERIFY {
+        id: "verification.verify",
+        purpose: "Verify the email address and claim it",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>",
+        requires: "the profile has the address, is not verified and no erasure has begun; the \
+            claim is free or the customer's; the nonce is this one",
+        callers: "owner",
+        used_by: [
+            "POST /v1/customers/{id}/email/verification",
+            "PUT /v1/customers/{id}/email/verification",
+        ],
+    }
 }
 
 /// Reads a customer's profile and latest request, in this order.

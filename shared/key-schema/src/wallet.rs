@@ -295,12 +295,75 @@ pub enum WalletAction {
 }
 
 patterns! {
-    READ = "wallet.read": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = WALLET#<id>, SK = WALLET" => "the customer, and the wallet if it was opened", Consistency::Eventual, "owner", "Read a balance", ["GET /v1/customers/{id}/wallet"];
-    EDIT = "wallet.edit": GetItem, "PK = WALLET#<id>, SK = WALLET" => "the wallet", Consistency::Strong("the deposit computes the new balance from it and is conditional on it"), "staff", "Read a balance before a deposit", ["POST /v1/customers/{id}/wallet/deposits"];
-    ENTRIES = "wallet.entries": Query, "PK = WALLET#<id>, SK under ENTRY#, backward" => "the movements, newest first", Consistency::Eventual, "owner", "List the movements of a wallet", ["GET /v1/customers/{id}/wallet/entries"];
-    DEPOSIT = "wallet.deposit": TransactWriteItems, "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "the balance in the money's currency is unchanged; the customer exists; the entry and the key are new", Consistency::Write, "staff", "Pay money into a wallet once", ["POST /v1/customers/{id}/wallet/deposits"];
-    TRANSFER = "wallet.transfer": TransactWriteItems, "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "from: enough money of the currency; to: room for money of the currency; both customers exist; the entries and the key are new", Consistency::Write, "owner", "Move money from one wallet to another once", ["POST /v1/transfers"];
-    CONVERT = "wallet.convert": UpdateItem, "PK = WALLET#<id>, SK = WALLET" => "the wallet's currency is not the shop's, and its amount is unchanged; SET currency, amount, ADD <currency>", Consistency::Write, "owner", "Convert a wallet that an earlier version opened in another currency", ["POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers", "POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds"];
+    READ {
+        id: "wallet.read",
+        purpose: "Read a balance",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = WALLET#<id>, SK = WALLET",
+        returns: "the customer, and the wallet if it was opened",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/wallet"],
+    }
+    EDIT {
+        id: "wallet.edit",
+        purpose: "Read a balance before a deposit",
+        request: GetItem,
+        key: "PK = WALLET#<id>, SK = WALLET",
+        returns: "the wallet",
+        consistency: Consistency::Strong("the deposit computes the new balance from it and is \
+            conditional on it"),
+        callers: "staff",
+        used_by: ["POST /v1/customers/{id}/wallet/deposits"],
+    }
+    ENTRIES {
+        id: "wallet.entries",
+        purpose: "List the movements of a wallet",
+        request: Query,
+        key: "PK = WALLET#<id>, SK under ENTRY#, backward",
+        returns: "the movements, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/wallet/entries"],
+    }
+    DEPOSIT {
+        id: "wallet.deposit",
+        purpose: "Pay money into a wallet once",
+        request: TransactWriteItems,
+        key: "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE \
+            (check); PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "the balance in the money's currency is unchanged; the customer exists; the \
+            entry and the key are new",
+        callers: "staff",
+        used_by: ["POST /v1/customers/{id}/wallet/deposits"],
+    }
+    TRANSFER {
+        id: "wallet.transfer",
+        purpose: "Move money from one wallet to another once",
+        request: TransactWriteItems,
+        key: "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = \
+            CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = \
+            IDEMPOTENCY#<caller>#<key>",
+        requires: "from: enough money of the currency; to: room for money of the currency; both \
+            customers exist; the entries and the key are new",
+        callers: "owner",
+        used_by: ["POST /v1/transfers"],
+    }
+    CONVERT {
+        id: "wallet.convert",
+        purpose: "Convert a wallet that an earlier version opened in another currency",
+        request: UpdateItem,
+        key: "PK = WALLET#<id>, SK = WALLET",
+        requires: "the wallet's currency is not the shop's, and its amount is unchanged; SET \
+            currency, amount, ADD <currency>",
+        callers: "owner",
+        used_by: [
+            "POST /v1/customers/{id}/wallet/deposits",
+            "POST /v1/transfers",
+            "POST /v1/orders/{id}/status",
+            "POST /v1/orders/{id}/refunds",
+        ],
+    }
 }
 
 /// Reads the profile, then the wallet.

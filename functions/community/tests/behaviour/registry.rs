@@ -35,6 +35,6 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         town.ok(call.staff("s")).await;
         used.extend(town.app.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
-    let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
+    let listed = registry::all().flat_map(|pattern| pattern.used_by.iter().map(|route| (*route, pattern.id)));
     assert_eq!(used, listed.filter(|(route, _)| routes.contains(route)).collect());
 }

@@ -53,6 +53,6 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
     let own: BTreeSet<String> = organizations::routes().keys().map(str::to_owned).collect();
     assert_eq!(routes, own);
     let listed =
-        registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| ((*route).to_owned(), pattern.id)));
+        registry::all().flat_map(|pattern| pattern.used_by.iter().map(|route| ((*route).to_owned(), pattern.id)));
     assert_eq!(used, listed.filter(|(route, _)| own.contains(route)).collect());
 }

@@ -28,6 +28,6 @@ async fn the_routes_read_only_the_revocation_of_the_callers_sign_in_from_the_tab
         routes.insert(route);
     }
     assert_eq!(routes, search::routes().keys().collect());
-    let listed = registry::all().filter(|pattern| pattern.routes.iter().any(|route| routes.contains(route)));
+    let listed = registry::all().filter(|pattern| pattern.used_by.iter().any(|route| routes.contains(route)));
     assert_eq!(listed.map(|pattern| pattern.id).collect::<Vec<_>>(), [""; 0]);
 }

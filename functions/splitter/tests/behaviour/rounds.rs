@@ -118,7 +118,7 @@ async fn a_round_uses_exactly_the_patterns_that_the_registry_lists_for_it_and_co
     let costs = watch.splitter.costs();
     let used: Vec<&str> = costs.iter().map(|cost| cost.pattern.id).collect();
     let mut listed: Vec<&str> =
-        registry::all().filter(|pattern| pattern.routes.contains(&"splitter")).map(|pattern| pattern.id).collect();
+        registry::all().filter(|pattern| pattern.used_by.contains(&"splitter")).map(|pattern| pattern.id).collect();
     listed.sort_unstable();
     let mut sorted = used.clone();
     sorted.sort_unstable();

@@ -103,14 +103,98 @@ pub enum CategoryAction {
 }
 
 patterns! {
-    GET = "categories.get": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT" => "the node and its description", Consistency::Eventual, "any", "Read a category", ["GET /v1/categories/{path}", "PUT /v1/categories/{path}"];
-    KNOWN = "categories.known": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "the nodes that exist", Consistency::Eventual, "any", "Find which categories are missing", ["POST /v1/products", "PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/products/{id}/categories/{path}", "PUT /v1/categories/{path}", "POST /v1/categories/{path}/move", "janitor", "GET /v1/categories/{path}/products", "GET /v1/categories/{path}/children"];
-    ADD = "categories.add": BatchWriteItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "no condition", Consistency::Write, "staff", "Add the missing nodes of paths", ["PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/products/{id}/categories/{path}", "PUT /v1/categories/{path}", "POST /v1/categories/{path}/move"];
-    CREATE = "categories.create": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT" => "neither exists", Consistency::Write, "staff", "Create a category, with or without a description", ["PUT /v1/categories/{path}"];
-    DESCRIBE = "categories.describe": TransactWriteItems, "PK = CATEGORY#<path>, SK = ABOUT; PK = CATEGORY#<parent>, SK = CHILD#<name> (check)" => "the description does not exist; the node exists and is not moving", Consistency::Write, "staff", "Describe a category for the first time", ["PUT /v1/categories/{path}"];
-    REDESCRIBE = "categories.redescribe": UpdateItem, "PK = CATEGORY#<path>, SK = ABOUT" => "version = the If-Match", Consistency::Write, "staff", "Change a category's description", ["PUT /v1/categories/{path}"];
-    CHILDREN = "categories.children": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name, without their subtrees", Consistency::Eventual, "any", "List a category's children", ["GET /v1/categories/{path}/children"];
-    ANCESTORS = "categories.ancestors": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each prefix of the path" => "the ancestors from the top, then the category itself", Consistency::Eventual, "any", "Read a category's ancestors", ["GET /v1/categories/{path}/ancestors"];
+    GET {
+        id: "categories.get",
+        purpose: "Read a category",
+        request: BatchGetItem,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT",
+        returns: "the node and its description",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/categories/{path}", "PUT /v1/categories/{path}"],
+    }
+    KNOWN {
+        id: "categories.known",
+        purpose: "Find which categories are missing",
+        request: BatchGetItem,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path",
+        returns: "the nodes that exist",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: [
+            "POST /v1/products",
+            "PATCH /v1/products/{id}",
+            "POST /v1/products/import",
+            "PUT /v1/products/{id}/categories/{path}",
+            "PUT /v1/categories/{path}",
+            "POST /v1/categories/{path}/move",
+            "janitor",
+            "GET /v1/categories/{path}/products",
+            "GET /v1/categories/{path}/children",
+        ],
+    }
+    ADD {
+        id: "categories.add",
+        purpose: "Add the missing nodes of paths",
+        request: BatchWriteItem,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path",
+        requires: "no condition",
+        callers: "staff",
+        used_by: [
+            "PATCH /v1/products/{id}",
+            "POST /v1/products/import",
+            "PUT /v1/products/{id}/categories/{path}",
+            "PUT /v1/categories/{path}",
+            "POST /v1/categories/{path}/move",
+        ],
+    }
+    CREATE {
+        id: "categories.create",
+        purpose: "Create a category, with or without a description",
+        request: TransactWriteItems,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT",
+        requires: "neither exists",
+        callers: "staff",
+        used_by: ["PUT /v1/categories/{path}"],
+    }
+    DESCRIBE {
+        id: "categories.describe",
+        purpose: "Describe a category for the first time",
+        request: TransactWriteItems,
+        key: "PK = CATEGORY#<path>, SK = ABOUT; PK = CATEGORY#<parent>, SK = CHILD#<name> (check)",
+        requires: "the description does not exist; the node exists and is not moving",
+        callers: "staff",
+        used_by: ["PUT /v1/categories/{path}"],
+    }
+    REDESCRIBE {
+        id: "categories.redescribe",
+        purpose: "Change a category's description",
+        request: UpdateItem,
+        key: "PK = CATEGORY#<path>, SK = ABOUT",
+        requires: "version = the If-Match",
+        callers: "staff",
+        used_by: ["PUT /v1/categories/{path}"],
+    }
+    CHILDREN {
+        id: "categories.children",
+        purpose: "List a category's children",
+        request: Query,
+        key: "PK = CATEGORY#<path>, SK under CHILD#",
+        returns: "the children by name, without their subtrees",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/categories/{path}/children"],
+    }
+    ANCESTORS {
+        id: "categories.ancestors",
+        purpose: "Read a category's ancestors",
+        request: BatchGetItem,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each prefix of the path",
+        returns: "the ancestors from the top, then the category itself",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/categories/{path}/ancestors"],
+    }
 }
 
 /// Reads the node, then its description.

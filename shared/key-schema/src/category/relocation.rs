@@ -163,19 +163,134 @@ pub enum CategoryMoveAction {
 }
 
 patterns! {
-    GET = "category-moves.get": GetItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move that is under way, or the last one", Consistency::Strong("the next step depends on it"), "staff", "Read the progress of a category move", ["POST /v1/categories/{path}/move", "janitor"];
-    BEGIN = "category-moves.begin": TransactWriteItems, "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)" => "no move is under way; the new node does not exist; the old node exists", Consistency::Write, "staff", "Begin a category move", ["POST /v1/categories/{path}/move"];
-    BELOW = "category-moves.below": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name", Consistency::Strong("a missed category would stay without its ancestors"), "staff", "List the children of a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
-    ABOUT = "category-moves.about": GetItem, "PK = CATEGORY#<path>, SK = ABOUT" => "the description", Consistency::Strong("the move is conditional on the description that was read"), "staff", "Read the description of a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
-    COPY = "category-moves.copy": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = ABOUT, new and old; PK = CATEGORYMOVE" => "the move is in its phase; the old node exists unmarked; the description is unchanged", Consistency::Write, "staff", "Create the successor of a category", ["POST /v1/categories/{path}/move", "janitor"];
-    LISTED = "category-moves.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products and memberships in the category and its subtree", Consistency::Eventual, "staff", "Find the products and memberships in a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
-    READ = "category-moves.read": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES, for each id" => "products and their further categories", Consistency::Strong("the index may lag, and the change is conditional on the stored items"), "staff", "Read the products that may have to move", ["POST /v1/categories/{path}/move", "janitor"];
-    ADD = "category-moves.add": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for up to 50; PK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Add categories that are missing", ["POST /v1/categories/{path}/move", "janitor"];
-    PLACE = "category-moves.place": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT, for up to 25; PK = CATEGORYMOVE" => "the move is in its phase; the products are in the catalogue, at the versions that were read", Consistency::Write, "staff", "Move products", ["POST /v1/categories/{path}/move", "janitor"];
-    TRANSFER = "category-moves.transfer": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = CATEGORYMOVE" => "the move is in its phase; the list and the product's version are unchanged", Consistency::Write, "staff", "Move a product's memberships, and the product if its own category moves", ["POST /v1/categories/{path}/move", "janitor"];
-    CLEAR = "category-moves.clear": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT (check); PK = CATEGORYMOVE" => "the move is in its phase; the node is marked and has no description", Consistency::Write, "staff", "Remove a category that has moved", ["POST /v1/categories/{path}/move", "janitor"];
-    KEEP = "category-moves.keep": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE" => "the move is in its phase; the node exists", Consistency::Write, "staff", "Keep a category that is still in use", ["POST /v1/categories/{path}/move", "janitor"];
-    ADVANCE = "category-moves.advance": UpdateItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Begin the next phase of a move, or record its progress", ["POST /v1/categories/{path}/move", "janitor"];
+    GET {
+        id: "category-moves.get",
+        purpose: "Read the progress of a category move",
+        request: GetItem,
+        key: "PK = CATEGORYMOVE, SK = CATEGORYMOVE",
+        returns: "the move that is under way, or the last one",
+        consistency: Consistency::Strong("the next step depends on it"),
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    BEGIN {
+        id: "category-moves.begin",
+        purpose: "Begin a category move",
+        request: TransactWriteItems,
+        key: "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)",
+        requires: "no move is under way; the new node does not exist; the old node exists",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move"],
+    }
+    BELOW {
+        id: "category-moves.below",
+        purpose: "List the children of a category that moves",
+        request: Query,
+        key: "PK = CATEGORY#<path>, SK under CHILD#",
+        returns: "the children by name",
+        consistency: Consistency::Strong("a missed category would stay without its ancestors"),
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    ABOUT {
+        id: "category-moves.about",
+        purpose: "Read the description of a category that moves",
+        request: GetItem,
+        key: "PK = CATEGORY#<path>, SK = ABOUT",
+        returns: "the description",
+        consistency: Consistency::Strong("the move is conditional on the description that was read"),
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    COPY {
+        id: "category-moves.copy",
+        purpose: "Create the successor of a category",
+        request: TransactWriteItems,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = \
+            ABOUT, new and old; PK = CATEGORYMOVE",
+        requires: "the move is in its phase; the old node exists unmarked; the description is \
+            unchanged",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    LISTED {
+        id: "category-moves.products",
+        purpose: "Find the products and memberships in a category that moves",
+        request: ShardedQuery on Gsi2,
+        key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
+        returns: "products and memberships in the category and its subtree",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    READ {
+        id: "category-moves.read",
+        purpose: "Read the products that may have to move",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES, for each id",
+        returns: "products and their further categories",
+        consistency: Consistency::Strong("the index may lag, and the change is conditional on the \
+            stored items"),
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    ADD {
+        id: "category-moves.add",
+        purpose: "Add categories that are missing",
+        request: TransactWriteItems,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for up to 50; PK = CATEGORYMOVE",
+        requires: "the move is in its phase",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    PLACE {
+        id: "category-moves.place",
+        purpose: "Move products",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for up to 25; PK = CATEGORYMOVE",
+        requires: "the move is in its phase; the products are in the catalogue, at the versions \
+            that were read",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    TRANSFER {
+        id: "category-moves.transfer",
+        purpose: "Move a product's memberships, and the product if its own category moves",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = \
+            CATEGORYMOVE",
+        requires: "the move is in its phase; the list and the product's version are unchanged",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    CLEAR {
+        id: "category-moves.clear",
+        purpose: "Remove a category that has moved",
+        request: TransactWriteItems,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT (check); \
+            PK = CATEGORYMOVE",
+        requires: "the move is in its phase; the node is marked and has no description",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    KEEP {
+        id: "category-moves.keep",
+        purpose: "Keep a category that is still in use",
+        request: TransactWriteItems,
+        key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE",
+        requires: "the move is in its phase; the node exists",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
+    ADVANCE {
+        id: "category-moves.advance",
+        purpose: "Begin the next phase of a move, or record its progress",
+        request: UpdateItem,
+        key: "PK = CATEGORYMOVE, SK = CATEGORYMOVE",
+        requires: "the move is in its phase",
+        callers: "staff",
+        used_by: ["POST /v1/categories/{path}/move", "janitor"],
+    }
 }
 
 /// Reads the move in progress, or the last one.

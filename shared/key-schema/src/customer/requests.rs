@@ -36,19 +36,140 @@ pub enum CustomerAction {
 }
 
 patterns! {
-    CREATE = "customers.create": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; claims of earlier versions (check)" => "none of the items exists, also in the form of earlier versions; EMAIL#… only for a verified address", Consistency::Write, "owner", "Create a customer and claim the verified email and the user name", ["POST /v1/customers"];
-    GET = "customers.get": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Eventual, "owner", "Read a customer", ["GET /v1/customers/{id}", "GET /v1/customers"];
-    EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the next change compares its names with the stored ones"), "owner", "Read a customer before changing unique names or erasing, and after a verification", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}", "PUT /v1/customers/{id}/email/verification"];
-    UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match; no erasure has begun", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
-    RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; no erasure has begun; the new names are free, also in the form of earlier versions; the old claims are this customer's; EMAIL#… only for verified addresses", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
-    BEGIN_ERASURE = "customers.begin-erasure": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match; SET erasing_since", Consistency::Write, "owner", "Begin an erasure, so that the customer gets no further items", ["DELETE /v1/customers/{id}"];
-    DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; USERNAME#…; ERASURE#<id>" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer, free the names and note the erasure for the archive", ["DELETE /v1/customers/{id}"];
-    PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and no erasure has begun; has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
-    REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; no erasure has begun; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
-    BY_EMAIL = "customers.by-email": GetItem, "PK = EMAIL#<folded>, SK = EMAIL" => "the claim, which names the customer", Consistency::Eventual, "staff", "Find the customer who has verified an email address", ["GET /v1/customers"];
-    BY_TIER = "customers.by-tier": ShardedQuery on Gsi2, "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>" => "ids, oldest customer first", Consistency::Eventual, "staff", "List the customers of a tier", ["GET /v1/customers"];
-    HYDRATE = "customers.hydrate": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, for each id" => "the profiles", Consistency::Eventual, "staff", "Read the profiles of a page", ["GET /v1/customers"];
-    OVERVIEW = "customers.overview": Query, "PK = CUSTOMER#<id>, SK between ORDER# and PROFILE, backward" => "the profile, then the newest 20 orders", Consistency::Eventual, "owner", "Read the profile and the newest orders in one request", ["GET /v1/customers/{id}/overview"];
+    CREATE {
+        id: "customers.create",
+        purpose: "Create a customer and claim the verified email and the user name",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; \
+            claims of earlier versions (check)",
+        requires: "none of the items exists, also in the form of earlier versions; EMAIL#… only \
+            for a verified address",
+        callers: "owner",
+        used_by: ["POST /v1/customers"],
+    }
+    GET {
+        id: "customers.get",
+        purpose: "Read a customer",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        returns: "the profile",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}", "GET /v1/customers"],
+    }
+    EDIT {
+        id: "customers.edit",
+        purpose: "Read a customer before changing unique names or erasing, and after a \
+            verification",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        returns: "the profile",
+        consistency: Consistency::Strong("the next change compares its names with the stored ones"),
+        callers: "owner",
+        used_by: [
+            "PATCH /v1/customers/{id}",
+            "DELETE /v1/customers/{id}",
+            "PUT /v1/customers/{id}/email/verification",
+        ],
+    }
+    UPDATE {
+        id: "customers.update",
+        purpose: "Change a customer",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "version = the If-Match; no erasure has begun",
+        callers: "owner",
+        used_by: ["PATCH /v1/customers/{id}"],
+    }
+    RENAME {
+        id: "customers.rename",
+        purpose: "Change email or user name with their claims",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…",
+        requires: "version = the If-Match; no erasure has begun; the new names are free, also in \
+            the form of earlier versions; the old claims are this customer's; EMAIL#… only for \
+            verified addresses",
+        callers: "owner",
+        used_by: ["PATCH /v1/customers/{id}"],
+    }
+    BEGIN_ERASURE {
+        id: "customers.begin-erasure",
+        purpose: "Begin an erasure, so that the customer gets no further items",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "version = the If-Match; SET erasing_since",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    DELETE {
+        id: "customers.delete",
+        purpose: "Erase a customer, free the names and note the erasure for the archive",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; \
+            USERNAME#…; ERASURE#<id>",
+        requires: "version = the If-Match; the claims are this customer's",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    PUT_ADDRESS {
+        id: "customers.put-address",
+        purpose: "Set one address without touching the others",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "exists and no erasure has begun; has this address or room for one more; SET \
+            addresses.<name>",
+        callers: "owner",
+        used_by: ["PUT /v1/customers/{id}/addresses/{name}"],
+    }
+    REMOVE_ADDRESS {
+        id: "customers.remove-address",
+        purpose: "Remove one address",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "has this address; no erasure has begun; REMOVE addresses.<name>",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}/addresses/{name}"],
+    }
+    BY_EMAIL {
+        id: "customers.by-email",
+        purpose: "Find the customer who has verified an email address",
+        request: GetItem,
+        key: "PK = EMAIL#<folded>, SK = EMAIL",
+        returns: "the claim, which names the customer",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/customers"],
+    }
+    BY_TIER {
+        id: "customers.by-tier",
+        purpose: "List the customers of a tier",
+        request: ShardedQuery on Gsi2,
+        key: "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>",
+        returns: "ids, oldest customer first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/customers"],
+    }
+    HYDRATE {
+        id: "customers.hydrate",
+        purpose: "Read the profiles of a page",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, for each id",
+        returns: "the profiles",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/customers"],
+    }
+    OVERVIEW {
+        id: "customers.overview",
+        purpose: "Read the profile and the newest orders in one request",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK between ORDER# and PROFILE, backward",
+        returns: "the profile, then the newest 20 orders",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/overview"],
+    }
 }
 
 /// Creates a customer and claims the user name, and the email address if it is verified.

@@ -320,28 +320,271 @@ pub enum DocumentAction {
 }
 
 patterns! {
-    CREATE = "documents.create": TransactWriteItems, "PK = DOC#<id>, SK = DOC, VERSION#<1> and SECTION#<name>#<1>; PK = CUSTOMER#<caller>, SK = DOCUMENT#<id>#owner and PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> or ORG (check); PK = QUOTA#<hash of the caller>, SK = DAY#<day>" => "the document does not exist; its creator exists and is a member of the organization; a customer created fewer documents on the day than the quota; ADD documents", Consistency::Write, "owner", "Create a document with its first version", ["POST /v1/documents"];
-    GET = "documents.get": GetItem, "PK = DOC#<id>, SK = DOC" => "the head, with the current manifest", Consistency::Eventual, "owner", "Read a document's head", ["GET /v1/documents/{id}", "GET /v1/documents/{id}/sections/{name}", "GET /v1/documents/{id}/versions"];
-    TEXTS = "documents.texts": BatchGetItem, "PK = DOC#<id>, SK = SECTION#<name>#<version>, for each; PK = ORG#<organization>, SK = MEMBER#<caller>" => "the texts of a version; the caller's membership if access depends on it", Consistency::Strong("a text in the manifest must be found, and an ended membership must not"), "owner", "Read the texts of a version", ["GET /v1/documents/{id}", "GET /v1/documents/{id}/sections/{name}", "GET /v1/documents/{id}/versions/{n}"];
-    VERSION = "documents.version": BatchGetItem, "PK = DOC#<id>, SK = DOC and VERSION#<number>" => "the head, one version", Consistency::Strong("a restore is conditional on the head that was read with the version"), "owner", "Read one version and the head", ["GET /v1/documents/{id}/versions/{n}", "POST /v1/documents/{id}/restore"];
-    VERSIONS = "documents.versions": Query, "PK = DOC#<id>, SK under VERSION#, backward" => "versions, newest first", Consistency::Eventual, "owner", "List the versions of a document", ["GET /v1/documents/{id}/versions"];
-    EDIT = "documents.edit": GetItem, "PK = DOC#<id>, SK = DOC" => "the head", Consistency::Strong("the next manifest is computed from it, and the change is conditional on it"), "owner", "Read a document's head before a change", ["PUT /v1/documents/{id}/sections/{name}", "POST /v1/documents/{id}/drafts", "DELETE /v1/documents/{id}/drafts", "POST /v1/documents/{id}/publish", "PUT /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
-    STANDING = "documents.standing": GetItem, "PK = ORG#<organization>, SK = MEMBER#<caller>" => "the caller's own membership", Consistency::Strong("an ended membership must give no access"), "owner", "Read the membership that decides about a document", ["GET /v1/documents/{id}/versions", "GET /v1/documents/{id}/versions/{n}", "PUT /v1/documents/{id}/sections/{name}", "POST /v1/documents/{id}/drafts", "DELETE /v1/documents/{id}/drafts", "POST /v1/documents/{id}/publish", "POST /v1/documents/{id}/restore", "PUT /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}"];
-    PUT_SECTION = "documents.put-section": TransactWriteItems, "PK = DOC#<id>, SK = DOC, SECTION#<name>#<next> and, without a draft, VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Set a section's text, in the draft or as a new version", ["PUT /v1/documents/{id}/sections/{name}"];
-    BEGIN_DRAFT = "documents.begin-draft": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Begin a draft of the next version", ["POST /v1/documents/{id}/drafts"];
-    DISCARD_DRAFT = "documents.discard-draft": TransactWriteItems, "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Discard the draft and its texts", ["DELETE /v1/documents/{id}/drafts"];
-    PUBLISH = "documents.publish": TransactWriteItems, "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Make the draft current", ["POST /v1/documents/{id}/publish"];
-    RESTORE = "documents.restore": TransactWriteItems, "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Publish an old version again as a new one", ["POST /v1/documents/{id}/restore"];
-    ADD_EDITOR = "documents.add-editor": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor and PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> and MEMBER#<customer>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the caller is the owner and still a member, or an admin with a profile; the set has room or has the customer; the customer exists and is a member; ADD editors", Consistency::Write, "owner", "Add an editor", ["PUT /v1/documents/{id}/editors/{customer}"];
-    REMOVE_EDITOR = "documents.remove-editor": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the caller is the owner or this editor and still a member, or an admin with a profile; DELETE editors", Consistency::Write, "owner", "Remove an editor", ["DELETE /v1/documents/{id}/editors/{customer}"];
-    RETIRE = "documents.retire": UpdateItem, "PK = DOC#<id>, SK = DOC" => "version = the If-Match; the caller is staff, or the owner and there is no organization", Consistency::Write, "owner", "Hide a document before its texts are removed", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
-    RETIRE_SHARED = "documents.retire-shared": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner and still a member, or an admin with a profile", Consistency::Write, "owner", "Hide an organization's document before its texts are removed", ["DELETE /v1/documents/{id}"];
-    HISTORY = "documents.history": Query, "PK = DOC#<id>, SK under VERSION#" => "versions, oldest first", Consistency::Strong("a missed version would outlive the document"), "owner", "List the versions of a deleted document", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
-    SWEEP = "documents.sweep": BatchWriteItem, "PK = DOC#<id>, SK = SECTION#<name>#<version> or VERSION#<number>, for each" => "no condition", Consistency::Write, "owner", "Remove the texts and versions of a deleted document", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
-    DELETE = "documents.delete": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>, for each" => "the document is being deleted", Consistency::Write, "owner", "Free the id of a deleted document", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
-    OF_CUSTOMER = "documents.of-customer": Query, "PK = CUSTOMER#<customer>, SK under DOCUMENT#" => "the customer's role items, as owner or editor", Consistency::Strong("a missed document would outlive its owner"), "owner", "Find the documents of an erased customer", ["DELETE /v1/customers/{id}"];
-    RELEASE = "documents.release": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>" => "the head is unchanged; REMOVE owner_id or DELETE editors", Consistency::Write, "owner", "Remove an erased customer from a document that stays", ["DELETE /v1/customers/{id}"];
-    FORGET = "documents.forget": DeleteItem, "PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>" => "the role item is the one that was read", Consistency::Write, "owner", "Remove an erased customer's role item that leads to no document", ["DELETE /v1/customers/{id}"];
+    CREATE {
+        id: "documents.create",
+        purpose: "Create a document with its first version",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC, VERSION#<1> and SECTION#<name>#<1>; PK = CUSTOMER#<caller>, \
+            SK = DOCUMENT#<id>#owner and PROFILE (check); PK = ORG#<organization>, SK = \
+            MEMBER#<caller> or ORG (check); PK = QUOTA#<hash of the caller>, SK = DAY#<day>",
+        requires: "the document does not exist; its creator exists and is a member of the \
+            organization; a customer created fewer documents on the day than the quota; ADD \
+            documents",
+        callers: "owner",
+        used_by: ["POST /v1/documents"],
+    }
+    GET {
+        id: "documents.get",
+        purpose: "Read a document's head",
+        request: GetItem,
+        key: "PK = DOC#<id>, SK = DOC",
+        returns: "the head, with the current manifest",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: [
+            "GET /v1/documents/{id}",
+            "GET /v1/documents/{id}/sections/{name}",
+            "GET /v1/documents/{id}/versions",
+        ],
+    }
+    TEXTS {
+        id: "documents.texts",
+        purpose: "Read the texts of a version",
+        request: BatchGetItem,
+        key: "PK = DOC#<id>, SK = SECTION#<name>#<version>, for each; PK = ORG#<organization>, SK \
+            = MEMBER#<caller>",
+        returns: "the texts of a version; the caller's membership if access depends on it",
+        consistency: Consistency::Strong("a text in the manifest must be found, and an ended \
+            membership must not"),
+        callers: "owner",
+        used_by: [
+            "GET /v1/documents/{id}",
+            "GET /v1/documents/{id}/sections/{name}",
+            "GET /v1/documents/{id}/versions/{n}",
+        ],
+    }
+    VERSION {
+        id: "documents.version",
+        purpose: "Read one version and the head",
+        request: BatchGetItem,
+        key: "PK = DOC#<id>, SK = DOC and VERSION#<number>",
+        returns: "the head, one version",
+        consistency: Consistency::Strong("a restore is conditional on the head that was read with \
+            the version"),
+        callers: "owner",
+        used_by: ["GET /v1/documents/{id}/versions/{n}", "POST /v1/documents/{id}/restore"],
+    }
+    VERSIONS {
+        id: "documents.versions",
+        purpose: "List the versions of a document",
+        request: Query,
+        key: "PK = DOC#<id>, SK under VERSION#, backward",
+        returns: "versions, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/documents/{id}/versions"],
+    }
+    EDIT {
+        id: "documents.edit",
+        purpose: "Read a document's head before a change",
+        request: GetItem,
+        key: "PK = DOC#<id>, SK = DOC",
+        returns: "the head",
+        consistency: Consistency::Strong("the next manifest is computed from it, and the change is \
+            conditional on it"),
+        callers: "owner",
+        used_by: [
+            "PUT /v1/documents/{id}/sections/{name}",
+            "POST /v1/documents/{id}/drafts",
+            "DELETE /v1/documents/{id}/drafts",
+            "POST /v1/documents/{id}/publish",
+            "PUT /v1/documents/{id}/editors/{customer}",
+            "DELETE /v1/documents/{id}/editors/{customer}",
+            "DELETE /v1/documents/{id}",
+            "DELETE /v1/customers/{id}",
+        ],
+    }
+    STANDING {
+        id: "documents.standing",
+        purpose: "Read the membership that decides about a document",
+        request: GetItem,
+        key: "PK = ORG#<organization>, SK = MEMBER#<caller>",
+        returns: "the caller's own membership",
+        consistency: Consistency::Strong("an ended membership must give no access"),
+        callers: "owner",
+        used_by: [
+            "GET /v1/documents/{id}/versions",
+            "GET /v1/documents/{id}/versions/{n}",
+            "PUT /v1/documents/{id}/sections/{name}",
+            "POST /v1/documents/{id}/drafts",
+            "DELETE /v1/documents/{id}/drafts",
+            "POST /v1/documents/{id}/publish",
+            "POST /v1/documents/{id}/restore",
+            "PUT /v1/documents/{id}/editors/{customer}",
+            "DELETE /v1/documents/{id}/editors/{customer}",
+            "DELETE /v1/documents/{id}",
+        ],
+    }
+    PUT_SECTION {
+        id: "documents.put-section",
+        purpose: "Set a section's text, in the draft or as a new version",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC, SECTION#<name>#<next> and, without a draft, VERSION#<next>; \
+            PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
+            (checks)",
+        requires: "version = the If-Match; the caller is the owner or an editor and still a \
+            member, or an admin with a profile",
+        callers: "owner",
+        used_by: ["PUT /v1/documents/{id}/sections/{name}"],
+    }
+    BEGIN_DRAFT {
+        id: "documents.begin-draft",
+        purpose: "Begin a draft of the next version",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
+            CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "version = the If-Match; the caller is the owner or an editor and still a \
+            member, or an admin with a profile",
+        callers: "owner",
+        used_by: ["POST /v1/documents/{id}/drafts"],
+    }
+    DISCARD_DRAFT {
+        id: "documents.discard-draft",
+        purpose: "Discard the draft and its texts",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each; PK = \
+            ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
+            (checks)",
+        requires: "version = the If-Match; the caller is the owner or an editor and still a \
+            member, or an admin with a profile",
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}/drafts"],
+    }
+    PUBLISH {
+        id: "documents.publish",
+        purpose: "Make the draft current",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
+            MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "version = the If-Match; the caller is the owner or an editor and still a \
+            member, or an admin with a profile",
+        callers: "owner",
+        used_by: ["POST /v1/documents/{id}/publish"],
+    }
+    RESTORE {
+        id: "documents.restore",
+        purpose: "Publish an old version again as a new one",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
+            MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "version = the If-Match; the caller is the owner or an editor and still a \
+            member, or an admin with a profile",
+        callers: "owner",
+        used_by: ["POST /v1/documents/{id}/restore"],
+    }
+    ADD_EDITOR {
+        id: "documents.add-editor",
+        purpose: "Add an editor",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor and \
+            PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> and MEMBER#<customer>, \
+            PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "the caller is the owner and still a member, or an admin with a profile; the set \
+            has room or has the customer; the customer exists and is a member; ADD editors",
+        callers: "owner",
+        used_by: ["PUT /v1/documents/{id}/editors/{customer}"],
+    }
+    REMOVE_EDITOR {
+        id: "documents.remove-editor",
+        purpose: "Remove an editor",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor; PK = \
+            ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
+            (checks)",
+        requires: "the caller is the owner or this editor and still a member, or an admin with a \
+            profile; DELETE editors",
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}/editors/{customer}"],
+    }
+    RETIRE {
+        id: "documents.retire",
+        purpose: "Hide a document before its texts are removed",
+        request: UpdateItem,
+        key: "PK = DOC#<id>, SK = DOC",
+        requires: "version = the If-Match; the caller is staff, or the owner and there is no \
+            organization",
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
+    }
+    RETIRE_SHARED {
+        id: "documents.retire-shared",
+        purpose: "Hide an organization's document before its texts are removed",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
+            CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "version = the If-Match; the caller is the owner and still a member, or an admin \
+            with a profile",
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}"],
+    }
+    HISTORY {
+        id: "documents.history",
+        purpose: "List the versions of a deleted document",
+        request: Query,
+        key: "PK = DOC#<id>, SK under VERSION#",
+        returns: "versions, oldest first",
+        consistency: Consistency::Strong("a missed version would outlive the document"),
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
+    }
+    SWEEP {
+        id: "documents.sweep",
+        purpose: "Remove the texts and versions of a deleted document",
+        request: BatchWriteItem,
+        key: "PK = DOC#<id>, SK = SECTION#<name>#<version> or VERSION#<number>, for each",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
+    }
+    DELETE {
+        id: "documents.delete",
+        purpose: "Free the id of a deleted document",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or \
+            editor>, for each",
+        requires: "the document is being deleted",
+        callers: "owner",
+        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
+    }
+    OF_CUSTOMER {
+        id: "documents.of-customer",
+        purpose: "Find the documents of an erased customer",
+        request: Query,
+        key: "PK = CUSTOMER#<customer>, SK under DOCUMENT#",
+        returns: "the customer's role items, as owner or editor",
+        consistency: Consistency::Strong("a missed document would outlive its owner"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    RELEASE {
+        id: "documents.release",
+        purpose: "Remove an erased customer from a document that stays",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or \
+            editor>",
+        requires: "the head is unchanged; REMOVE owner_id or DELETE editors",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    FORGET {
+        id: "documents.forget",
+        purpose: "Remove an erased customer's role item that leads to no document",
+        request: DeleteItem,
+        key: "PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>",
+        requires: "the role item is the one that was read",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
 }
 
 /// Reads a document's head.

@@ -188,8 +188,26 @@ pub(super) fn key(customer: &CustomerId) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    OPEN = "orders.open": GetItem, "PK = CUSTOMER#<id>, SK = OPEN" => "the customer's open orders", Consistency::Strong("the placing of an order is conditional on it"), "owner", "Read a customer's open orders once more, after another request has changed them", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    LAPSING = "orders.lapsing": ShardedQuery on Gsi3, "GSI3PK = LAPSING#<shard>, GSI3SK up to <instant>" => "pending orders, the longest due first", Consistency::Eventual, "system", "Find the pending orders that have lapsed", ["janitor"];
+    OPEN {
+        id: "orders.open",
+        purpose: "Read a customer's open orders once more, after another request has changed them",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = OPEN",
+        returns: "the customer's open orders",
+        consistency: Consistency::Strong("the placing of an order is conditional on it"),
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    LAPSING {
+        id: "orders.lapsing",
+        purpose: "Find the pending orders that have lapsed",
+        request: ShardedQuery on Gsi3,
+        key: "GSI3PK = LAPSING#<shard>, GSI3SK up to <instant>",
+        returns: "pending orders, the longest due first",
+        consistency: Consistency::Eventual,
+        callers: "system",
+        used_by: ["janitor"],
+    }
 }
 
 /// Reads a customer's open orders.

@@ -23,22 +23,187 @@ use crate::request::{BatchGet, Get, Guarded, MAX_TRANSACTION_ACTIONS, Query, Ran
 use crate::wallet;
 
 patterns! {
-    PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; for a customer's order PK = CUSTOMER#<id>, SK = OPEN; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, open orders, stored response, products", Consistency::Strong("a retry must see the effect of the first attempt"), "owner", "Read everything that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN; PK = CART#<id>" => "every stock has enough, is for sale and belongs to the product that was read; reference and idempotency key are free; the customer exists and no erasure has begun; open orders and cart are those that were read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
-    EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the next step depends on it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
-    LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("what is derived from them is written once"), "owner", "Read an order's lines alone", ["stream", "notifier", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a stream record may be older than the stored head"), "owner", "Read an order's head", ["POST /v1/orders", "POST /v1/orders/{id}/status", "GET /v1/orders/{id}/log", "POST /v1/orders/{id}/invoice", "stream", "janitor"];
-    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough; stock returns only to the product that was ordered (same born)", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
-    LAPSE = "orders.lapse": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "version = the one that was read; pending and due; stock returns only to the product that was ordered (same born)", Consistency::Write, "system", "Cancel a pending order that has lapsed", ["janitor"];
-    OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
-    BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
-    SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
-    REFERENCE = "orders.reference": GetItem, "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE" => "the claim on the reference", Consistency::Strong("a repeated request must find the first one's order"), "owner", "Find the order that has a reference, when a customer may place no further one", ["POST /v1/orders"];
-    REFUND = "orders.refund": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>" => "version = the one that was read; the wallet has room; the key is free", Consistency::Write, "staff", "Refund a part of an order's payment", ["POST /v1/orders/{id}/refunds"];
-    RETIRE = "orders.retire": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>" => "version = the one that was read; the order is closed", Consistency::Write, "system", "Retire a closed order: head, lines, history and copy get a time to live", ["ops"];
-    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order exists, is not placing and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
-    LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
+    PREPARE {
+        id: "orders.prepare",
+        purpose: "Read everything that placing an order needs",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; for a customer's order PK = CUSTOMER#<id>, SK = \
+            OPEN; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line",
+        returns: "customer, open orders, stored response, products",
+        consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    PLACE {
+        id: "orders.place",
+        purpose: "Place an order: head, lines, history, copy, stock, all or nothing",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
+            ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = \
+            IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, \
+            OPEN; PK = CART#<id>",
+        requires: "every stock has enough, is for sale and belongs to the product that was read; \
+            reference and idempotency key are free; the customer exists and no erasure has begun; \
+            open orders and cart are those that were read",
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    GET {
+        id: "orders.get",
+        purpose: "Read an order with its lines and history in one request",
+        request: Query,
+        key: "PK = ORDER#<id>",
+        returns: "lines, head, history",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/orders/{id}"],
+    }
+    EDIT {
+        id: "orders.edit",
+        purpose: "Read an order before moving it, or to answer a repeated request",
+        request: Query,
+        key: "PK = ORDER#<id>",
+        returns: "lines, head, history",
+        consistency: Consistency::Strong("the next step depends on it"),
+        callers: "owner",
+        used_by: [
+            "POST /v1/orders/{id}/status",
+            "POST /v1/orders/{id}/refunds",
+            "POST /v1/orders",
+            "POST /v1/customers/{id}/cart/checkout",
+            "janitor",
+        ],
+    }
+    LINES {
+        id: "orders.lines",
+        purpose: "Read an order's lines alone",
+        request: Query,
+        key: "PK = ORDER#<id>, SK under ITEM#",
+        returns: "lines",
+        consistency: Consistency::Strong("what is derived from them is written once"),
+        callers: "owner",
+        used_by: ["stream", "notifier", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    HEAD {
+        id: "orders.head",
+        purpose: "Read an order's head",
+        request: GetItem,
+        key: "PK = ORDER#<id>, SK = ORDER",
+        returns: "the head",
+        consistency: Consistency::Strong("a stream record may be older than the stored head"),
+        callers: "owner",
+        used_by: [
+            "POST /v1/orders",
+            "POST /v1/orders/{id}/status",
+            "GET /v1/orders/{id}/log",
+            "POST /v1/orders/{id}/invoice",
+            "stream",
+            "janitor",
+        ],
+    }
+    MOVE {
+        id: "orders.move",
+        purpose: "Move an order: head, list, history, copy, stock, money",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
+            PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
+            when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and \
+            ENTRY#<entry> when money moves",
+        requires: "version = the If-Match; the wallet has enough; stock returns only to the \
+            product that was ordered (same born)",
+        callers: "owner",
+        used_by: ["POST /v1/orders/{id}/status"],
+    }
+    LAPSE {
+        id: "orders.lapse",
+        purpose: "Cancel a pending order that has lapsed",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for \
+            a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        requires: "version = the one that was read; pending and due; stock returns only to the \
+            product that was ordered (same born)",
+        callers: "system",
+        used_by: ["janitor"],
+    }
+    OF_CUSTOMER {
+        id: "orders.of-customer",
+        purpose: "List a customer's orders by date",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward",
+        returns: "order copies, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/orders"],
+    }
+    BY_STATUS {
+        id: "orders.by-status",
+        purpose: "List orders by status and date",
+        request: ShardedQuery on Gsi2,
+        key: "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward",
+        returns: "order summaries, newest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/orders"],
+    }
+    SHIPMENTS {
+        id: "orders.shipments",
+        purpose: "List a customer's shipments",
+        request: Query on Gsi3,
+        key: "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward",
+        returns: "shipped orders, newest shipment first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/shipments"],
+    }
+    REFERENCE {
+        id: "orders.reference",
+        purpose: "Find the order that has a reference, when a customer may place no further one",
+        request: GetItem,
+        key: "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE",
+        returns: "the claim on the reference",
+        consistency: Consistency::Strong("a repeated request must find the first one's order"),
+        callers: "owner",
+        used_by: ["POST /v1/orders"],
+    }
+    REFUND {
+        id: "orders.refund",
+        purpose: "Refund a part of an order's payment",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; \
+            PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "version = the one that was read; the wallet has room; the key is free",
+        callers: "staff",
+        used_by: ["POST /v1/orders/{id}/refunds"],
+    }
+    RETIRE {
+        id: "orders.retire",
+        purpose: "Retire a closed order: head, lines, history and copy get a time to live",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
+            ORDER#<id>",
+        requires: "version = the one that was read; the order is closed",
+        callers: "system",
+        used_by: ["ops"],
+    }
+    ADD_LOG {
+        id: "orders.add-log",
+        purpose: "Add to an order's log",
+        request: TransactWriteItems,
+        key: "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)",
+        requires: "does not exist; the order exists, is not placing and has not expired",
+        callers: "staff",
+        used_by: ["POST /v1/orders/{id}/log"],
+    }
+    LOG {
+        id: "orders.log",
+        purpose: "Read an order's log",
+        request: Query on Gsi1,
+        key: "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>",
+        returns: "log lines, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+        used_by: ["GET /v1/orders/{id}/log"],
+    }
 }
 
 /// Reads the customer, the customer's open orders if they are wanted, the idempotency record if

@@ -56,13 +56,80 @@ pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4) / 2;
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 
 patterns! {
-    AVAILABLE = "orders.available": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line" => "stocks", Consistency::Strong("a refusal names every line without enough stock, not only the lines of one transaction"), "owner", "Check the stock of every line of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    BEGIN = "orders.begin": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN" => "reference and idempotency key are free; the customer exists; the open orders are those that were read", Consistency::Write, "owner", "Begin a large order: an invisible head, and its claims", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    RESERVE = "orders.reserve": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the head is placing, at the rev that was read; every stock has enough, is for sale and belongs to the product that was read", Consistency::Write, "owner", "Reserve some lines of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    COMMIT = "orders.commit": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE (check); PK = CART#<id>" => "the head is placing, at the rev that was read; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Make a large order visible", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN" => "the head is placing, at the rev that was read; the claims are this order's; stock returns only to the product that was ordered (same born)", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
-    GIVE_BACK = "orders.give-back": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the count of returned lines is unchanged; stock returns only to the product that was ordered (same born)", Consistency::Write, "owner", "Return the rest of a large order's stock", ["POST /v1/orders/{id}/status", "janitor"];
-    UNFINISHED = "orders.unfinished": ShardedQuery on Gsi1, "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>" => "orders, the longest waiting first", Consistency::Eventual, "system", "Find the orders with unfinished work", ["janitor"];
+    AVAILABLE {
+        id: "orders.available",
+        purpose: "Check the stock of every line of a large order",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line",
+        returns: "stocks",
+        consistency: Consistency::Strong("a refusal names every line without enough stock, not \
+            only the lines of one transaction"),
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    BEGIN {
+        id: "orders.begin",
+        purpose: "Begin a large order: an invisible head, and its claims",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
+            CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN",
+        requires: "reference and idempotency key are free; the customer exists; the open orders \
+            are those that were read",
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    RESERVE {
+        id: "orders.reserve",
+        purpose: "Reserve some lines of a large order",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        requires: "the head is placing, at the rev that was read; every stock has enough, is for \
+            sale and belongs to the product that was read",
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    COMMIT {
+        id: "orders.commit",
+        purpose: "Make a large order visible",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE \
+            (check); PK = CART#<id>",
+        requires: "the head is placing, at the rev that was read; the customer exists; the cart is \
+            the one that was read",
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
+    }
+    UNDO {
+        id: "orders.undo",
+        purpose: "Undo a large order that could not be placed",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at \
+            last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN",
+        requires: "the head is placing, at the rev that was read; the claims are this order's; \
+            stock returns only to the product that was ordered (same born)",
+        callers: "owner",
+        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"],
+    }
+    GIVE_BACK {
+        id: "orders.give-back",
+        purpose: "Return the rest of a large order's stock",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        requires: "the count of returned lines is unchanged; stock returns only to the product \
+            that was ordered (same born)",
+        callers: "owner",
+        used_by: ["POST /v1/orders/{id}/status", "janitor"],
+    }
+    UNFINISHED {
+        id: "orders.unfinished",
+        purpose: "Find the orders with unfinished work",
+        request: ShardedQuery on Gsi1,
+        key: "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>",
+        returns: "orders, the longest waiting first",
+        consistency: Consistency::Eventual,
+        callers: "system",
+        used_by: ["janitor"],
+    }
 }
 
 /// Work on an order that takes several transactions and is not finished.

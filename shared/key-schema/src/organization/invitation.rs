@@ -213,16 +213,118 @@ pub struct InvitationSummary {
 crate::item::view!(InvitationSummary of Invitation);
 
 patterns! {
-    INVITE = "invitations.put": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer> and ORG; SK = MEMBER#<customer>, MEMBER#<caller> and TEAM#<team>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the invitation and the customer's invitations are unchanged; the customer is no member; nobody else was invited meanwhile; the caller is an admin with a profile; the customer and the team exist; ADD invited", Consistency::Write, "owner", "Invite a customer to an organization, or renew the invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
-    OPEN = "invitations.open": Query, "PK = ORG#<id>, SK under INVITATION#" => "the organization's invitations", Consistency::Strong("a missed invitation would be one too many"), "owner", "Count the open invitations of an organization", ["PUT /v1/organizations/{id}/members/{customer}"];
-    ACCEPT = "invitations.accept": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>, MEMBER#<customer>, ORG, TEAM#<team> and MEMBER#<inviter> (check); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and PROFILE (check)" => "the invitation is unchanged and has not expired; its inviter is an admin; the customer is no member and exists; the organization and the team exist; ADD to the counts", Consistency::Write, "owner", "Accept an invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
-    PREPARE = "invitations.prepare": BatchGetItem, "PK = ORG#<id>, SK = INVITATION#<customer> and MEMBER#<caller>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = ORG" => "the organization, the invitation, the customer's invitations and the caller's membership", Consistency::Strong("an invitation ends together with its entry among the customer's"), "owner", "Read an invitation before its change", ["PUT /v1/organizations/{id}/members/{customer}", "DELETE /v1/organizations/{id}/invitations/{customer}"];
-    WITHDRAW = "invitations.delete": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the invitation and the customer's invitations are unchanged; the caller is this customer, or an admin with a profile", Consistency::Write, "owner", "Decline or withdraw an invitation", ["DELETE /v1/organizations/{id}/invitations/{customer}"];
-    OF_ORGANIZATION = "invitations.list": Query, "PK = ORG#<id>, SK under INVITATION#" => "invitations by customer id", Consistency::Eventual, "owner", "List the open invitations of an organization", ["GET /v1/organizations/{id}/invitations"];
-    OF_CUSTOMER = "invitations.of-customer": Query on Gsi1, "GSI1PK = INVITED#<customer>, GSI1SK between the millisecond after <now> and the end" => "open invitations, the first to expire first", Consistency::Eventual, "owner", "List a customer's open invitations", ["GET /v1/customers/{id}/invitations"];
-    ROSTER = "invitations.erasable": GetItem, "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the customer's invitations", Consistency::Strong("a missed invitation would outlive its customer"), "owner", "Find the invitations of an erased customer", ["DELETE /v1/customers/{id}"];
-    ERASE = "invitations.erase": BatchWriteItem, "PK = ORG#<id>, SK = INVITATION#<customer>, for each organization" => "no condition", Consistency::Write, "owner", "Remove the invitations of an erased customer", ["DELETE /v1/customers/{id}"];
-    FORGET = "invitations.forget": DeleteItem, "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the item is the one that was read", Consistency::Write, "owner", "Remove the list of an erased customer's invitations", ["DELETE /v1/customers/{id}"];
+    INVITE {
+        id: "invitations.put",
+        purpose: "Invite a customer to an organization, or renew the invitation",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = INVITATION#<customer> and ORG; SK = MEMBER#<customer>, \
+            MEMBER#<caller> and TEAM#<team>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = \
+            PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
+        requires: "the invitation and the customer's invitations are unchanged; the customer is no \
+            member; nobody else was invited meanwhile; the caller is an admin with a profile; the \
+            customer and the team exist; ADD invited",
+        callers: "owner",
+        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
+    }
+    OPEN {
+        id: "invitations.open",
+        purpose: "Count the open invitations of an organization",
+        request: Query,
+        key: "PK = ORG#<id>, SK under INVITATION#",
+        returns: "the organization's invitations",
+        consistency: Consistency::Strong("a missed invitation would be one too many"),
+        callers: "owner",
+        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
+    }
+    ACCEPT {
+        id: "invitations.accept",
+        purpose: "Accept an invitation",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = INVITATION#<customer>, MEMBER#<customer>, ORG, TEAM#<team> and \
+            MEMBER#<inviter> (check); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and \
+            PROFILE (check)",
+        requires: "the invitation is unchanged and has not expired; its inviter is an admin; the \
+            customer is no member and exists; the organization and the team exist; ADD to the \
+            counts",
+        callers: "owner",
+        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
+    }
+    PREPARE {
+        id: "invitations.prepare",
+        purpose: "Read an invitation before its change",
+        request: BatchGetItem,
+        key: "PK = ORG#<id>, SK = INVITATION#<customer> and MEMBER#<caller>; PK = \
+            CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = ORG",
+        returns: "the organization, the invitation, the customer's invitations and the caller's \
+            membership",
+        consistency: Consistency::Strong("an invitation ends together with its entry among the \
+            customer's"),
+        callers: "owner",
+        used_by: [
+            "PUT /v1/organizations/{id}/members/{customer}",
+            "DELETE /v1/organizations/{id}/invitations/{customer}",
+        ],
+    }
+    WITHDRAW {
+        id: "invitations.delete",
+        purpose: "Decline or withdraw an invitation",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = INVITATION#<customer>; PK = CUSTOMER#<customer>, SK = \
+            CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK \
+            = PROFILE (checks)",
+        requires: "the invitation and the customer's invitations are unchanged; the caller is this \
+            customer, or an admin with a profile",
+        callers: "owner",
+        used_by: ["DELETE /v1/organizations/{id}/invitations/{customer}"],
+    }
+    OF_ORGANIZATION {
+        id: "invitations.list",
+        purpose: "List the open invitations of an organization",
+        request: Query,
+        key: "PK = ORG#<id>, SK under INVITATION#",
+        returns: "invitations by customer id",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/organizations/{id}/invitations"],
+    }
+    OF_CUSTOMER {
+        id: "invitations.of-customer",
+        purpose: "List a customer's open invitations",
+        request: Query on Gsi1,
+        key: "GSI1PK = INVITED#<customer>, GSI1SK between the millisecond after <now> and the end",
+        returns: "open invitations, the first to expire first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/invitations"],
+    }
+    ROSTER {
+        id: "invitations.erasable",
+        purpose: "Find the invitations of an erased customer",
+        request: GetItem,
+        key: "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
+        returns: "the customer's invitations",
+        consistency: Consistency::Strong("a missed invitation would outlive its customer"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    ERASE {
+        id: "invitations.erase",
+        purpose: "Remove the invitations of an erased customer",
+        request: BatchWriteItem,
+        key: "PK = ORG#<id>, SK = INVITATION#<customer>, for each organization",
+        requires: "no condition",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    FORGET {
+        id: "invitations.forget",
+        purpose: "Remove the list of an erased customer's invitations",
+        request: DeleteItem,
+        key: "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
+        requires: "the item is the one that was read",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
 }
 
 /// The stored state from which a change of an invitation is computed.

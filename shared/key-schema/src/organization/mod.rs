@@ -264,23 +264,191 @@ pub enum OrganizationAction {
 }
 
 patterns! {
-    CREATE = "organizations.create": TransactWriteItems, "PK = ORG#<id>, SK = ORG and MEMBER#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>" => "the organization does not exist; the customer exists, and founded fewer on the day than the quota; ADD organizations", Consistency::Write, "owner", "Create an organization with its first admin", ["POST /v1/organizations"];
-    GET = "organizations.get": Query, "PK = ORG#<id>, SK between ORG and TEAM$" => "the organization, then all its teams", Consistency::Eventual, "owner", "Read an organization with its teams", ["GET /v1/organizations/{id}"];
-    RENAMED = "organizations.renamed": Query, "PK = ORG#<id>, SK between ORG and TEAM$" => "the organization, then all its teams", Consistency::Strong("the response shows the change that was just made"), "owner", "Read an organization after its change", ["PATCH /v1/organizations/{id}"];
-    RENAME = "organizations.rename": TransactWriteItems, "PK = ORG#<id>, SK = ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is an admin with a profile", Consistency::Write, "owner", "Rename an organization", ["PATCH /v1/organizations/{id}"];
-    CREATE_TEAM = "teams.create": TransactWriteItems, "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the team does not exist; the organization has room; the caller is an admin with a profile; ADD teams", Consistency::Write, "owner", "Add a team", ["PUT /v1/organizations/{id}/teams/{team}"];
-    CHANGE_TEAM = "teams.change": TransactWriteItems, "PK = ORG#<id>, SK = TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is an admin with a profile", Consistency::Write, "owner", "Rename a team", ["PUT /v1/organizations/{id}/teams/{team}"];
-    DELETE_TEAM = "teams.delete": TransactWriteItems, "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the team has no members; the caller is an admin with a profile; ADD teams", Consistency::Write, "owner", "Delete a team", ["DELETE /v1/organizations/{id}/teams/{team}"];
-    MEMBER = "members.get": GetItem, "PK = ORG#<id>, SK = MEMBER#<caller>" => "the caller's own membership", Consistency::Eventual, "owner", "Read the caller's membership", ["GET /v1/organizations/{id}", "GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"];
-    PREPARE = "members.prepare": BatchGetItem, "PK = ORG#<id>, SK = ORG, MEMBER#<customer> and MEMBER#<caller>" => "the organization and both memberships", Consistency::Strong("the counts change by the difference to the stored membership"), "owner", "Read a membership before its change", ["PUT /v1/organizations/{id}/members/{customer}", "DELETE /v1/organizations/{id}/members/{customer}"];
-    PUT_MEMBER = "members.put": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); by staff also SK = INVITATION#<customer>, PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the membership is unchanged; a new member has no invitation left; the caller is an admin with a profile; the customer and the team exist; an admin remains; ADD to the counts", Consistency::Write, "owner", "Create a membership, or change its role or team", ["PUT /v1/organizations/{id}/members/{customer}"];
-    REMOVE_MEMBER = "members.remove": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the membership is unchanged; the caller is this member, or an admin with a profile; an admin remains; ADD to the counts", Consistency::Write, "owner", "End a membership", ["DELETE /v1/organizations/{id}/members/{customer}"];
-    REMOVE_GHOST = "members.remove-ghost": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "the membership is unchanged; the customer does not exist or is being erased; ADD to the counts", Consistency::Write, "staff", "End the membership of a last admin who was erased", ["DELETE /v1/organizations/{id}/members/{customer}"];
-    ERASABLE = "members.erasable": GetItem, "PK = ORG#<id>, SK = MEMBER#<customer>" => "the membership", Consistency::Strong("the counts change by the stored membership"), "owner", "Read a membership of an erased customer", ["DELETE /v1/customers/{id}"];
-    ERASE_MEMBER = "members.erase": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>" => "the membership is unchanged; ADD to the counts, whether or not an admin remains", Consistency::Write, "owner", "End a membership of an erased customer", ["DELETE /v1/customers/{id}"];
-    HEAD_ONLY = "organizations.head": GetItem, "PK = ORG#<id>, SK = ORG" => "the organization", Consistency::Eventual, "owner", "Check that an organization without members exists", ["GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"];
-    MEMBERS = "members.list": Query, "PK = ORG#<id>, SK under MEMBER#" => "members by customer id", Consistency::Eventual, "owner", "List the members of an organization", ["GET /v1/organizations/{id}/members"];
-    OF_CUSTOMER = "members.of-customer": Query on Gsi1, "GSI1PK = MEMBEROF#<customer>, GSI1SK = <created_at>#<id>" => "memberships, oldest first", Consistency::Eventual, "owner", "List a customer's memberships", ["GET /v1/customers/{id}/organizations", "DELETE /v1/customers/{id}"];
+    CREATE {
+        id: "organizations.create",
+        purpose: "Create an organization with its first admin",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = ORG and MEMBER#<customer>; PK = CUSTOMER#<customer>, SK = \
+            PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>",
+        requires: "the organization does not exist; the customer exists, and founded fewer on the \
+            day than the quota; ADD organizations",
+        callers: "owner",
+        used_by: ["POST /v1/organizations"],
+    }
+    GET {
+        id: "organizations.get",
+        purpose: "Read an organization with its teams",
+        request: Query,
+        key: "PK = ORG#<id>, SK between ORG and TEAM$",
+        returns: "the organization, then all its teams",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/organizations/{id}"],
+    }
+    RENAMED {
+        id: "organizations.renamed",
+        purpose: "Read an organization after its change",
+        request: Query,
+        key: "PK = ORG#<id>, SK between ORG and TEAM$",
+        returns: "the organization, then all its teams",
+        consistency: Consistency::Strong("the response shows the change that was just made"),
+        callers: "owner",
+        used_by: ["PATCH /v1/organizations/{id}"],
+    }
+    RENAME {
+        id: "organizations.rename",
+        purpose: "Rename an organization",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
+            (checks)",
+        requires: "version = the If-Match; the caller is an admin with a profile",
+        callers: "owner",
+        used_by: ["PATCH /v1/organizations/{id}"],
+    }
+    CREATE_TEAM {
+        id: "teams.create",
+        purpose: "Add a team",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = \
+            CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "the team does not exist; the organization has room; the caller is an admin with \
+            a profile; ADD teams",
+        callers: "owner",
+        used_by: ["PUT /v1/organizations/{id}/teams/{team}"],
+    }
+    CHANGE_TEAM {
+        id: "teams.change",
+        purpose: "Rename a team",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = \
+            PROFILE (checks)",
+        requires: "version = the If-Match; the caller is an admin with a profile",
+        callers: "owner",
+        used_by: ["PUT /v1/organizations/{id}/teams/{team}"],
+    }
+    DELETE_TEAM {
+        id: "teams.delete",
+        purpose: "Delete a team",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = \
+            CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "version = the If-Match; the team has no members; the caller is an admin with a \
+            profile; ADD teams",
+        callers: "owner",
+        used_by: ["DELETE /v1/organizations/{id}/teams/{team}"],
+    }
+    MEMBER {
+        id: "members.get",
+        purpose: "Read the caller's membership",
+        request: GetItem,
+        key: "PK = ORG#<id>, SK = MEMBER#<caller>",
+        returns: "the caller's own membership",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: [
+            "GET /v1/organizations/{id}",
+            "GET /v1/organizations/{id}/members",
+            "GET /v1/organizations/{id}/invitations",
+        ],
+    }
+    PREPARE {
+        id: "members.prepare",
+        purpose: "Read a membership before its change",
+        request: BatchGetItem,
+        key: "PK = ORG#<id>, SK = ORG, MEMBER#<customer> and MEMBER#<caller>",
+        returns: "the organization and both memberships",
+        consistency: Consistency::Strong("the counts change by the difference to the stored \
+            membership"),
+        callers: "owner",
+        used_by: [
+            "PUT /v1/organizations/{id}/members/{customer}",
+            "DELETE /v1/organizations/{id}/members/{customer}",
+        ],
+    }
+    PUT_MEMBER {
+        id: "members.put",
+        purpose: "Create a membership, or change its role or team",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK \
+            = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); by staff also SK = \
+            INVITATION#<customer>, PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
+        requires: "the membership is unchanged; a new member has no invitation left; the caller is \
+            an admin with a profile; the customer and the team exist; an admin remains; ADD to the \
+            counts",
+        callers: "owner",
+        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
+    }
+    REMOVE_MEMBER {
+        id: "members.remove",
+        purpose: "End a membership",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK \
+            = CUSTOMER#<caller>, SK = PROFILE (checks)",
+        requires: "the membership is unchanged; the caller is this member, or an admin with a \
+            profile; an admin remains; ADD to the counts",
+        callers: "owner",
+        used_by: ["DELETE /v1/organizations/{id}/members/{customer}"],
+    }
+    REMOVE_GHOST {
+        id: "members.remove-ghost",
+        purpose: "End the membership of a last admin who was erased",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; PK = \
+            CUSTOMER#<customer>, SK = PROFILE (check)",
+        requires: "the membership is unchanged; the customer does not exist or is being erased; \
+            ADD to the counts",
+        callers: "staff",
+        used_by: ["DELETE /v1/organizations/{id}/members/{customer}"],
+    }
+    ERASABLE {
+        id: "members.erasable",
+        purpose: "Read a membership of an erased customer",
+        request: GetItem,
+        key: "PK = ORG#<id>, SK = MEMBER#<customer>",
+        returns: "the membership",
+        consistency: Consistency::Strong("the counts change by the stored membership"),
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    ERASE_MEMBER {
+        id: "members.erase",
+        purpose: "End a membership of an erased customer",
+        request: TransactWriteItems,
+        key: "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>",
+        requires: "the membership is unchanged; ADD to the counts, whether or not an admin remains",
+        callers: "owner",
+        used_by: ["DELETE /v1/customers/{id}"],
+    }
+    HEAD_ONLY {
+        id: "organizations.head",
+        purpose: "Check that an organization without members exists",
+        request: GetItem,
+        key: "PK = ORG#<id>, SK = ORG",
+        returns: "the organization",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"],
+    }
+    MEMBERS {
+        id: "members.list",
+        purpose: "List the members of an organization",
+        request: Query,
+        key: "PK = ORG#<id>, SK under MEMBER#",
+        returns: "members by customer id",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/organizations/{id}/members"],
+    }
+    OF_CUSTOMER {
+        id: "members.of-customer",
+        purpose: "List a customer's memberships",
+        request: Query on Gsi1,
+        key: "GSI1PK = MEMBEROF#<customer>, GSI1SK = <created_at>#<id>",
+        returns: "memberships, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["GET /v1/customers/{id}/organizations", "DELETE /v1/customers/{id}"],
+    }
 }
 
 fn with_teams() -> Range {

@@ -25,7 +25,7 @@ use super::{Product, ReviewStats, Stock, key};
 use crate::change::Change;
 use crate::expression::{Condition, number};
 use crate::item::{EncodeError, Stored};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::patterns;
 use crate::request::{Guarded, Single};
 
 /// The copies on a product. Only the stream updates them, so [`Product`] has no setter for them.
@@ -66,8 +66,24 @@ impl Copied {
 }
 
 patterns! {
-    COPY_STOCK = "products.copy-stock": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the stock", Consistency::Write, "system", "Copy the availability of a stock onto its product", ["stream"];
-    COPY_RATING = "products.copy-rating": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the statistics", Consistency::Write, "system", "Copy the review statistics onto their product", ["stream"];
+    COPY_STOCK {
+        id: "products.copy-stock",
+        purpose: "Copy the availability of a stock onto its product",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        requires: "exists, with a copy of an older rev of the stock",
+        callers: "system",
+        used_by: ["stream"],
+    }
+    COPY_RATING {
+        id: "products.copy-rating",
+        purpose: "Copy the review statistics onto their product",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        requires: "exists, with a copy of an older rev of the statistics",
+        callers: "system",
+        used_by: ["stream"],
+    }
 }
 
 /// Copies the availability of a stock onto its product. DynamoDB refuses the write if the product

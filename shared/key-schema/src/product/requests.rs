@@ -35,20 +35,144 @@ pub enum ProductAction {
 }
 
 patterns! {
-    CREATE = "products.create": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = CHILD#<name>, for each missing node" => "product and stock do not exist", Consistency::Write, "staff", "Create a product with its stock and the missing categories", ["POST /v1/products"];
-    CREATE_MANY = "products.create-many": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products" => "none exists", Consistency::Write, "staff", "Create the new products of an import", ["POST /v1/products/import"];
-    REVIVE = "products.revive": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "the product is retired, at the version that was read", Consistency::Write, "staff", "Bring a retired product back under its id", ["POST /v1/products", "POST /v1/products/import"];
-    PAGE = "products.page": Query, "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$" => "the product, its further categories, sales, review statistics and stock", Consistency::Eventual, "any", "Read everything that a product page shows, except content", ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"];
-    EDIT = "products.edit": GetItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "the product", Consistency::Strong("the explanation of a refusal must match the stored product"), "staff", "Read a product to revive it, or to explain a refused change", ["POST /v1/products", "PATCH /v1/products/{id}", "DELETE /v1/products/{id}"];
-    MANY = "products.many": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT, for each id" => "the products", Consistency::Strong("an import compares its rows with the stored products"), "staff", "Read the products that an import names", ["POST /v1/products/import"];
-    UPDATE = "products.update": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "in the catalogue, version = the If-Match", Consistency::Write, "staff", "Change a product, with its category key when the category changes", ["PATCH /v1/products/{id}", "POST /v1/products/import"];
-    RETIRE = "products.retire": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "in the catalogue, version = the If-Match", Consistency::Write, "staff", "Take a product out of the catalogue", ["DELETE /v1/products/{id}"];
-    SET_STOCK = "stock.set": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "sellable", Consistency::Write, "staff", "Set a stock", ["PUT /v1/products/{id}/stock"];
-    ADJUST_STOCK = "stock.adjust": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>" => "sellable, and unchanged; the key is new", Consistency::Write, "staff", "Adjust a stock once", ["POST /v1/products/{id}/stock/adjustments"];
-    READ_STOCK = "stock.get": GetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the stock", Consistency::Strong("the adjustment is computed from it and conditional on it"), "staff", "Read a stock before adjusting it", ["POST /v1/products/{id}/stock/adjustments"];
-    GET_CONTENT = "content.get": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT" => "the product, which may be retired, and the content", Consistency::Eventual, "any", "Read a product's long description", ["GET /v1/products/{id}/content"];
-    PUT_CONTENT = "content.put": TransactWriteItems, "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of objects" => "does not exist, or version = the If-Match; the product is in the catalogue; a new object is noted", Consistency::Write, "staff", "Write a product's long description", ["PUT /v1/products/{id}/content", "PUT /v1/products/{id}/content/uploads/{upload}"];
-    IN_CATEGORY = "categories.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products of a category and all below it, by category and id", Consistency::Eventual, "any", "List the products of a category", ["GET /v1/categories/{path}/products"];
+    CREATE {
+        id: "products.create",
+        purpose: "Create a product with its stock and the missing categories",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = \
+            CHILD#<name>, for each missing node",
+        requires: "product and stock do not exist",
+        callers: "staff",
+        used_by: ["POST /v1/products"],
+    }
+    CREATE_MANY {
+        id: "products.create-many",
+        purpose: "Create the new products of an import",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products",
+        requires: "none exists",
+        callers: "staff",
+        used_by: ["POST /v1/products/import"],
+    }
+    REVIVE {
+        id: "products.revive",
+        purpose: "Bring a retired product back under its id",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
+        requires: "the product is retired, at the version that was read",
+        callers: "staff",
+        used_by: ["POST /v1/products", "POST /v1/products/import"],
+    }
+    PAGE {
+        id: "products.page",
+        purpose: "Read everything that a product page shows, except content",
+        request: Query,
+        key: "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$",
+        returns: "the product, its further categories, sales, review statistics and stock",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"],
+    }
+    EDIT {
+        id: "products.edit",
+        purpose: "Read a product to revive it, or to explain a refused change",
+        request: GetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        returns: "the product",
+        consistency: Consistency::Strong("the explanation of a refusal must match the stored \
+            product"),
+        callers: "staff",
+        used_by: ["POST /v1/products", "PATCH /v1/products/{id}", "DELETE /v1/products/{id}"],
+    }
+    MANY {
+        id: "products.many",
+        purpose: "Read the products that an import names",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
+        returns: "the products",
+        consistency: Consistency::Strong("an import compares its rows with the stored products"),
+        callers: "staff",
+        used_by: ["POST /v1/products/import"],
+    }
+    UPDATE {
+        id: "products.update",
+        purpose: "Change a product, with its category key when the category changes",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        requires: "in the catalogue, version = the If-Match",
+        callers: "staff",
+        used_by: ["PATCH /v1/products/{id}", "POST /v1/products/import"],
+    }
+    RETIRE {
+        id: "products.retire",
+        purpose: "Take a product out of the catalogue",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
+        requires: "in the catalogue, version = the If-Match",
+        callers: "staff",
+        used_by: ["DELETE /v1/products/{id}"],
+    }
+    SET_STOCK {
+        id: "stock.set",
+        purpose: "Set a stock",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        requires: "sellable",
+        callers: "staff",
+        used_by: ["PUT /v1/products/{id}/stock"],
+    }
+    ADJUST_STOCK {
+        id: "stock.adjust",
+        purpose: "Adjust a stock once",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "sellable, and unchanged; the key is new",
+        callers: "staff",
+        used_by: ["POST /v1/products/{id}/stock/adjustments"],
+    }
+    READ_STOCK {
+        id: "stock.get",
+        purpose: "Read a stock before adjusting it",
+        request: GetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        returns: "the stock",
+        consistency: Consistency::Strong("the adjustment is computed from it and conditional on it"),
+        callers: "staff",
+        used_by: ["POST /v1/products/{id}/stock/adjustments"],
+    }
+    GET_CONTENT {
+        id: "content.get",
+        purpose: "Read a product's long description",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT",
+        returns: "the product, which may be retired, and the content",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/products/{id}/content"],
+    }
+    PUT_CONTENT {
+        id: "content.put",
+        purpose: "Write a product's long description",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of objects",
+        requires: "does not exist, or version = the If-Match; the product is in the catalogue; a \
+            new object is noted",
+        callers: "staff",
+        used_by: [
+            "PUT /v1/products/{id}/content",
+            "PUT /v1/products/{id}/content/uploads/{upload}",
+        ],
+    }
+    IN_CATEGORY {
+        id: "categories.products",
+        purpose: "List the products of a category",
+        request: ShardedQuery on Gsi2,
+        key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
+        returns: "products of a category and all below it, by category and id",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/categories/{path}/products"],
+    }
 }
 
 /// Returns the product with the copies of its first stock.

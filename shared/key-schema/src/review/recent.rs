@@ -166,10 +166,45 @@ fn month_key(month: &Month) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    RECENT = "reviews.recent": ShardedQuery, "PK = RECENTREVIEWS#<month>#<shard>, SK = <written_at>#<product>#<customer>, backward" => "reviews of a month, newest first", Consistency::Eventual, "any", "List the newest reviews of all products", ["GET /v1/reviews/recent"];
-    MONTHS = "reviews.months": Query, "PK = REVIEWMONTHS, SK below <month>, backward" => "earlier months that have reviews", Consistency::Eventual, "any", "Skip the months without a review", ["GET /v1/reviews/recent"];
-    MONTH = "reviews.month": GetItem, "PK = REVIEWMONTHS, SK = <month>" => "the note, if the month has one", Consistency::Eventual, "owner", "Check whether a review's month is noted", ["PUT /v1/products/{id}/reviews/{customer}"];
-    ADD_MONTH = "reviews.add-month": PutItem, "PK = REVIEWMONTHS, SK = <month>" => "does not exist", Consistency::Write, "owner", "Note that a month has reviews", ["PUT /v1/products/{id}/reviews/{customer}"];
+    RECENT {
+        id: "reviews.recent",
+        purpose: "List the newest reviews of all products",
+        request: ShardedQuery,
+        key: "PK = RECENTREVIEWS#<month>#<shard>, SK = <written_at>#<product>#<customer>, backward",
+        returns: "reviews of a month, newest first",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/reviews/recent"],
+    }
+    MONTHS {
+        id: "reviews.months",
+        purpose: "Skip the months without a review",
+        request: Query,
+        key: "PK = REVIEWMONTHS, SK below <month>, backward",
+        returns: "earlier months that have reviews",
+        consistency: Consistency::Eventual,
+        callers: "any",
+        used_by: ["GET /v1/reviews/recent"],
+    }
+    MONTH {
+        id: "reviews.month",
+        purpose: "Check whether a review's month is noted",
+        request: GetItem,
+        key: "PK = REVIEWMONTHS, SK = <month>",
+        returns: "the note, if the month has one",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
+    }
+    ADD_MONTH {
+        id: "reviews.add-month",
+        purpose: "Note that a month has reviews",
+        request: PutItem,
+        key: "PK = REVIEWMONTHS, SK = <month>",
+        requires: "does not exist",
+        callers: "owner",
+        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
+    }
 }
 
 /// Writes a review's entry, for the transaction that writes the review. Earlier releases wrote no

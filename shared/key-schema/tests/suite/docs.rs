@@ -77,8 +77,8 @@ fn row(pattern: &Pattern) -> String {
         code(pattern.key),
         plain(pattern.detail),
         consistency,
-        pattern.who.to_owned(),
-        pattern.routes.iter().map(|route| code(route)).collect::<Vec<_>>().join("<br>"),
+        pattern.callers.to_owned(),
+        pattern.used_by.iter().map(|route| code(route)).collect::<Vec<_>>().join("<br>"),
     ];
     format!("| {} |", cells.join(" | "))
 }

@@ -30,13 +30,13 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
     for pattern in registry::all() {
         assert!(![pattern.purpose, pattern.key, pattern.detail].contains(&""), "{}", pattern.id);
         assert!(
-            ["any", "owner", "signed in", "staff", "system"].contains(&pattern.who),
+            ["any", "owner", "signed in", "staff", "system"].contains(&pattern.callers),
             "{}: {}",
             pattern.id,
-            pattern.who
+            pattern.callers
         );
-        assert!(!pattern.routes.is_empty(), "{} is used by nothing", pattern.id);
-        for route in pattern.routes {
+        assert!(!pattern.used_by.is_empty(), "{} is used by nothing", pattern.id);
+        for route in pattern.used_by {
             let routed = matches!(route.split_once(' '), Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"));
             assert!(
                 routed
@@ -55,10 +55,10 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
                 "{}: {route}",
                 pattern.id
             );
-            assert!(!routed || pattern.who != "system", "{} can be caused by a client through {route}", pattern.id);
+            assert!(!routed || pattern.callers != "system", "{} can be caused by a client through {route}", pattern.id);
         }
-        let distinct: BTreeSet<_> = pattern.routes.iter().collect();
-        assert_eq!(distinct.len(), pattern.routes.len(), "{} names a route twice", pattern.id);
+        let distinct: BTreeSet<_> = pattern.used_by.iter().collect();
+        assert_eq!(distinct.len(), pattern.used_by.len(), "{} names a route twice", pattern.id);
     }
 }
 

@@ -154,7 +154,7 @@ fn the_page_of_techniques_is_fresh() {
         for technique in techniques {
             let patterns = technique.patterns.iter().map(|id| format!("`{id}` {}", cost_of(id, &costs)));
             let routes: BTreeSet<&str> =
-                technique.patterns.iter().flat_map(|id| pattern(id).routes.iter().copied()).collect();
+                technique.patterns.iter().flat_map(|id| pattern(id).used_by.iter().copied()).collect();
             let tests = technique.tests.iter().map(|name| format!("[{}](../{})", name.replace('_', " "), tests[*name]));
             let cells = [
                 technique.entities.join(", "),
