@@ -40,6 +40,7 @@ mod manifests;
 mod memberships;
 mod notifications;
 mod order_life;
+mod pages;
 mod paging;
 mod payments;
 mod pictures;
