@@ -1,6 +1,6 @@
 //! Example items for the measurements.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use key_schema::customer::{Customer, Place, Tier};
 use key_schema::document::{Document, Manifest};
@@ -8,7 +8,7 @@ use key_schema::id::{Born, CustomerId, DocumentId, OrderId, OrderReference, Prod
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Stored};
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::order::{Order, OrderLine};
 use key_schema::product::{CategoryPath, Copied, Product};
 use key_schema::question::{Question, QuestionStatus};
 
@@ -79,52 +79,19 @@ pub(crate) fn customer(id: CustomerId, n: u64) -> Result<Customer, BenchError> {
     let username = numbered("user", n).parse().map_err(BenchError::wrong)?;
     let place = Some(Place { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
     let (tier, name) = (Tier::Silver, "Somebody".to_owned());
-    Ok(Customer {
-        id,
-        email,
-        email_verified: true,
-        username,
-        tier,
-        place,
-        erasing_since: None,
-        name,
-        addresses: BTreeMap::new(),
-    })
+    Ok(Customer { tier, place, ..Customer::new(id, email, username, name) })
 }
 
 pub(crate) fn product(id: ProductId) -> Result<Product, BenchError> {
     Ok(Product {
-        id,
-        category_path: category(&["GROCERY", "ICE"])?,
-        retired: false,
         copied: Copied::of_new(5),
-        name: "Ice, crushed".to_owned(),
-        brand: "Private".to_owned(),
         package_size: Some("22 LB".to_owned()),
-        price: usd(129),
-        summary: None,
+        ..Product::new(id, "Ice, crushed".to_owned(), "Private".to_owned(), usd(129), category(&["GROCERY", "ICE"])?)
     })
 }
 
 pub(crate) fn order(n: u64) -> Result<Order, BenchError> {
-    Ok(Order {
-        id: order_id(n),
-        customer_id: owner()?,
-        status: OrderStatus::Pending,
-        placed_at: at(n),
-        reference: Some(reference(n)?),
-        store_id: None,
-        total: usd(774),
-        line_count: 1,
-        expires_at: None,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        by_customer: false,
-        lapses_at: None,
-        lapsed: false,
-    })
+    Ok(Order { reference: Some(reference(n)?), ..Order::new(order_id(n), owner()?, at(n), usd(774), 1) })
 }
 
 /// Returns the only line of an order.

@@ -1,14 +1,14 @@
 //! Stream records like those of a shop.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use key_schema::customer::{Customer, Tier};
+use key_schema::customer::Customer;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Meta, Stored};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderLine, OrderStatus};
-use key_schema::product::{CategoryPath, Copied, Product, Stock};
+use key_schema::product::{CategoryPath, Product, Stock};
 use key_schema::session::Session;
 use serde_json::{Value, json};
 
@@ -132,17 +132,12 @@ fn line(number: u64, line: u64) -> Result<Stored<OrderLine>, BenchError> {
 }
 
 fn customer(number: u64) -> Result<Stored<Customer>, BenchError> {
-    let data = Customer {
-        id: CustomerId::new(format!("{number}")).map_err(BenchError::wrong)?,
-        email: format!("household-{number}@example.com").parse().map_err(BenchError::wrong)?,
-        email_verified: true,
-        username: format!("household-{number}").parse().map_err(BenchError::wrong)?,
-        tier: Tier::Bronze,
-        place: None,
-        erasing_since: None,
-        name: "Household".to_owned(),
-        addresses: BTreeMap::new(),
-    };
+    let data = Customer::new(
+        CustomerId::new(format!("{number}")).map_err(BenchError::wrong)?,
+        format!("household-{number}@example.com").parse().map_err(BenchError::wrong)?,
+        format!("household-{number}").parse().map_err(BenchError::wrong)?,
+        "Household".to_owned(),
+    );
     stored(data, 1)
 }
 
@@ -162,38 +157,30 @@ fn order_id(number: u64) -> Result<OrderId, BenchError> {
 
 fn product(number: u64, rev: u64) -> Result<Stored<Product>, BenchError> {
     let data = Product {
-        id: product_id(number)?,
-        category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into(), "ICE - CRUSHED/CUBED".into()])
-            .map_err(BenchError::wrong)?,
-        retired: false,
-        copied: Copied::default(),
-        name: format!("Ice crushed and cubed number {number}, {rev}"),
-        brand: "Private".into(),
         package_size: Some("22 LB".into()),
-        price: Money::new(99, Currency::USD),
         summary: Some("Clear ice for drinks and coolers, crushed or in cubes, from filtered water.".into()),
+        ..Product::new(
+            product_id(number)?,
+            format!("Ice crushed and cubed number {number}, {rev}"),
+            "Private".into(),
+            Money::new(99, Currency::USD),
+            CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into(), "ICE - CRUSHED/CUBED".into()])
+                .map_err(BenchError::wrong)?,
+        )
     };
     stored(data, rev)
 }
 
 fn order(number: u64, rev: u64) -> Result<Stored<Order>, BenchError> {
     let data = Order {
-        id: order_id(number)?,
-        customer_id: CustomerId::new(format!("{}", number % CUSTOMERS)).map_err(BenchError::wrong)?,
         status: if rev == 1 { OrderStatus::Pending } else { OrderStatus::Paid },
-        placed_at: at()?,
-        reference: None,
-        store_id: None,
-        total: Money::new(4_711, Currency::USD),
-        line_count: 10,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        by_customer: false,
-        lapses_at: None,
-        lapsed: false,
-        expires_at: None,
+        ..Order::new(
+            order_id(number)?,
+            CustomerId::new(format!("{}", number % CUSTOMERS)).map_err(BenchError::wrong)?,
+            at()?,
+            Money::new(4_711, Currency::USD),
+            10,
+        )
     };
     stored(data, rev)
 }

@@ -83,15 +83,14 @@ mod tests {
 
     fn product() -> Product {
         Product {
-            id: "p1".parse().unwrap(),
-            category_path: CategoryPath::new(vec!["GROCERY".into()]).unwrap(),
-            retired: false,
             copied: Copied { in_stock: true, rating_count: 1, rating_sum: 5, ..Copied::default() },
-            name: "Ice".into(),
-            brand: "Private".into(),
-            package_size: None,
-            price: Money::new(129, Currency::USD),
-            summary: None,
+            ..Product::new(
+                "p1".parse().unwrap(),
+                "Ice".into(),
+                "Private".into(),
+                Money::new(129, Currency::USD),
+                CategoryPath::new(vec!["GROCERY".into()]).unwrap(),
+            )
         }
     }
 

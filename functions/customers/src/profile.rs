@@ -1,14 +1,12 @@
 //! The profile: creating and reading it, with or without the newest orders.
 
-use std::collections::BTreeMap;
-
 use http_api::body::Invalid;
 use http_api::fields::{parsed, text};
 use http_api::json::Value;
 use http_api::url::location;
 use http_api::view::CustomerView;
 use http_api::{Code, Problem, Request, Response, Services};
-use key_schema::customer::{self, Customer, CustomerAction, Place, Tier};
+use key_schema::customer::{self, Customer, CustomerAction, Place};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
@@ -36,17 +34,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with an id other than their own."));
     }
     let now = Instant::now();
-    let customer = Customer {
-        id,
-        email_verified: is_vouched_for(&caller, &email),
-        email,
-        username,
-        tier: Tier::default(),
-        name,
-        place,
-        erasing_since: None,
-        addresses: BTreeMap::new(),
-    };
+    let customer =
+        Customer { email_verified: is_vouched_for(&caller, &email), place, ..Customer::new(id, email, username, name) };
     let customer = Stored::new(customer, services.born(now)?, now);
     let location = location(&["customers", customer.id.as_str()]);
     match services.table.transact(&customer::create(&customer)?).await {

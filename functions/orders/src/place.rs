@@ -346,22 +346,17 @@ fn assemble(
         return Err(price_changed(expected, total));
     }
     let order = Order {
-        id,
-        customer_id: wanted.customer_id.clone(),
-        status: OrderStatus::Pending,
-        placed_at: wanted.placed_at.unwrap_or(now),
         reference: wanted.reference.clone(),
         by_customer: !caller.is_staff(),
         lapses_at,
         store_id: wanted.store_id.clone(),
-        total,
-        line_count: u64::try_from(lines.len()).map_err(Problem::internal)?,
-        expires_at: None,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        lapsed: false,
+        ..Order::new(
+            id,
+            wanted.customer_id.clone(),
+            wanted.placed_at.unwrap_or(now),
+            total,
+            u64::try_from(lines.len()).map_err(Problem::internal)?,
+        )
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
     Ok(OrderCollection { order: Stored::new(order, services.born(now)?, now), lines, history: vec![first] })

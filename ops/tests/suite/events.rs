@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bus::{Event, Outcome};
 use futures::future::BoxFuture;
-use key_schema::customer::{Customer, Tier};
+use key_schema::customer::Customer;
 use key_schema::item::{Item, Stored};
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::session::Session;
@@ -116,17 +116,7 @@ fn moved(sequence: u64, old: &Stored<Order>, new: &Stored<Order>) -> Value {
 }
 
 fn customer(id: &str) -> Customer {
-    Customer {
-        id: id.parse().unwrap(),
-        email: format!("{id}@example.com").parse().unwrap(),
-        email_verified: true,
-        username: id.parse().unwrap(),
-        tier: Tier::Bronze,
-        place: None,
-        erasing_since: None,
-        name: "Ann".into(),
-        addresses: BTreeMap::new(),
-    }
+    Customer::new(id.parse().unwrap(), format!("{id}@example.com").parse().unwrap(), id.parse().unwrap(), "Ann".into())
 }
 
 fn expired() -> Value {

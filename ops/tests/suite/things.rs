@@ -4,23 +4,19 @@ use key_schema::id::Born;
 use key_schema::item::{Entity, Meta, Stored};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderStatus};
-use key_schema::product::{CategoryPath, Copied, Product};
+use key_schema::product::{CategoryPath, Product};
 use serde_json::{Value, json};
 
 /// Returns a product at a rev. Its name contains the rev, so that a document shows the rev that it
 /// was made from.
 pub fn product(id: &str, rev: u64) -> Stored<Product> {
-    let data = Product {
-        id: id.parse().unwrap(),
-        category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
-        retired: false,
-        copied: Copied::default(),
-        name: format!("{id} at rev {rev}"),
-        brand: "Private".into(),
-        package_size: None,
-        price: Money::new(129, Currency::USD),
-        summary: None,
-    };
+    let data = Product::new(
+        id.parse().unwrap(),
+        format!("{id} at rev {rev}"),
+        "Private".into(),
+        Money::new(129, Currency::USD),
+        CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
+    );
     Stored { meta: meta(rev), data }
 }
 
@@ -34,22 +30,14 @@ pub fn retired(id: &str, rev: u64) -> Stored<Product> {
 /// Returns the head of an order.
 pub fn order(id: &str, status: OrderStatus, rev: u64) -> Stored<Order> {
     let data = Order {
-        id: id.parse().unwrap(),
-        customer_id: "c1".parse().unwrap(),
         status,
-        placed_at: "2017-01-01T11:53:26.000Z".parse().unwrap(),
-        reference: None,
-        store_id: None,
-        total: Money::new(258, Currency::USD),
-        line_count: 2,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        by_customer: false,
-        lapses_at: None,
-        lapsed: false,
-        expires_at: None,
+        ..Order::new(
+            id.parse().unwrap(),
+            "c1".parse().unwrap(),
+            "2017-01-01T11:53:26.000Z".parse().unwrap(),
+            Money::new(258, Currency::USD),
+            2,
+        )
     };
     Stored { meta: meta(rev), data }
 }

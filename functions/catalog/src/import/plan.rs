@@ -92,17 +92,13 @@ mod tests {
     use super::*;
 
     fn wanted() -> Wanted {
-        let product = Product {
-            id: ProductId::new("p1").unwrap(),
-            category_path: CategoryPath::new(vec!["A".to_owned()]).unwrap(),
-            retired: false,
-            copied: Copied::default(),
-            name: "Ice".to_owned(),
-            brand: "National".to_owned(),
-            package_size: None,
-            price: Money::new(129, Currency::USD),
-            summary: None,
-        };
+        let product = Product::new(
+            ProductId::new("p1").unwrap(),
+            "Ice".to_owned(),
+            "National".to_owned(),
+            Money::new(129, Currency::USD),
+            CategoryPath::new(vec!["A".to_owned()]).unwrap(),
+        );
         Wanted {
             line: 1,
             product: Stored::new(product, Born::new("b1").unwrap(), Instant::EPOCH),

@@ -1,7 +1,5 @@
 //! A separate catalogue for each test.
 
-use std::collections::BTreeMap;
-
 use ::media::Media;
 use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
@@ -12,7 +10,7 @@ use emulators::table::{Fault, FaultKind};
 use fixture::{TestIssuer, TestTable};
 use http_api::Routes;
 use http_api::sample::{Answered, Call};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Stored};
@@ -63,17 +61,12 @@ impl Shop {
 
     /// Signs up a customer. Repeating it changes nothing that these tests see.
     pub async fn join(&self, id: &str) {
-        let profile = Customer {
-            id: CustomerId::new(id).unwrap(),
-            email: "c@example.com".parse().unwrap(),
-            email_verified: true,
-            username: "customer".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "C".to_owned(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        };
+        let profile = Customer::new(
+            CustomerId::new(id).unwrap(),
+            "c@example.com".parse().unwrap(),
+            "customer".parse().unwrap(),
+            "C".to_owned(),
+        );
         let profile = Stored::new(profile, Born::new("b").unwrap(), Instant::now());
         self.put_all(vec![profile.to_item().unwrap()]).await;
     }

@@ -1,7 +1,5 @@
 //! Customers and products, in a separate table for each test.
 
-use std::collections::BTreeMap;
-
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use community::App;
 use emulators::table::{Fault, FaultKind};
@@ -9,7 +7,7 @@ use fixture::{TestIssuer, TestTable};
 use futures::future::try_join_all;
 use http_api::Routes;
 use http_api::sample::{Answered, Call};
-use key_schema::customer::{self, Customer, Place, Tier};
+use key_schema::customer::{self, Customer, Place};
 use key_schema::id::{Born, CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Stored};
@@ -83,15 +81,13 @@ pub fn profile(id: &str, place: Option<(&str, &str)>) -> Stored<Customer> {
     // The email address is random, because not every id fits into one.
     let email = format!("{:x}@example.com", fastrand::u128(..));
     let profile = Customer {
-        id: CustomerId::new(id).unwrap(),
-        email: email.parse().unwrap(),
-        email_verified: true,
-        username: format!("{:x}", fastrand::u128(..)).parse().unwrap(),
-        tier: Tier::Bronze,
         place: place.map(|(country, city)| Place { country: country.to_owned(), city: city.to_owned() }),
-        erasing_since: None,
-        name: "Somebody".to_owned(),
-        addresses: BTreeMap::new(),
+        ..Customer::new(
+            CustomerId::new(id).unwrap(),
+            email.parse().unwrap(),
+            format!("{:x}", fastrand::u128(..)).parse().unwrap(),
+            "Somebody".to_owned(),
+        )
     };
     Stored::new(profile, born(), at(0))
 }
@@ -120,15 +116,14 @@ impl Town {
 
     async fn sell(&self, id: &str) {
         let product = Product {
-            id: ProductId::new(id).unwrap(),
-            category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
-            retired: false,
             copied: Copied::of_new(5),
-            name: "Ice".to_owned(),
-            brand: "Brand".to_owned(),
-            package_size: None,
-            price: Money::new(100, Currency::USD),
-            summary: None,
+            ..Product::new(
+                ProductId::new(id).unwrap(),
+                "Ice".to_owned(),
+                "Brand".to_owned(),
+                Money::new(100, Currency::USD),
+                CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
+            )
         };
         let create = product::create(&Stored::new(product, born(), at(0)), 5, &[]).unwrap();
         self.app.services.table.transact(&create).await.unwrap();

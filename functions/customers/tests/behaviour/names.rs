@@ -1,10 +1,8 @@
 //! Tests of unique user names and verified email addresses: spelling does not matter, and a name
 //! that a customer gives up is free again.
 
-use std::collections::BTreeMap;
-
 use http_api::sample::{Answered, Call};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -137,17 +135,12 @@ async fn an_invisible_character_does_not_make_another_name() {
 
 /// Signs up a customer as an earlier version did, with invisible characters in both names.
 async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
-    let customer = Customer {
-        id: id.parse().unwrap(),
-        email: format!("{name}@example.com").try_into().unwrap(),
-        email_verified: true,
-        username: name.to_owned().try_into().unwrap(),
-        tier: Tier::Bronze,
-        name: id.to_owned(),
-        place: None,
-        erasing_since: None,
-        addresses: BTreeMap::new(),
-    };
+    let customer = Customer::new(
+        id.parse().unwrap(),
+        format!("{name}@example.com").try_into().unwrap(),
+        name.to_owned().try_into().unwrap(),
+        id.to_owned(),
+    );
     let customer = Stored::new(customer, Born::new(id).unwrap(), Instant::now());
     shop.services.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
 }

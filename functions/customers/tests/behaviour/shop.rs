@@ -15,7 +15,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored, key_of};
 use key_schema::like::{self, Like};
 use key_schema::money::{Currency, Money};
-use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
+use key_schema::order::{self, Order, OrderLine, Placement};
 use key_schema::product::{self, CategoryPath, Copied, Product};
 use key_schema::session::Session;
 use serde_json::{Value, json};
@@ -128,24 +128,7 @@ impl Shop {
     /// Places an order of one piece of an existing product, `minute` minutes after the shop opened.
     pub async fn order(&self, customer: &str, product: &str, minute: i64) -> String {
         let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 60 * minute);
-        let order = Order {
-            id: OrderId::generate(at, [7; 10]),
-            customer_id: CustomerId::new(customer).unwrap(),
-            status: OrderStatus::Pending,
-            placed_at: at,
-            reference: None,
-            store_id: None,
-            total: money(100),
-            line_count: 1,
-            expires_at: None,
-            unfinished: None,
-            invoice_number: None,
-            paid_from_wallet: false,
-            refunded: 0,
-            by_customer: false,
-            lapses_at: None,
-            lapsed: false,
-        };
+        let order = Order::new(OrderId::generate(at, [7; 10]), CustomerId::new(customer).unwrap(), at, money(100), 1);
         let line = OrderLine {
             order_id: order.id.clone(),
             line: 1,
@@ -211,15 +194,14 @@ pub fn ids(items: &Value) -> Vec<&str> {
 
 fn product_at(id: &str, price: Money) -> Stored<Product> {
     let product = Product {
-        id: ProductId::new(id).unwrap(),
-        category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
-        retired: false,
         copied: Copied::of_new(1_000_000),
-        name: id.to_owned(),
-        brand: "Brand".to_owned(),
-        package_size: None,
-        price,
-        summary: None,
+        ..Product::new(
+            ProductId::new(id).unwrap(),
+            id.to_owned(),
+            "Brand".to_owned(),
+            price,
+            CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
+        )
     };
     Stored::new(product, born(), Instant::now())
 }

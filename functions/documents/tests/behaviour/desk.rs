@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Services};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::document::{self, Document, DocumentSection};
 use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
 use key_schema::instant::Instant;
@@ -169,17 +169,12 @@ impl Desk {
     }
 
     pub async fn join(&self, id: &str) {
-        let profile = Customer {
-            id: CustomerId::new(id).unwrap(),
-            email: format!("{id}@example.com").parse().unwrap(),
-            email_verified: true,
-            username: id.parse().unwrap(),
-            tier: Tier::Bronze,
-            name: id.to_owned(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        };
+        let profile = Customer::new(
+            CustomerId::new(id).unwrap(),
+            format!("{id}@example.com").parse().unwrap(),
+            id.parse().unwrap(),
+            id.to_owned(),
+        );
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
         self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }

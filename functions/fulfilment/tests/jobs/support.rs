@@ -48,24 +48,8 @@ impl Warehouse {
     /// Puts an order in this status.
     pub async fn set(&self, id: &OrderId, status: OrderStatus) {
         let at: Instant = PLACED.parse().unwrap();
-        let order = Order {
-            id: id.clone(),
-            customer_id: "c1".parse().unwrap(),
-            status,
-            placed_at: at,
-            reference: None,
-            store_id: None,
-            total: Money::new(129, Currency::USD),
-            line_count: 1,
-            expires_at: None,
-            unfinished: None,
-            invoice_number: None,
-            paid_from_wallet: false,
-            refunded: 0,
-            by_customer: false,
-            lapses_at: None,
-            lapsed: false,
-        };
+        let order =
+            Order { status, ..Order::new(id.clone(), "c1".parse().unwrap(), at, Money::new(129, Currency::USD), 1) };
         let item = Stored::new(order, Born::new("b1").unwrap(), at).to_item().unwrap();
         let put = self.test.client().put_item().table_name(self.test.name());
         put.set_item(Some(item.into())).send().await.unwrap();

@@ -6,7 +6,7 @@ use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderStatus};
+use key_schema::order::Order;
 use key_schema::place::{self, SalePlace};
 use key_schema::sales::{self, Derived};
 use serde_json::{Value, json};
@@ -37,22 +37,14 @@ impl Shop {
     /// Counts an order, as the stream does.
     async fn sell(&self, number: usize, (store, day, currency, amount): Sold<'_>) {
         let order = Order {
-            id: format!("o{number}").parse().unwrap(),
-            customer_id: "c1".parse().unwrap(),
-            status: OrderStatus::Pending,
-            placed_at: format!("{day}T12:00:00Z").parse().unwrap(),
-            reference: None,
             store_id: Some(store.parse().unwrap()),
-            total: Money::new(amount, currency.parse::<Currency>().unwrap()),
-            line_count: 0,
-            expires_at: None,
-            unfinished: None,
-            invoice_number: None,
-            paid_from_wallet: false,
-            refunded: 0,
-            by_customer: false,
-            lapses_at: None,
-            lapsed: false,
+            ..Order::new(
+                format!("o{number}").parse().unwrap(),
+                "c1".parse().unwrap(),
+                format!("{day}T12:00:00Z").parse().unwrap(),
+                Money::new(amount, currency.parse::<Currency>().unwrap()),
+                0,
+            )
         };
         let (table, id) = (self.test.table(), place::store_of(&order));
         let store = table.get(&place::read_for_update(&id).unwrap()).await.unwrap();

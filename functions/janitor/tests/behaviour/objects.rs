@@ -14,7 +14,7 @@ use key_schema::item::Stored;
 use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
 use key_schema::money::{Currency, Money};
 use key_schema::picture::{self, Picture, ProductPictures};
-use key_schema::product::{CategoryPath, Copied, Product, ProductContent};
+use key_schema::product::{CategoryPath, Product, ProductContent};
 use table::{TransactError, WriteError};
 use tokio::time;
 
@@ -37,17 +37,13 @@ fn picture(number: u8) -> Picture {
 /// Opens a shop with one product and these objects for it.
 async fn shop(objects: &[(MediaKind, u8)]) -> Shop {
     let shop = Shop::open(1).await;
-    shop.put(Product {
-        id: product(1),
-        category_path: CategoryPath::new(vec!["TEA".to_owned()]).unwrap(),
-        retired: false,
-        copied: Copied::default(),
-        name: "Tea".to_owned(),
-        brand: "National".to_owned(),
-        package_size: None,
-        price: Money::new(1, Currency::USD),
-        summary: None,
-    })
+    shop.put(Product::new(
+        product(1),
+        "Tea".to_owned(),
+        "National".to_owned(),
+        Money::new(1, Currency::USD),
+        CategoryPath::new(vec!["TEA".to_owned()]).unwrap(),
+    ))
     .await;
     for (kind, number) in objects {
         shop.objects.put(BUCKET, &kind.kept(&product(1), &id(*number)), Bytes::from_static(b"x")).unwrap();

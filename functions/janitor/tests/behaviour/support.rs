@@ -1,6 +1,5 @@
 //! A shop with stock and abandoned orders.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws::s3::Bucket;
@@ -11,7 +10,7 @@ use fixture::TestTable;
 use futures::future::join_all;
 use janitor::Grace;
 use janitor::round::{Janitor, ListError, Round};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
@@ -69,17 +68,8 @@ impl Shop {
 
     /// Makes ann a customer.
     pub async fn sign_up(&self) {
-        let customer = Customer {
-            id: customer(),
-            email: "ann@example.com".parse().unwrap(),
-            email_verified: true,
-            username: "ann".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "Ann".to_owned(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        };
+        let customer =
+            Customer::new(customer(), "ann@example.com".parse().unwrap(), "ann".parse().unwrap(), "Ann".to_owned());
         let customer = Stored::new(customer, Born::new("b1").unwrap(), begun());
         self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
     }
@@ -122,22 +112,10 @@ impl Shop {
         let scope = Scope { caller: "ann".to_owned(), key: format!("key-{number}") };
         let unfinished = Unfinished { since: begun(), work: Work::Placing { key: Some(scope.clone()), lines: 0 } };
         let order = Order {
-            id: id.clone(),
-            customer_id: customer(),
             status: OrderStatus::Placing,
-            placed_at: begun(),
             reference: Some(format!("reference-{number}").parse().unwrap()),
-            store_id: None,
-            total: Money::new(100, Currency::USD),
-            line_count: lines as u64,
-            expires_at: None,
             unfinished: Some(unfinished),
-            invoice_number: None,
-            paid_from_wallet: false,
-            refunded: 0,
-            by_customer: false,
-            lapses_at: None,
-            lapsed: false,
+            ..Order::new(id.clone(), customer(), begun(), Money::new(100, Currency::USD), lines as u64)
         };
         let born = Born::new(format!("born-{number}")).unwrap();
         let line = |line: usize| OrderLine {

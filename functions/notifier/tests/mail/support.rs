@@ -1,6 +1,6 @@
 //! A shop with one order, its events, and a scripted post office.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fixture::TestTable;
 use futures::future::poll_fn;
-use key_schema::customer::{Customer, Tier};
+use key_schema::customer::Customer;
 use key_schema::id::{Born, CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
@@ -135,18 +135,8 @@ impl Shop {
         let notifier = Notifier::new(table.table(), post.clone(), table.codes());
         let order = OrderId::generate(at(NOW), [7; 10]);
         let shop = Self { table, post, notifier, customer: CustomerId::new("c1").unwrap(), order };
-        shop.put(Customer {
-            id: shop.customer.clone(),
-            email: email.parse().unwrap(),
-            email_verified: true,
-            username: "zoe".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: name.into(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        })
-        .await;
+        shop.put(Customer::new(shop.customer.clone(), email.parse().unwrap(), "zoe".parse().unwrap(), name.into()))
+            .await;
         shop.put(shop.copy()).await;
         for (line, name, amount) in [(1, "ICE - CRUSHED/CUBED", 258), (2, "Milk", 99)] {
             shop.put(OrderLine {
@@ -168,15 +158,8 @@ impl Shop {
     /// Replaces the customer's profile.
     pub async fn profile(&self, email: &str, email_verified: bool) {
         self.put(Customer {
-            id: self.customer.clone(),
-            email: email.parse().unwrap(),
             email_verified,
-            username: "zoe".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "Zoë".into(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
+            ..Customer::new(self.customer.clone(), email.parse().unwrap(), "zoe".parse().unwrap(), "Zoë".into())
         })
         .await;
     }

@@ -8,7 +8,7 @@ use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, SettingsCache};
 use key_schema::cart::{self, Cart, CartLine};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
@@ -43,17 +43,12 @@ impl Shop {
 
     /// Makes somebody a customer.
     pub async fn sign_up(&self, id: &str) {
-        let customer = Customer {
-            id: CustomerId::new(id).unwrap(),
-            email: format!("{}@example.com", id.replace('#', "-")).parse().unwrap(),
-            email_verified: true,
-            username: id.parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "Somebody".to_owned(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        };
+        let customer = Customer::new(
+            CustomerId::new(id).unwrap(),
+            format!("{}@example.com", id.replace('#', "-")).parse().unwrap(),
+            id.parse().unwrap(),
+            "Somebody".to_owned(),
+        );
         self.app.services.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap();
     }
 
@@ -220,15 +215,14 @@ pub fn money(amount: i64) -> Money {
 
 fn product_at(id: &str, price: Money) -> Stored<Product> {
     stored(Product {
-        id: product_id(id),
-        category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
-        retired: false,
         copied: Copied::of_new(1),
-        name: format!("Product {id}"),
-        brand: "Brand".to_owned(),
-        package_size: None,
-        price,
-        summary: None,
+        ..Product::new(
+            product_id(id),
+            format!("Product {id}"),
+            "Brand".to_owned(),
+            price,
+            CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
+        )
     })
 }
 

@@ -11,7 +11,7 @@ use emulators::faults::{Fault, FaultKind};
 use fixture::TestTable;
 use key_schema::archive::{belongings, collection, objects};
 use key_schema::cart::{Cart, CartLine};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
 use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::id::CustomerId;
@@ -58,15 +58,13 @@ impl Shop {
 
     async fn sign_up(&self, id: &str, at: Instant) {
         let customer = Customer {
-            id: id.parse().unwrap(),
-            email: format!("{id}@example.com").parse().unwrap(),
-            email_verified: true,
-            username: id.parse().unwrap(),
-            tier: Tier::Bronze,
-            place: None,
-            erasing_since: None,
-            name: "Ann".into(),
             addresses: [].into(),
+            ..Customer::new(
+                id.parse().unwrap(),
+                format!("{id}@example.com").parse().unwrap(),
+                id.parse().unwrap(),
+                "Ann".into(),
+            )
         };
         let customer = Stored::new(customer, "b1".parse().unwrap(), at);
         self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();

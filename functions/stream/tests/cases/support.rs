@@ -9,7 +9,7 @@ use key_schema::id::{Born, ProductId};
 use key_schema::item::{Entity, Meta, Stored};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderLine, OrderStatus};
-use key_schema::product::{CategoryPath, Copied, Product};
+use key_schema::product::{CategoryPath, Product};
 use serde_json::{Value, json};
 use stream::Settings;
 use stream::batch::{Event, Record};
@@ -22,17 +22,13 @@ use tokio::time::Instant;
 
 /// Returns a product at a rev. Its name contains the rev, so that a document shows its source.
 pub fn product(id: &str, rev: u64) -> Stored<Product> {
-    let data = Product {
-        id: ProductId::new(id).unwrap(),
-        category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
-        retired: false,
-        copied: Copied::default(),
-        name: format!("{id} at rev {rev}"),
-        brand: "Private".into(),
-        package_size: None,
-        price: Money::new(129, Currency::USD),
-        summary: None,
-    };
+    let data = Product::new(
+        ProductId::new(id).unwrap(),
+        format!("{id} at rev {rev}"),
+        "Private".into(),
+        Money::new(129, Currency::USD),
+        CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
+    );
     Stored { meta: meta(rev), data }
 }
 
@@ -46,22 +42,14 @@ pub fn retired(id: &str, rev: u64) -> Stored<Product> {
 /// Returns an order of customer `c1` with `lines` lines.
 pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Order> {
     let data = Order {
-        id: id.parse().unwrap(),
-        customer_id: "c1".parse().unwrap(),
         status,
-        placed_at: "2017-01-01T11:53:26.000Z".parse().unwrap(),
-        reference: None,
-        store_id: None,
-        total: Money::new(129 * i64::try_from(lines).unwrap(), Currency::USD),
-        line_count: lines,
-        expires_at: None,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        by_customer: false,
-        lapses_at: None,
-        lapsed: false,
+        ..Order::new(
+            id.parse().unwrap(),
+            "c1".parse().unwrap(),
+            "2017-01-01T11:53:26.000Z".parse().unwrap(),
+            Money::new(129 * i64::try_from(lines).unwrap(), Currency::USD),
+            lines,
+        )
     };
     Stored { meta: meta(rev), data }
 }

@@ -50,15 +50,13 @@ fn stock(available: u64, sellable: bool, rev: u64) -> Stored<Stock> {
 
 fn customer(tier: Tier, rev: u64) -> Stored<Customer> {
     let data = Customer {
-        id: "c1".parse().unwrap(),
-        email: "ada@example.com".parse().unwrap(),
-        email_verified: true,
-        username: "ada".parse().unwrap(),
         tier,
-        name: "Ada".to_owned(),
-        place: None,
-        erasing_since: None,
-        addresses: Default::default(),
+        ..Customer::new(
+            "c1".parse().unwrap(),
+            "ada@example.com".parse().unwrap(),
+            "ada".parse().unwrap(),
+            "Ada".to_owned(),
+        )
     };
     Stored { meta: meta(rev), data }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use key_schema::customer::{Customer, Tier};
+use key_schema::customer::Customer;
 use key_schema::id::Born;
 use key_schema::item::{Entity, FromItem as _, Item, Meta, Stored};
 use key_schema::membership::Membership;
@@ -134,22 +134,14 @@ fn stored<T>(data: T) -> Stored<T> {
 
 fn order(status: OrderStatus) -> Stored<Order> {
     stored(Order {
-        id: "o1".parse().unwrap(),
-        customer_id: "c1".parse().unwrap(),
         status,
-        placed_at: "2017-01-01T11:53:26.000Z".parse().unwrap(),
-        reference: None,
-        store_id: None,
-        total: Money::new(258, Currency::USD),
-        line_count: 1,
-        expires_at: None,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        by_customer: false,
-        lapses_at: None,
-        lapsed: false,
+        ..Order::new(
+            "o1".parse().unwrap(),
+            "c1".parse().unwrap(),
+            "2017-01-01T11:53:26.000Z".parse().unwrap(),
+            Money::new(258, Currency::USD),
+            1,
+        )
     })
 }
 
@@ -169,15 +161,14 @@ fn line() -> Stored<OrderLine> {
 
 fn product() -> Stored<Product> {
     stored(Product {
-        id: "p1".parse().unwrap(),
-        category_path: category("GROCERY"),
-        retired: false,
         copied: Copied::of_new(4),
-        name: "Ice".into(),
-        brand: "Private".into(),
-        package_size: None,
-        price: Money::new(129, Currency::USD),
-        summary: None,
+        ..Product::new(
+            "p1".parse().unwrap(),
+            "Ice".into(),
+            "Private".into(),
+            Money::new(129, Currency::USD),
+            category("GROCERY"),
+        )
     })
 }
 
@@ -208,15 +199,8 @@ fn membership() -> Stored<Membership> {
 /// The session's owner. Without an owner the session would not be archived.
 fn customer() -> Stored<Customer> {
     stored(Customer {
-        id: "c1".parse().unwrap(),
-        email: "c1@example.com".parse().unwrap(),
-        email_verified: true,
-        username: "c1".parse().unwrap(),
-        tier: Tier::Bronze,
-        place: None,
-        erasing_since: None,
-        name: "C".into(),
         addresses: [].into(),
+        ..Customer::new("c1".parse().unwrap(), "c1@example.com".parse().unwrap(), "c1".parse().unwrap(), "C".into())
     })
 }
 

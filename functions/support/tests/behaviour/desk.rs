@@ -1,12 +1,10 @@
 //! A support desk with customers, in a separate table for each test.
 
-use std::collections::BTreeMap;
-
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Services};
-use key_schema::customer::{self, Customer, Tier};
+use key_schema::customer::{self, Customer};
 use key_schema::id::{Born, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -57,17 +55,12 @@ impl Desk {
     /// Signs a customer up.
     async fn join(&self, id: &str) {
         let names = self.names();
-        let profile = Customer {
-            id: CustomerId::new(id).unwrap(),
-            email: format!("c{names}@example.com").parse().unwrap(),
-            email_verified: true,
-            username: format!("c{names}").parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "N".to_owned(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        };
+        let profile = Customer::new(
+            CustomerId::new(id).unwrap(),
+            format!("c{names}@example.com").parse().unwrap(),
+            format!("c{names}").parse().unwrap(),
+            "N".to_owned(),
+        );
         let profile = Stored::new(profile, Born::new("b1").unwrap(), Instant::now());
         self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }

@@ -100,6 +100,31 @@ entity! {
     }
 }
 
+impl Order {
+    /// Creates a pending order of staff. It has no reference, does not lapse, and is not paid.
+    #[must_use]
+    pub const fn new(id: OrderId, customer_id: CustomerId, placed_at: Instant, total: Money, line_count: u64) -> Self {
+        Self {
+            id,
+            customer_id,
+            status: OrderStatus::Pending,
+            placed_at,
+            reference: None,
+            by_customer: false,
+            lapses_at: None,
+            store_id: None,
+            total,
+            line_count,
+            expires_at: None,
+            unfinished: None,
+            invoice_number: None,
+            paid_from_wallet: false,
+            refunded: 0,
+            lapsed: false,
+        }
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
 fn is_zero(amount: &i64) -> bool {
     *amount == 0

@@ -76,6 +76,24 @@ entity! {
     }
 }
 
+impl Product {
+    /// Creates a product for sale without package size and summary.
+    #[must_use]
+    pub fn new(id: ProductId, name: String, brand: String, price: Money, category_path: CategoryPath) -> Self {
+        Self {
+            id,
+            category_path,
+            retired: false,
+            copied: Copied::default(),
+            name,
+            brand,
+            package_size: None,
+            price,
+            summary: None,
+        }
+    }
+}
+
 /// The key of a product in the list of its category, which also serves every category above.
 #[derive(Debug, Clone, Copy)]
 pub struct CategoryIndexKey<'a> {

@@ -235,15 +235,10 @@ impl World {
 
     pub fn customer(&self) -> Stored<Customer> {
         self.stored(Customer {
-            id: self.customer.clone(),
-            email: self.email.clone(),
-            email_verified: true,
-            username: self.username.clone(),
             tier: Tier::Silver,
-            name: "Zoë".into(),
             place: Some(Place { country: self.country.clone(), city: self.city.clone() }),
-            erasing_since: None,
             addresses: BTreeMap::from([(self.address.clone(), self.postal_address())]),
+            ..Customer::new(self.customer.clone(), self.email.clone(), self.username.clone(), "Zoë".into())
         })
     }
 
@@ -316,15 +311,16 @@ impl World {
 
     pub fn product(&self) -> Stored<Product> {
         self.stored(Product {
-            id: self.product.clone(),
-            category_path: self.category.clone(),
-            retired: false,
             copied: Copied { in_stock: true, stock_rev: 5, rating_count: 12, rating_sum: 49, rating_rev: 13 },
-            name: "ICE - CRUSHED/CUBED 22 LB".into(),
-            brand: "Private".into(),
             package_size: Some("22 LB".into()),
-            price: self.money(129),
             summary: Some("A bag of ice.".into()),
+            ..Product::new(
+                self.product.clone(),
+                "ICE - CRUSHED/CUBED 22 LB".into(),
+                "Private".into(),
+                self.money(129),
+                self.category.clone(),
+            )
         })
     }
 
@@ -567,25 +563,15 @@ impl World {
 
     pub fn order(&self, status: OrderStatus) -> Stored<Order> {
         self.stored(Order {
-            id: self.order.clone(),
-            customer_id: self.customer.clone(),
             status,
-            placed_at: at(PLACED),
             reference: Some(self.reference.clone()),
             store_id: Some(self.store.clone()),
-            total: self.money(774),
-            line_count: 1,
-            expires_at: None,
             unfinished: (status == OrderStatus::Placing).then(|| Unfinished {
                 since: at(UNFINISHED),
                 work: Work::Placing { key: Some(self.scope.clone()), lines: 0 },
             }),
             invoice_number: Some(4711),
-            paid_from_wallet: false,
-            refunded: 0,
-            by_customer: false,
-            lapses_at: None,
-            lapsed: false,
+            ..Order::new(self.order.clone(), self.customer.clone(), at(PLACED), self.money(774), 1)
         })
     }
 

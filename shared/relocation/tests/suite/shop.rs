@@ -18,7 +18,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::membership::{self, ProductCategories};
 use key_schema::money::{Currency, Money};
-use key_schema::product::{self, CategoryIndexKey, CategoryPath, Copied, Product};
+use key_schema::product::{self, CategoryIndexKey, CategoryPath, Product};
 use table::Table;
 use tokio::time;
 
@@ -95,17 +95,13 @@ impl Shop {
 
     /// Creates a product without creating its category.
     pub async fn create_late(&mut self, name: &str, path: &CategoryPath) {
-        let product = Product {
-            id: id(name),
-            category_path: path.clone(),
-            retired: false,
-            copied: Copied::default(),
-            name: name.to_owned(),
-            brand: "National".to_owned(),
-            package_size: None,
-            price: Money::new(129, Currency::USD),
-            summary: None,
-        };
+        let product = Product::new(
+            id(name),
+            name.to_owned(),
+            "National".to_owned(),
+            Money::new(129, Currency::USD),
+            path.clone(),
+        );
         let new = Stored::new(product, born(), Instant::now());
         self.table.transact(&product::create(&new, 1, &[]).unwrap()).await.unwrap();
         self.known.products.insert(name.to_owned(), (path.clone(), BTreeSet::new()));

@@ -1,6 +1,5 @@
 //! A shop with products in stock, one customer, and orders that are too large for one transaction.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -8,7 +7,7 @@ use std::task::Poll;
 use emulators::table::Faults;
 use fixture::TestTable;
 use futures::future::poll_fn;
-use key_schema::customer::{Customer, Tier};
+use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, OrderId, ProductId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
@@ -57,17 +56,12 @@ impl Shop {
     pub async fn open(products: usize) -> Self {
         let test = TestTable::create().await;
         let shop = Self { table: test.table(), test, products };
-        let customer = Customer {
-            id: "c1".parse().unwrap(),
-            email: "c1@example.com".parse().unwrap(),
-            email_verified: true,
-            username: "customer-1".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "Ada".to_owned(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        };
+        let customer = Customer::new(
+            "c1".parse().unwrap(),
+            "c1@example.com".parse().unwrap(),
+            "customer-1".parse().unwrap(),
+            "Ada".to_owned(),
+        );
         shop.put(&stored(customer)).await;
         for number in 1..=products {
             shop.stock(number, STOCK, true).await;
@@ -95,17 +89,12 @@ impl Shop {
     }
 
     pub async fn remove_customer(&self) {
-        let item = stored(Customer {
-            id: "c1".parse().unwrap(),
-            email: "c1@example.com".parse().unwrap(),
-            email_verified: true,
-            username: "customer-1".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: String::new(),
-            place: None,
-            erasing_since: None,
-            addresses: BTreeMap::new(),
-        });
+        let item = stored(Customer::new(
+            "c1".parse().unwrap(),
+            "c1@example.com".parse().unwrap(),
+            "customer-1".parse().unwrap(),
+            String::new(),
+        ));
         let key = item.key().unwrap();
         let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
         let delete = self.test.client().delete_item().table_name(self.test.name());
@@ -140,22 +129,16 @@ impl Shop {
         let lines: Vec<_> = (1..=lines).map(|number| stored(line(number))).collect();
         let work = Work::Placing { key: Some(scope.clone()), lines: 0 };
         let order = Order {
-            id: id.clone(),
-            customer_id: "c1".parse().unwrap(),
             status: OrderStatus::Placing,
-            placed_at: at(NOW),
             reference: Some(format!("r{number}").parse().unwrap()),
-            store_id: None,
-            total: Money::new(387 * lines.len() as i64, Currency::USD),
-            line_count: lines.len() as u64,
-            expires_at: None,
             unfinished: Some(Unfinished { since: at(NOW), work }),
-            invoice_number: None,
-            paid_from_wallet: false,
-            refunded: 0,
-            by_customer: false,
-            lapses_at: None,
-            lapsed: false,
+            ..Order::new(
+                id.clone(),
+                "c1".parse().unwrap(),
+                at(NOW),
+                Money::new(387 * lines.len() as i64, Currency::USD),
+                lines.len() as u64,
+            )
         };
         Basket { order: stored(order), lines, scope }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
-use key_schema::customer::{Address, Customer, Place, Tier};
+use key_schema::customer::{Address, Customer, Place};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, ProductId, SessionId, StoreId};
 use key_schema::idempotency::{IdempotencyRecord, Scope, StoredResponse};
@@ -13,9 +13,9 @@ use key_schema::item::{Entity, Stored};
 use key_schema::mail::{self, Mail, MailState};
 use key_schema::mark::Mark;
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderLine, OrderLog, OrderStatus};
+use key_schema::order::{Order, OrderLine, OrderLog};
 use key_schema::picking::WaitingJob;
-use key_schema::product::{CategoryPath, Copied, Product, ProductContent};
+use key_schema::product::{CategoryPath, Product, ProductContent};
 use key_schema::review::Review;
 use key_schema::revocation::SignIn;
 use key_schema::session::Session;
@@ -46,15 +46,14 @@ pub fn customer_id(number: u8) -> CustomerId {
 
 pub fn customer(number: u8) -> Stored<Customer> {
     let customer = Customer {
-        id: customer_id(number),
-        email: format!("customer-{number:03}@example.com").parse().unwrap(),
-        email_verified: true,
-        username: format!("customer-{number:03}").parse().unwrap(),
-        tier: Tier::Bronze,
-        name: "Ada Lovelace".to_owned(),
         place: Some(Place { country: "US".to_owned(), city: "Springfield".to_owned() }),
-        erasing_since: None,
         addresses: BTreeMap::from([(AddressName::new("home").unwrap(), address())]),
+        ..Customer::new(
+            customer_id(number),
+            format!("customer-{number:03}@example.com").parse().unwrap(),
+            format!("customer-{number:03}").parse().unwrap(),
+            "Ada Lovelace".to_owned(),
+        )
     };
     stored(customer, number)
 }
@@ -79,15 +78,15 @@ pub fn product_id(number: u8) -> ProductId {
 
 pub fn product(number: u8) -> Stored<Product> {
     let product = Product {
-        id: product_id(number),
-        category_path: path(),
-        retired: false,
-        copied: Copied::default(),
-        name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
-        brand: "National".to_owned(),
         package_size: Some("22 LB".to_owned()),
-        price: usd(129),
         summary: Some("Clear ice for parties, in a bag that closes again.".to_owned()),
+        ..Product::new(
+            product_id(number),
+            "ICE - CRUSHED/CUBED 22 LB".to_owned(),
+            "National".to_owned(),
+            usd(129),
+            path(),
+        )
     };
     stored(product, number)
 }
@@ -147,22 +146,15 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     };
     let lines: Vec<_> = (1..=lines).map(|number| stored(line(number), number)).collect();
     let order = Order {
-        id: id.clone(),
-        customer_id: customer_id(1),
-        status: OrderStatus::Pending,
-        placed_at: at(i64::from(number)),
         reference: Some(format!("31198570{number:03}").parse().unwrap()),
         store_id: Some(StoreId::new("330").unwrap()),
-        total: usd(258 * i64::try_from(lines.len()).unwrap()),
-        line_count: u64::try_from(lines.len()).unwrap(),
-        expires_at: None,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-        by_customer: false,
-        lapses_at: None,
-        lapsed: false,
+        ..Order::new(
+            id.clone(),
+            customer_id(1),
+            at(i64::from(number)),
+            usd(258 * i64::try_from(lines.len()).unwrap()),
+            u64::try_from(lines.len()).unwrap(),
+        )
     };
     (stored(order, number), lines)
 }
