@@ -36,6 +36,12 @@ fn routes() -> Routes<App> {
             Box::pin(async { Ok(Response::ok(&json!({"n": request.path_number("n", "number")?}))) })
         })
         .on("POST /v1/once", |_, request| Box::pin(once(request)))
+        .on("POST /v1/once/anybody", |_, request| {
+            Box::pin(async {
+                let once = Once::of_anybody(request)?;
+                Ok(Response::ok(&json!(once.map(|once| (once.scope().caller.clone(), once.scope().key.clone())))))
+            })
+        })
 }
 
 /// Shows which stored response a record of another request, of this one, or an expired one gives.
@@ -488,4 +494,23 @@ async fn a_link_keeps_the_stage_that_the_client_sees_in_the_path() {
 async fn a_route_that_the_function_does_not_have_is_not_found() {
     is(&send(Call::new("GET /v1/elsewhere")).await, 404, "not_found");
     assert_eq!(routes().keys().next(), Some("POST /v1/things"));
+}
+
+#[tokio::test]
+async fn an_anonymous_caller_may_have_a_key_too() {
+    let (routes, app) = (routes(), app());
+    let call = || Call::new("POST /v1/once/anybody").json(&json!({}));
+    assert_eq!(call().send(&routes, &app).await.body, json!(null));
+    let anonymous = call().header("idempotency-key", "k").send(&routes, &app).await.body;
+    let customer = call().header("idempotency-key", "k").customer("ann").send(&routes, &app).await.body;
+    assert_eq!((&anonymous[1], &customer[1]), (&json!("k"), &json!("k")));
+    assert_ne!(anonymous[0], customer[0]);
+}
+
+#[test]
+fn a_problem_shows_its_code_and_lists_its_field_errors() {
+    let problem = Problem::new(Code::InvalidBody, "It is wrong.").error("/name", "is missing");
+    assert_eq!(problem.to_string(), "invalid_body: It is wrong.");
+    let errors: Vec<_> = problem.field_errors().iter().map(|error| error.pointer.as_str()).collect();
+    assert_eq!(errors, ["/name"]);
 }

@@ -49,6 +49,7 @@ fn only_the_code_itself_passes_and_only_while_its_key_is_known() {
     let subject = Subject { customer: &customer, email: &email, nonce: "n" };
     let before = CodeKeys::new(OLD).unwrap();
     let code = before.code(before.newest(), &subject).unwrap();
+    assert!(before.is_code("old", &subject, &code));
     let rotated = CodeKeys::new(&format!("{NEW},{OLD}")).unwrap();
     assert_eq!(rotated.newest(), "new");
     assert!(rotated.is_code("old", &subject, &code));

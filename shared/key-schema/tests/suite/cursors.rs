@@ -184,3 +184,10 @@ fn unusable_keys_are_refused_and_no_key_is_ever_printed() {
     let printed = format!("{:?}", cursors(&[key("k", 65)]));
     assert_eq!(printed, r#"Cursors { keys: ["k"], .. }"#);
 }
+
+#[test]
+fn the_longest_cursor_has_as_many_bytes_as_the_api_accepts() {
+    let cursors = cursors(&[key("k", 1)]);
+    let sealed = (1..MAX_CURSOR_BYTES).map_while(|length| cursors.seal(&SCOPE, &"a".repeat(length), now()).ok());
+    assert_eq!(sealed.map(|cursor| cursor.len()).max(), Some(MAX_CURSOR_BYTES));
+}

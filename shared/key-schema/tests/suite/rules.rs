@@ -1,26 +1,34 @@
 //! Tests of the rules that entities decide without the table: lifetimes, stock, names, prefixes.
 
 use key_schema::archive;
+use key_schema::cart;
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::code::CodeKeys;
+use key_schema::customer;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, OrganizationId};
 use key_schema::idempotency;
-use key_schema::item::{Entity as _, FromItem as _, Stored};
-use key_schema::membership::Membership;
+use key_schema::instant::Instant;
+use key_schema::item::{CAUSE, Entity as _, FromItem as _, MAX_ITEM_BYTES, Stored, size};
+use key_schema::mail;
+use key_schema::media::{self, MediaKind};
+use key_schema::membership::{self, Membership};
+use key_schema::metric::{self, Untimely};
 use key_schema::money::saturating;
-use key_schema::order::OrderStatus;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
+use key_schema::order::{OrderLine, OrderStatus};
 use key_schema::organization::Role;
 use key_schema::organization::invitation::{MAX_OF_CUSTOMER, MAX_OF_INVITER, OpenInvitation};
 use key_schema::place::{self, Month, PlacePath};
-use key_schema::product::{CategoryPath, MAX_STOCK, StockError};
+use key_schema::product::{Availability, CategoryPath, MAX_STOCK, StockError};
 use key_schema::quota::Quota;
 use key_schema::request::Write;
+use key_schema::sales::{self, Derived, SaleSummary};
 use key_schema::session;
 use key_schema::settings::Known;
 use key_schema::text::Email;
 use key_schema::verification::EmailVerification;
+use serde_dynamo::AttributeValue;
 use serde_json::json;
 
 use crate::support::at;
@@ -209,4 +217,123 @@ fn a_mailable_address_is_one_plain_address_of_ascii() {
     {
         assert!(!odd.parse::<Email>().unwrap().is_mailable(), "{odd}");
     }
+}
+
+#[test]
+fn a_day_has_86400_seconds_and_a_mail_record_stays_35_days() {
+    assert_eq!(at("2017-02-01T00:00:00.000Z").seconds_left_of_day(), 86_400);
+    assert_eq!(at("2017-02-01T23:59:59.999Z").seconds_left_of_day(), 1);
+    assert_eq!(mail::LIFETIME_SECONDS, 3_024_000);
+}
+
+#[test]
+fn an_object_is_named_by_its_kind_and_belongs_to_the_item_with_its_id() {
+    let world = World::plain();
+    let (picture, note) = (world.picture(), world.unsettled(false));
+    let name = |kind: MediaKind| kind.pending(&world.product, &picture.object.id);
+    assert!(name(MediaKind::Picture).contains("/picture/"), "{}", name(MediaKind::Picture));
+    assert!(name(MediaKind::Content).contains("/content/"), "{}", name(MediaKind::Content));
+    let content = world.large_content();
+    let mut own = note.data.clone();
+    own.id = content.file.as_ref().unwrap().id.clone();
+    let mut other = own.clone();
+    other.id = "01901640-0000-7000-8000-000000000000".parse().unwrap();
+    let item = AnyEntity::ProductContent(content);
+    assert!(media::is_reference(&item, &own) && !media::is_reference(&item, &other));
+}
+
+#[test]
+fn memberships_show_the_name_and_price_of_a_product_but_not_its_copied_stock() {
+    let old = World::plain().product();
+    let mut new = old.clone();
+    new.meta.rev += 1;
+    new.data.copied.in_stock = !new.data.copied.in_stock;
+    assert!(!membership::shows(&old, &new));
+    new.data.name.push('!');
+    assert!(membership::shows(&old, &new));
+}
+
+#[test]
+fn a_point_is_accepted_up_to_30_days_after_its_time_and_a_level_begins_at_the_threshold() {
+    let now = at("2017-02-01T09:00:00.000Z");
+    let oldest = now.plus_seconds(-30 * 86_400).plus_millis(1);
+    assert_eq!(metric::check_time(oldest, now), Ok(()));
+    assert_eq!(metric::check_time(oldest.plus_millis(-1), now), Err(Untimely::TooOld));
+    let levels = [0, 1, 9, 10].map(|pieces| Availability::of(pieces, 10));
+    assert_eq!(levels, [Availability::None, Availability::Low, Availability::Low, Availability::Plenty]);
+}
+
+#[test]
+fn a_retired_event_expires_with_its_order() {
+    let mut event = World::plain().status_event();
+    assert_eq!(event.expires(), None);
+    let end = at("2027-01-01T00:00:00.000Z");
+    event.data.expires_at = Some(end);
+    assert_eq!(event.expires(), Some(end));
+}
+
+/// The id of the request is the only attribute that may be missing.
+#[test]
+fn a_put_has_the_id_of_its_request_if_the_item_then_has_at_most_400_kb() {
+    let id = "r".repeat(20);
+    let added = CAUSE.len() + id.len();
+    for (room, expected) in [(added, true), (added - 1, false)] {
+        let mut put = cart::create(&World::plain().cart(), Instant::EPOCH).unwrap().guarded().clone();
+        let Write::Put { item } = &mut put.write else { panic!("a put") };
+        let length = MAX_ITEM_BYTES - room - size(item) - "text".len();
+        item.inner_mut().insert("text".to_owned(), AttributeValue::S("a".repeat(length)));
+        assert_eq!(size(item), MAX_ITEM_BYTES - room);
+        let Write::Put { item } = put.caused_by(Some(&id)).write else { panic!("a put") };
+        assert_eq!(item.contains_key(CAUSE), expected, "{room}");
+    }
+}
+
+#[test]
+fn a_place_is_one_segment_of_a_url_that_reads_back() {
+    let place = World::plain().customer().data.place.unwrap();
+    assert!(place.to_segment().starts_with(place.country.as_str()), "{}", place.to_segment());
+    assert!(place.to_segment().contains('~'), "{}", place.to_segment());
+}
+
+/// DynamoDB takes 100 actions in a transaction.
+#[test]
+fn the_sales_of_the_largest_order_are_derived_in_whole_transactions() {
+    let world = World::plain();
+    let head = world.order(OrderStatus::Paid);
+    let lines: Vec<_> = (1..=500)
+        .map(|line| Stored { data: OrderLine { line, ..world.order_line().data }, meta: world.order_line().meta })
+        .collect();
+    let transactions = sales::apply(&head, &lines, &Derived::default(), world.sale_place(false).data).unwrap();
+    let sizes: Vec<usize> = transactions.iter().map(|transaction| transaction.actions().len()).collect();
+    assert!(sizes.iter().all(|size| *size <= 100), "{sizes:?}");
+    assert_eq!(sizes.len(), 500_usize.div_ceil(49), "{sizes:?}");
+}
+
+#[test]
+fn a_cursor_of_a_sale_names_its_time_and_its_order() {
+    let sale = World::plain().sale(false);
+    let summary = SaleSummary {
+        order_id: sale.order_id.clone(),
+        placed_at: sale.placed_at,
+        quantity: sale.quantity,
+        total: sale.total,
+    };
+    assert_eq!(summary.sort_key(), format!("{}#{}", sale.placed_at, sale.order_id));
+}
+
+#[test]
+fn a_code_is_open_for_the_address_for_which_it_was_requested() {
+    let verification = World::plain().verification();
+    let now = verification.code_expires_at.plus_millis(-1);
+    assert_eq!(verification.open_nonce(&verification.email, now), verification.nonce.as_deref());
+    assert_eq!(verification.open_nonce(&verification.email, now.plus_millis(1)), None);
+    assert_eq!(verification.open_nonce(&"other@example.com".parse().unwrap(), now), None);
+}
+
+#[test]
+fn an_address_that_an_earlier_version_claimed_otherwise_is_looked_up_there_too() {
+    let plain: Email = "zoe@example.com".parse().unwrap();
+    assert!(customer::by_earlier_email(&plain).unwrap().is_none());
+    let invisible: Email = "zo\u{200d}e@example.com".parse().unwrap();
+    assert!(customer::by_earlier_email(&invisible).unwrap().is_some());
 }
