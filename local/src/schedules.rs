@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_run_is_waited_for_and_all_that_it_missed_becomes_one() {
+    async fn the_schedule_waits_for_a_slow_run_and_replaces_all_missed_runs_by_one() {
         let calls = calls(every_minute(), Duration::from_secs(130), false, Duration::from_secs(500)).await;
         assert_eq!(times(&calls), [60, 190, 320, 450]);
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_gets_its_input_or_the_event_that_eventbridge_sends() {
+    async fn a_scheduled_function_gets_its_input_or_the_event_of_eventbridge() {
         let input = json!({"grace_seconds": 5});
         let fed = Schedule { input: Some(input.clone()), ..every_minute() };
         assert_eq!(calls(fed, Duration::ZERO, false, Duration::from_secs(61)).await, [(60, input)]);

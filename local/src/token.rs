@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_not_ours_or_not_now_is_refused() {
+    fn a_token_of_another_issuer_or_time_is_refused() {
         let key = fresh();
         let header = key.header.as_str();
         assert!(key.verify(&signed(&key, header, &json!({})), NOW).is_some());
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_is_shown_verifies_and_signs_nothing() {
+    fn the_published_key_verifies_tokens_and_signs_none() {
         let key = fresh();
         let shown = key.key_set();
         let [shown] = shown["keys"].as_array().unwrap().as_slice() else { panic!("{shown}") };

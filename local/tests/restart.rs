@@ -178,7 +178,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
 }
 
 #[tokio::test]
-async fn what_subscribers_gave_up_is_shown_over_a_restart_and_done_when_it_is_put_back() {
+async fn deliveries_abandoned_by_subscribers_survive_a_restart_and_succeed_when_put_back() {
     let folder = Folder::new();
     let first = Running::start(&folder.0);
     assert!(first.items("/_local/failures").await.is_empty());
@@ -248,7 +248,7 @@ const SMALL: u32 = 4_096;
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_full_disk_takes_no_write_that_it_does_not_keep_and_with_room_everything_goes_on() {
+async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room() {
     const LINES: usize = 50;
     let product = |number: usize| {
         json!({

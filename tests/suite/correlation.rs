@@ -55,7 +55,7 @@ async fn written_for(system: &System, request: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_id_of_a_request_is_in_what_it_writes_in_what_follows_from_it_and_in_every_line_on_the_way() {
+fn the_id_of_a_request_is_in_its_writes_in_their_consequences_and_in_every_log_line() {
     with_own_system(async |system| {
         shop::customer(system, "traced-ann").await;
         shop::products(system, &["traced-tea"], 10).await;

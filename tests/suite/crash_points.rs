@@ -22,7 +22,7 @@ fn every_crash_point_of_the_functions_is_registered_and_every_registered_one_is_
 }
 
 #[test]
-fn nothing_that_is_deployed_is_built_with_crash_points_or_a_clock_that_may_be_wrong() {
+fn no_deployed_program_has_crash_points_or_an_adjustable_clock() {
     for folder in ["functions", "shared"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap().path();

@@ -54,7 +54,7 @@ fn listed(functions: &[Json], list: &str, is_wanted: impl Fn(&Json) -> bool) -> 
 }
 
 #[test]
-fn every_function_needs_what_it_may_do_and_may_do_what_it_needs() {
+fn every_function_has_exactly_the_permissions_that_it_needs() {
     with_own_system(async |system| {
         let failures = events::failures(system, |_| true).await;
         assert!(failures.is_empty(), "\n{}", failures.join("\n"));
@@ -80,7 +80,7 @@ pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool
 /// The template's mapping retries for half a day, longer than a test can wait. With no retries it
 /// gives up at once.
 #[test]
-fn what_a_mapping_gives_up_is_kept_in_the_name_of_its_function() {
+fn a_batch_that_a_mapping_discards_is_kept_under_the_role_of_its_function() {
     let retries = ("MaximumRetryAttempts: 10000", "MaximumRetryAttempts: 0");
     let changes = ["StreamSearchTable", "StreamEventsTable"].map(|mapping| (mapping, retries.0, retries.1));
     let template = template_with("given-up", &changes);
@@ -288,7 +288,7 @@ async fn invoke(system: &System, function: &str, event: &str) {
 }
 
 #[test]
-fn code_that_does_what_the_template_does_not_allow_is_stopped_at_every_service() {
+fn every_service_denies_calls_that_the_template_does_not_allow() {
     let changes = [
         ("Customers", "dynamodb:GetItem", "dynamodb:Scan"),
         ("Customers", "/index/GSI1", "/index/GSI0"),

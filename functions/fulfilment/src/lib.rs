@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_1_to_100_stations_and_10_unless_said() {
+    fn the_stations_number_1_to_100_and_10_by_default() {
         assert_eq!(stations(None).unwrap(), 10);
         assert_eq!(stations(Some("")).unwrap(), 10);
         assert_eq!(stations(Some(" 3 ")).unwrap(), 3);

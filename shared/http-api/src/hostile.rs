@@ -86,7 +86,7 @@ fn code(reply: &Value) -> String {
 }
 
 #[test]
-fn what_is_no_event_gets_a_problem_and_not_a_function_error() {
+fn an_invalid_event_gets_a_problem_and_not_a_function_error() {
     for event in [None, Some(""), Some("{"), Some("null"), Some(r#"{"Records":[]}"#), Some(r#"{"body":"\ud800"}"#)] {
         let reply = answer(event);
         assert_eq!(
@@ -151,7 +151,7 @@ fn the_sample_that_sam_generates_is_answered() {
 }
 
 #[test]
-fn a_failing_answer_is_a_500_that_says_nothing() {
+fn a_failed_response_is_a_500_without_details() {
     let routes = Routes::new()
         .on("GET /header", |(), _| Box::pin(async { Ok(Response::no_content().header("location", "a\r\nb")) }))
         .on("GET /body", |(), _| Box::pin(async { Ok(Response::ok(&std::collections::BTreeMap::from([((1, 2), 3)]))) }))
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_in_any_question_makes_the_function_panic(
+    fn no_text_in_any_request_makes_the_function_panic(
         id in any::<String>(), query in any::<String>(), header in any::<String>(), body in any::<String>(), encoded in any::<bool>(),
     ) {
         let mut event = Call::new("GET /v1/things/{id}").path("id", &id).staff("s1").header("if-match", &header)

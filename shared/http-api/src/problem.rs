@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internal_error_says_nothing_of_its_cause() {
+    fn an_internal_error_does_not_show_its_cause() {
         let problem = Problem::internal("table `Bodega-prod` has no index GSI9");
         assert!(!problem.body("r1").contains("GSI9"));
         assert!(!problem.to_string().contains("GSI9"));

@@ -116,7 +116,7 @@ fn apart(calls: Vec<Call>) -> Vec<Call> {
 }
 
 #[test]
-fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
+fn no_log_line_of_any_function_identifies_a_customer_under_any_failure() {
     with_own_system(async |system| {
         person::live(system).await;
         drain(system).await;

@@ -41,7 +41,7 @@ async fn a_message_reaches_the_mail_service_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn a_throttled_mail_service_is_asked_again() {
+async fn a_throttled_mail_service_gets_another_request() {
     let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
     server.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: Some(3), seed: 0 }).unwrap();
     let notifier = Notifier::new(shop.table.table(), ses(&server), shop.table.codes());

@@ -73,7 +73,7 @@ fn the_bus_its_rules_and_queues_are_read_with_the_services_defaults() {
 }
 
 #[test]
-fn what_is_not_known_of_the_bus_is_refused_with_its_place() {
+fn unknown_settings_of_the_bus_are_refused_with_their_place() {
     for (from, to, expected) in [
         (
             "Properties: {Name: things}",

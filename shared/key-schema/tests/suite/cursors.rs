@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_from_outside_opens_and_none_panics(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
+    fn no_text_from_outside_opens_as_a_cursor_or_panics(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
         let cursors = cursors(&[key("k", 1)]);
         prop_assert_eq!(cursors.open(&SCOPE, &cursor, now()), Err(CursorInvalid));
         prop_assert_eq!(cursors.open(&SCOPE, &other, now()), Err(CursorInvalid));

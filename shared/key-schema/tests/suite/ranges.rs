@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn the_overview_reads_the_profile_and_orders_and_nothing_else_of_the_customer(id in text(6), when in instant()) {
+    fn the_overview_reads_only_the_profile_and_orders_of_the_customer(id in text(6), when in instant()) {
         let overview = customer::overview(&customer()).unwrap();
         prop_assert!(covers(&overview, "PROFILE") && covers(&overview, &join("ORDER", &[&id])));
         for other in [join("FOLLOWS", &[&id]), join("LIKE", &[&id]), join("QUESTION", &[&NewestFirst(when), &id])] {
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn the_support_page_reads_the_profile_and_questions_and_nothing_else_of_the_customer(id in text(6), when in instant()) {
+    fn the_support_page_reads_only_the_profile_and_questions_of_the_customer(id in text(6), when in instant()) {
         let support = question::support(&customer()).unwrap();
         let asked = join("QUESTION", &[&NewestFirst(when), &id]);
         prop_assert!(covers(&support, "PROFILE") && covers(&support, &asked));
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn the_count_of_likes_reads_its_parts_and_nothing_else(id in text(6), part in any::<u32>()) {
+    fn the_count_of_likes_reads_only_its_parts(id in text(6), part in any::<u32>()) {
         let count = like::of_product(&product()).unwrap();
         prop_assert!(covers(&count, &join("LIKES", &[&part])));
         let others = [join("OBJECT", &[&id]), join("IN", &[&id]), join("REVIEW", &[&id])];
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn the_edges_of_a_customer_are_all_follows_and_likes_and_nothing_else(id in text(6), when in instant()) {
+    fn the_edges_of_a_customer_are_exactly_the_follows_and_likes(id in text(6), when in instant()) {
         let (own, following, likes) = (
             graph::own(&customer()).unwrap(),
             follow::following(&customer()).unwrap(),

@@ -97,7 +97,7 @@ fn other_spellings_of_an_instant_are_read_and_digits_beyond_the_millisecond_cut_
 
 /// The last two texts are valid in RFC 3339, but in UTC they are outside the years 0 to 9999.
 #[test]
-fn what_is_no_instant_is_refused() {
+fn an_invalid_instant_is_refused() {
     for wrong in [
         "",
         "2017-01-01",
@@ -261,7 +261,7 @@ fn folding_is_stable_for_every_letter_and_for_those_that_it_changes_with_every_a
 }
 
 #[test]
-fn what_is_no_email_address_or_user_name_is_refused() {
+fn an_invalid_email_address_or_user_name_is_refused() {
     for wrong in ["", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "a\u{FF20}b", "a@b\u{FF20}c", "a@\u{3000}b"] {
         assert_eq!(wrong.parse::<Email>(), Err(NameError::Email), "{wrong:?}");
     }

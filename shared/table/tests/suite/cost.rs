@@ -226,7 +226,7 @@ fn index_units(old: Option<&Item>, new: Option<&Item>, index: Index) -> usize {
 const REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 #[tokio::test]
-async fn every_access_pattern_costs_what_docs_cost_md_says() {
+async fn every_access_pattern_has_the_cost_in_docs_cost_md() {
     // Boxed, because the measurement is one deep future.
     correlation::caused_by(Some(REQUEST), Box::pin(measure())).await;
 }

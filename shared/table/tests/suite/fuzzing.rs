@@ -109,7 +109,7 @@ fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
 }
 
 #[test]
-fn what_is_fuzzed_is_built_of_what_is_deployed() {
+fn fuzz_targets_are_built_with_the_deployed_dependencies() {
     let (ours, fuzzed) = (locked("Cargo.lock"), locked("fuzz/Cargo.lock"));
     assert!(fuzzed.len() > 100, "{}", fuzzed.len());
     for (name, versions) in &fuzzed {
