@@ -228,7 +228,11 @@ async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
             .header("content-type", "application/x-amz-json-1.0")
             .header("x-amz-target", "DynamoDB_20120810.PutItem")
             .header("x-amz-date", "20260101T000000Z")
-            .header("authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+            .header(
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, \
+                SignedHeaders=host, Signature=0",
+            )
             .body(json!({"TableName": environment["TABLE_NAME"], "Item": item}).to_string());
         let answer = put.send().await.unwrap();
         assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());

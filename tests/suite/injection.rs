@@ -206,7 +206,8 @@ fn a_text_with_foreign_syntax_is_stored_shown_and_found_as_a_text() {
     });
     assert!(stored > FIELDS.len() * TEXTS.len(), "no field has several lines: {stored}");
     let text = format!(
-        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. {searches} searches for them find the records with these texts, and no unrelated one.",
+        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. {searches} searches \
+        for them find the records with these texts, and no unrelated one.",
         FIELDS.len(),
     );
     reliability::section("injection", &text);

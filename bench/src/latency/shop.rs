@@ -209,7 +209,8 @@ impl Shop {
             return Ok(());
         }
         Err(BenchError::Wrong(format!(
-            "{placed} orders of {pieces} pieces took {taken}; {indexed} are in the index, {quarantined} records were set aside"
+            "{placed} orders of {pieces} pieces took {taken}; {indexed} are in the index, {quarantined} records were \
+            set aside"
         )))
     }
 }

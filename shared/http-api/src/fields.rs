@@ -270,8 +270,8 @@ mod tests {
         assert_eq!(read(value(r#"{"amount":129,"currency":"USD"}"#)), Ok(Money::new(129, Currency::USD)));
         assert_eq!(
             detail(read(value(r#"{"amount":1.29,"currency":"usd","cents":true}"#))),
-            "/amount: must be an integer from 0 to 1000000000000; /currency: must be an ISO 4217 code of three upper-case \
-             letters; /cents: is not a field of this object"
+            "/amount: must be an integer from 0 to 1000000000000; /currency: must be an ISO 4217 code of three \
+             upper-case letters; /cents: is not a field of this object"
         );
         assert_eq!(detail(read(value(r#""1.29 USD""#))), ": must be an object");
     }

@@ -74,8 +74,8 @@ fn the_page_of_the_matrix_is_up_to_date() {
 
     let cases = Cases::count(&access, &tokens);
     let section = format!(
-        "{} routes, {} kinds of callers and {} forged or odd tokens: {} requests. {} of them must be refused and write nothing, and {} must succeed \
-         ([the matrix](authorization.md)).",
+        "{} routes, {} kinds of callers and {} forged or odd tokens: {} requests. {} of them must be refused and write \
+         nothing, and {} must succeed ([the matrix](authorization.md)).",
         api().operations().count(),
         Person::ALL.len(),
         tokens.len(),

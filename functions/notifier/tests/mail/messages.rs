@@ -16,7 +16,8 @@ async fn a_placed_order_is_confirmed_with_its_lines() {
     assert_eq!((sent.to.as_str(), sent.kind), ("zoe@example.com", "OrderPlaced"));
     assert_eq!(sent.subject, "Your order");
     let text = format!(
-        "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n1 x Milk: 0.99 USD\n\
+        "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n\
+         1 x Milk: 0.99 USD\n\
          Total: 3.57 USD\nOrdered on: 2026-11-20\n",
         shop.order
     );

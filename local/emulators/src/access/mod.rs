@@ -78,7 +78,8 @@ pub struct Refused {
 /// The reason why a call is denied. The message has AWS's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "User: arn:aws:sts::{account}:assumed-role/{caller}/{caller} is not authorized to perform: {} on resource: {} {reason}",
+    "User: arn:aws:sts::{account}:assumed-role/{caller}/{caller} is not authorized to perform: {} on resource: {} \
+    {reason}",
     need.action, need.resource
 )]
 pub struct Denied {

@@ -55,7 +55,8 @@ fn patterns() -> String {
             None => areas.push((area, vec![pattern])),
         }
     }
-    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by |\n|---|---|---|---|---|---|---|---|---|";
+    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by \
+        |\n|---|---|---|---|---|---|---|---|---|";
     let table = |(area, patterns): &(&str, Vec<&Pattern>)| {
         let rows: Vec<String> = patterns.iter().map(|pattern| row(pattern)).collect();
         format!("### {area}\n\n{head}\n{}", rows.join("\n"))
@@ -158,7 +159,8 @@ fn indexes(goldens: &[Golden]) -> String {
     };
     let sections: Vec<String> = Index::ALL.iter().map(section).collect();
     format!(
-        "## Indexes\n\nDynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",
+        "## Indexes\n\n\
+        DynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",
         sections.join("\n\n")
     )
 }

@@ -145,7 +145,8 @@ fn a_key_is_taken_apart_in_the_named_places_only() {
         "counter.rs: let parts = encoding::split(partition)?;",
         "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
-        "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| path.to_owned()),",
+        "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| \
+        path.to_owned()),",
         "residence.rs: Some(AttributeValue::S(key)) => split(key)?.into_iter().nth(position),",
         "sales.rs: sort_key.split('#').next().unwrap_or_default().parse()",
     ]);

@@ -86,7 +86,8 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     assert_eq!(step.lines().last().unwrap().trim(), ".ci/fuzz", "all targets are run");
 
     let section = format!(
-        "{} targets, with {all_kept} kept inputs and {made} made-up inputs.\n\n| target | kept | made up | property of every input |\n| --- | --- | --- | --- |\n{}",
+        "{} targets, with {all_kept} kept inputs and {made} made-up inputs.\n\n\
+        | target | kept | made up | property of every input |\n| --- | --- | --- | --- |\n{}",
         targets.len(),
         rows.trim_end(),
     );

@@ -23,7 +23,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F3",
-        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where an index carries nothing else",
+        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where \
+            an index carries nothing else",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -55,7 +56,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F7",
-        what: "Small items: a bucket stores pictures and texts over 100 KB, by presigned URL; the table records the objects in use",
+        what: "Small items: a bucket stores pictures and texts over 100 KB, by presigned URL; the table records the \
+            objects in use",
         entities: &["ProductContent", "ProductPictures", "UnsettledObject"],
         patterns: &[
             "pictures.list",

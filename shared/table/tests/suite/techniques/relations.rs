@@ -95,7 +95,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R12",
-        what: "Many-to-many with an inverted index: likes; products in further categories, whose copies follow the product",
+        what: "Many-to-many with an inverted index: likes; products in further categories, whose copies follow the \
+            product",
         entities: &["Like", "Membership"],
         patterns: &["likes.of-customer", "likes.likers", "memberships.add", "memberships.of-product"],
         tests: &[
@@ -153,7 +154,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R17",
-        what: "Posts: reviews by product, by customer, by id, and the newest of all products in month buckets with shards",
+        what: "Posts: reviews by product, by customer, by id, and the newest of all products in month buckets with \
+            shards",
         entities: &["Review", "RecentReview", "ReviewMonth"],
         patterns: &["reviews.newest", "reviews.by-customer", "reviews.get", "reviews.recent", "reviews.months"],
         tests: &["a_thousand_reviews_of_one_day_are_read_page_by_page", "a_page_skips_months_without_reviews"],
