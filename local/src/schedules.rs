@@ -43,7 +43,9 @@ async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Rec
             ticks.tick().await;
             let event = schedule.input.clone().unwrap_or_else(|| event(&schedule, OffsetDateTime::now_utc()));
             if let Err(error) = function.invoke(Bytes::from(event.to_string())).await {
-                tracing::warn!(%error, function = schedule.function, schedule = schedule.event, "a scheduled run failed");
+                tracing::warn!(
+                    %error, function = schedule.function, schedule = schedule.event, "a scheduled run failed",
+                );
             }
         };
         tokio::select! {

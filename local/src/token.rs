@@ -256,7 +256,8 @@ impl SigningKey {
         let point = self.pair.public_key().as_ref();
         let (x, y) = point.split_at(1).1.split_at(COORDINATE_BYTES);
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
-        json!({ "keys": [{ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y }] })
+        let key = json!({ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y });
+        json!({ "keys": [key] })
     }
 
     /// Derives 32 bytes for another purpose. The same key always gives the same bytes.

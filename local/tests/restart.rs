@@ -256,7 +256,8 @@ async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room(
     const LINES: usize = 50;
     let product = |number: usize| {
         json!({
-            "id": format!("thing-{number:05}"), "name": "x".repeat(200), "brand": "Private", "category_path": ["GROCERY"],
+            "id": format!("thing-{number:05}"), "name": "x".repeat(200), "brand": "Private",
+            "category_path": ["GROCERY"],
             "price": {"amount": 129, "currency": "USD"}, "stock": 1,
         })
     };

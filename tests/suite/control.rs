@@ -17,7 +17,8 @@ async fn fault(system: &System, fault: Json) -> Answer {
 /// Puts an entry on the bus with EventBridge's own API.
 async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
     let entry = json!({
-        "Source": "bodega", "DetailType": detail_type, "Detail": detail.to_string(), "EventBusName": environment["BUS_NAME"],
+        "Source": "bodega", "DetailType": detail_type, "Detail": detail.to_string(),
+        "EventBusName": environment["BUS_NAME"],
     });
     let put = http()
         .post(environment["AWS_ENDPOINT_URL_EVENTBRIDGE"].as_str().unwrap())

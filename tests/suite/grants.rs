@@ -214,7 +214,9 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
         let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
         let url = |service: &str| environment[format!("AWS_ENDPOINT_URL_{service}")].as_str().unwrap().to_owned();
         let scan = json!({ "TableName": system.table() });
-        let event = json!({"Entries": [{"EventBusName": environment["BUS_NAME"], "Source": "bodega", "DetailType": "X", "Detail": "{}"}]});
+        let bus = &environment["BUS_NAME"];
+        let entry = json!({"EventBusName": bus, "Source": "bodega", "DetailType": "X", "Detail": "{}"});
+        let event = json!({"Entries": [entry]});
         let mail = json!({"FromEmailAddress": "Shop <shop@example.com>"});
         let report = json!({"RuleName": "x", "StartTime": 0, "EndTime": 60, "Period": 60});
         let object = format!("{}/{}/expired/x.json", url("S3"), environment["ARCHIVE_BUCKET"].as_str().unwrap());

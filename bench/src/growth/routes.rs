@@ -152,7 +152,8 @@ fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
 /// Returns the calls that come once, before the measurement.
 pub(super) fn before() -> Vec<(Open, Call)> {
     let customer = json!({
-        "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody", "place": {"country": "DE", "city": "Ulm"},
+        "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody",
+        "place": {"country": "DE", "city": "Ulm"},
     });
     let goods = numbered("product", ENTRY);
     let basket = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", OWNER).path("product", &goods);

@@ -73,7 +73,11 @@ fn stations(given: Option<&str>) -> Result<usize, StartError> {
 }
 
 fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    let cost = |measured: &Measured| {
+        json!({
+            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
+        })
+    };
     let causes: Vec<String> = event.payload.records.iter().filter_map(Message::cause).collect();
     Line::new()
         .metric("Messages", Unit::Count, count(event.payload.records.len()))

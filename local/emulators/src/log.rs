@@ -106,7 +106,9 @@ impl<T: Serialize> Kept<T> {
             noted = noted.and_then(|()| History::written(&history.path, newest)).map(|anew| *history = anew);
         }
         if let Err(error) = noted {
-            tracing::warn!(%error, path = %history.path.display(), "the history cannot be written, so new entries stay in memory");
+            tracing::warn!(
+                %error, path = %history.path.display(), "the history cannot be written, so new entries stay in memory",
+            );
             self.history = None;
         }
     }

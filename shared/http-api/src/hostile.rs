@@ -136,7 +136,9 @@ fn the_sample_that_sam_generates_is_answered() {
         "requestContext": {
             "authentication": {"clientCert": {"clientCertPem": "CERT_CONTENT"}},
             "authorizer": {"jwt": {"claims": {"claim1": "value1"}, "scopes": ["scope1", "scope2"]}},
-            "http": {"method": "POST", "path": "/path/to/resource", "protocol": "HTTP/1.1", "sourceIp": "192.168.0.1/32"},
+            "http": {
+                "method": "POST", "path": "/path/to/resource", "protocol": "HTTP/1.1", "sourceIp": "192.168.0.1/32",
+            },
             "requestId": "id", "routeKey": "$default", "stage": "$default", "timeEpoch": 1_583_348_638_390_u64,
         },
         "body": "eyJ0ZXN0IjoiYm9keSJ9", "pathParameters": {"parameter1": "value1"}, "isBase64Encoded": true,
@@ -237,7 +239,8 @@ proptest! {
 
     #[test]
     fn no_text_in_any_request_makes_the_function_panic(
-        id in any::<String>(), query in any::<String>(), header in any::<String>(), body in any::<String>(), encoded in any::<bool>(),
+        id in any::<String>(), query in any::<String>(), header in any::<String>(), body in any::<String>(),
+        encoded in any::<bool>(),
     ) {
         let mut event = Call::new("GET /v1/things/{id}").path("id", &id).staff("s1").header("if-match", &header)
             .header("idempotency-key", &header).header("content-type", &header).body(body).event();

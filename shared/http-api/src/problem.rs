@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(
             shown(&problem),
             json!({
-                "type": "urn:bodega:problem:invalid_body", "title": "Invalid body", "status": 422, "code": "invalid_body",
+                "type": "urn:bodega:problem:invalid_body", "title": "Invalid body", "status": 422,
+                "code": "invalid_body",
                 "detail": "No.", "request_id": "r1", "errors": [{"pointer": "/a", "detail": "must not be empty"}],
             })
         );

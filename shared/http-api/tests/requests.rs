@@ -372,7 +372,8 @@ async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
     assert_eq!(
         first.header("link").unwrap(),
         format!(
-            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2&note=%C3%A4%26b>; rel=\"next\""
+            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2\
+             &note=%C3%A4%26b>; rel=\"next\""
         )
     );
     let second = send(list().query("cursor", cursor)).await;

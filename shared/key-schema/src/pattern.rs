@@ -88,7 +88,10 @@ pub struct Pattern {
 
 /// Declares the patterns of a module and their list.
 macro_rules! patterns {
-    ($($name:ident = $id:literal: $operation:ident $(on $index:ident)?, $key:literal => $detail:literal, $consistency:expr, $who:literal, $purpose:literal, [$($route:literal),* $(,)?];)*) => {
+    ($(
+        $name:ident = $id:literal: $operation:ident $(on $index:ident)?, $key:literal => $detail:literal,
+        $consistency:expr, $who:literal, $purpose:literal, [$($route:literal),* $(,)?];
+    )*) => {
         $(
             #[doc = $purpose]
             pub static $name: $crate::pattern::Pattern = $crate::pattern::Pattern {

@@ -200,7 +200,9 @@ mod tests {
         }
 
         #[test]
-        fn a_share_is_never_more_than_the_page_nor_less_than_its_part(wanted in 1..1_000_usize, shards in 1..100_usize) {
+        fn a_share_is_never_more_than_the_page_nor_less_than_its_part(
+            wanted in 1..1_000_usize, shards in 1..100_usize,
+        ) {
             let share = share(wanted, shards);
             prop_assert!(share <= wanted && share * shards >= wanted);
         }

@@ -198,7 +198,8 @@ fn the_system_recovers_from_each_trouble_alone_without_loss_or_repetition() {
     });
     let count = |is: fn(&Trouble) -> bool| TROUBLES.iter().filter(|trouble| is(trouble)).count();
     let text = format!(
-        "{} troubles: {} faults of backends, {} faults of whole functions, {} crashes at named points, {} wrong clocks.",
+        "{} troubles: {} faults of backends, {} faults of whole functions, {} crashes at named points, \
+         {} wrong clocks.",
         TROUBLES.len(),
         count(|trouble| matches!(trouble, Backend(..))),
         count(|trouble| matches!(trouble, Process(..))),

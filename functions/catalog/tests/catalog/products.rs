@@ -79,7 +79,9 @@ async fn a_second_product_with_an_id_is_a_conflict_that_names_the_first() {
 async fn an_invalid_body_is_refused_with_every_pointer_and_not_written() {
     let shop = Shop::open().await;
     let post = || Call::new("POST /v1/products");
-    let bad = json!({"id": "p1", "name": 7, "category_path": ["A", "b\u{1}"], "price": {"amount": -1, "currency": "usd"}, "x": 1});
+    let bad = json!({
+        "id": "p1", "name": 7, "category_path": ["A", "b\u{1}"], "price": {"amount": -1, "currency": "usd"}, "x": 1,
+    });
     let answer = shop.staff(post().json(&bad)).await;
     assert_eq!((answer.status, answer.code()), (422, Some("invalid_body")));
     let mut pointers = answer.pointers();

@@ -48,7 +48,10 @@ async fn each_kind_of_edge_leads_to_its_targets_and_costs_one_request() {
         ("bought", json!({ "kind": "bought", "target": "p", "at": at(7).to_string(), "order_id": "o#1" })),
         (
             "lives-in",
-            json!({ "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null, "place": { "country": "CH", "city": "Zürich/1" } }),
+            json!({
+                "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null,
+                "place": { "country": "CH", "city": "Zürich/1" },
+            }),
         ),
     ] {
         let _ = town.app.services.table.meter().take();

@@ -8,14 +8,17 @@ use crate::shop::{Shop, sign_up};
 #[tokio::test]
 async fn a_sign_up_returns_the_profile_with_its_place_and_version() {
     let shop = Shop::open().await;
-    let body = json!({ "email": "Ann@Example.com", "username": "ann", "name": "Ann", "place": { "country": "DE", "city": "Ulm" } });
+    let body = json!({
+        "email": "Ann@Example.com", "username": "ann", "name": "Ann", "place": { "country": "DE", "city": "Ulm" },
+    });
     let created = shop.send(Call::new("POST /v1/customers").customer("a#1").json(&body)).await;
     assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!(created.header("location"), Some("/v1/customers/a%231"));
     assert_eq!(created.version(), Some(1));
     let at = &created.body["created_at"];
     let expected = json!({
-        "id": "a#1", "email": "Ann@Example.com", "email_verified": false, "username": "ann", "name": "Ann", "tier": "bronze",
+        "id": "a#1", "email": "Ann@Example.com", "email_verified": false, "username": "ann", "name": "Ann",
+        "tier": "bronze",
         "place": { "country": "DE", "city": "Ulm" }, "addresses": {}, "version": 1, "created_at": at, "updated_at": at,
     });
     assert_eq!(created.body, expected);

@@ -57,7 +57,8 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
         item,
         json!({
             "id": "p1", "name": "Crushed ice", "brand": "Private", "package_size": "22 LB",
-            "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"}, "summary": "Cold & <clear> ice",
+            "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"},
+            "summary": "Cold & <clear> ice",
             "in_stock": true, "rating": {"average": 4.33, "count": 3},
             "highlights": {"name": ["Crushed <em>ice</em>"], "summary": ["Cold &amp; &lt;clear&gt; <em>ice</em>"]},
         })

@@ -96,7 +96,8 @@ proptest! {
     #[test]
     fn the_key_of_every_shard_gives_its_counter_back(text in "\\PC{1,40}") {
         let Ok(name) = CounterName::new(text.as_str()) else { return Ok(()) };
-        let report = json!({"Contributors": [contributor(&json!([partition(&text, false)]), &json!(minute(0).as_seconds()), &json!(10))]});
+        let keys = json!([partition(&text, false)]);
+        let report = json!({"Contributors": [contributor(&keys, &json!(minute(0).as_seconds()), &json!(10))]});
         prop_assert_eq!(hot(&report, minute(1)), [(name, minute(0))]);
     }
 }

@@ -136,7 +136,8 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
     assert_eq!(
         shop.bucket.json(&name),
         json!({
-            "entity": "Session", "key": {"PK": "SESSION#s1", "SK": "SESSION"}, "removed_at": REMOVED_AT, "removed_by": "ttl",
+            "entity": "Session", "key": {"PK": "SESSION#s1", "SK": "SESSION"}, "removed_at": REMOVED_AT,
+            "removed_by": "ttl",
             "sequence_number": "7", "item": image(&session),
         })
     );

@@ -264,8 +264,10 @@ async fn the_consumer_handles_the_sample_event_of_the_sam_tool() {
     // read.
     let change = |sequence: &str, name: &str| {
         json!({
-            "eventID": sequence, "eventVersion": "1.0", "eventSource": "aws:dynamodb", "awsRegion": "us-east-1", "eventName": name,
-            "eventSourceARN": "arn:aws:dynamodb:us-east-1:account-id:table/ExampleTableWithStream/stream/2015-06-27T00:48:05.899",
+            "eventID": sequence, "eventVersion": "1.0", "eventSource": "aws:dynamodb", "awsRegion": "us-east-1",
+            "eventName": name,
+            "eventSourceARN": "arn:aws:dynamodb:us-east-1:account-id:table/ExampleTableWithStream/stream/\
+                2015-06-27T00:48:05.899",
             "dynamodb": {
                 "Keys": {"Id": {"N": "101"}},
                 "NewImage": {"Message": {"S": "New item!"}, "Id": {"N": "101"}},

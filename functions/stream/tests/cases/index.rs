@@ -142,8 +142,9 @@ async fn case_14_after_a_crash_behind_the_index_write_the_retry_leaves_the_docum
     {
         let (consumer, _) = consumer([Box::new(Search::open(dies).await) as Box<dyn Sink>]);
         let event = event(&batch);
+        let deadline = Instant::now() + Duration::from_secs(60);
         tokio::select! {
-            answer = consumer.take(&event, Instant::now() + Duration::from_secs(60)) => panic!("it answers: {answer:?}"),
+            answer = consumer.take(&event, deadline) => panic!("it answers: {answer:?}"),
             () = taken.notified() => {}
         }
     }

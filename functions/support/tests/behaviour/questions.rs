@@ -17,7 +17,8 @@ async fn a_question_has_one_form_alone_in_the_list_and_beside_the_profile() {
         assert_eq!((asked.status, asked.version()), (201, Some(1)));
         assert_eq!(asked.header("location"), Some(format!("/v1/questions/{id}").as_str()));
         let expected = json!({
-            "id": id, "customer_id": customer, "subject": "Ice", "text": "Why?\nHow?", "status": "open", "answer_count": 0,
+            "id": id, "customer_id": customer, "subject": "Ice", "text": "Why?\nHow?", "status": "open",
+            "answer_count": 0,
             "version": 1, "created_at": asked.body["created_at"], "updated_at": asked.body["created_at"],
         });
         assert_eq!(asked.body, expected);

@@ -27,7 +27,8 @@ async fn a_transfer_moves_money_between_wallets_and_both_entries_have_its_note()
     assert_eq!((bank.balance("a").await, bank.balance("b #2").await), (300, 200));
     let entry = |amount, counterparty| {
         json!({
-            "id": id, "amount": amount, "kind": "transfer", "counterparty": counterparty, "note": "for the ice", "at": at,
+            "id": id, "amount": amount, "kind": "transfer", "counterparty": counterparty, "note": "for the ice",
+            "at": at,
         })
     };
     assert_eq!(bank.entries("a", 1).await[0], entry(usd(-200), "b #2"));

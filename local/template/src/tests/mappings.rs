@@ -90,7 +90,8 @@ fn a_mapping_connects_resources_of_the_template() {
     }
     let other = small(
         "  One:\n",
-        "  Mapped: {Type: AWS::Lambda::EventSourceMapping, Properties: {FunctionName: One, EventSourceArn: !GetAtt Table.StreamArn}}\n  One:\n",
+        "  Mapped: {Type: AWS::Lambda::EventSourceMapping, Properties: \
+         {FunctionName: One, EventSourceArn: !GetAtt Table.StreamArn}}\n  One:\n",
     );
     let message = other.unwrap_err().to_string();
     assert!(message.contains("FunctionName: One is no function of this template"), "{message}");

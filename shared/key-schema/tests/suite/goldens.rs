@@ -301,7 +301,11 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
 #[test]
 fn an_item_of_another_kind_or_without_an_attribute_is_not_decoded() {
     let decode = |item: &Item| Stored::<Product>::from_item(item.clone()).unwrap_err();
-    let expected = |error: DecodeError| matches!(error, DecodeError::OtherEntity { expected: "Product", found } if found == "Stock");
+    let expected = |error: DecodeError| {
+        matches!(
+            error, DecodeError::OtherEntity { expected: "Product", found } if found == "Stock",
+        )
+    };
     assert!(expected(decode(&golden("Stock").item)));
     let product = golden("Product").item;
     let mut nameless = product.clone();

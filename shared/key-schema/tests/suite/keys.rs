@@ -57,7 +57,9 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn an_id_has_1_to_128_bytes_and_only_characters_that_a_path_can_carry(candidate in text(40), filler in 0usize..130) {
+    fn an_id_has_1_to_128_bytes_and_only_characters_that_a_path_can_carry(
+        candidate in text(40), filler in 0usize..130,
+    ) {
         let candidate = candidate + &"x".repeat(filler);
         let stored = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
         let legal = stored && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());

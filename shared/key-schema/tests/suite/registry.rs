@@ -37,7 +37,10 @@ fn every_pattern_names_its_purpose_and_its_callers() {
         );
         assert!(!pattern.routes.is_empty(), "{} is used by nothing", pattern.id);
         for route in pattern.routes {
-            let routed = matches!(route.split_once(' '), Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"));
+            let routed = matches!(
+                route.split_once(' '),
+                Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"),
+            );
             assert!(
                 routed
                     || [

@@ -38,7 +38,8 @@ proptest! {
 
     #[test]
     fn a_point_is_found_between_both_instants_until_it_is_30_days_old(
-        when in -3_000_000_000_i64..400_000, from in -3_000_000_000_i64..400_000, to in -3_000_000_000_i64..400_000, id in text(9),
+        when in -3_000_000_000_i64..400_000, from in -3_000_000_000_i64..400_000, to in -3_000_000_000_i64..400_000,
+        id in text(9),
     ) {
         let now = at(NOW);
         let (when, from, to) = (now.plus_millis(when), now.plus_millis(from), now.plus_millis(to));

@@ -29,7 +29,8 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_parser_of_instants_panic(
-        year in "[0-9]{4}", rest in "-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,12})?", zone in "(Z|z|[+-][0-2][0-9]:[0-6][0-9]|)",
+        year in "[0-9]{4}", rest in "-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,12})?",
+        zone in "(Z|z|[+-][0-2][0-9]:[0-6][0-9]|)",
         other in text(30),
     ) {
         if let Ok(instant) = format!("{year}{rest}{zone}").parse::<Instant>() {
@@ -68,7 +69,9 @@ proptest! {
     }
 
     #[test]
-    fn an_email_address_that_is_taken_has_one_at_sign_and_no_white_space(candidate in text(12), tail in "(@[a-z.]{0,4})?") {
+    fn an_email_address_that_is_taken_has_one_at_sign_and_no_white_space(
+        candidate in text(12), tail in "(@[a-z.]{0,4})?",
+    ) {
         let candidate = candidate + &tail;
         if let Ok(email) = candidate.parse::<Email>() {
             for text in [email.as_str(), &email.folded()] {
