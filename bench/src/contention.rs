@@ -32,7 +32,8 @@ pub struct ContentionArgs {
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     orders: u64,
     /// Numbers of concurrent clients.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 4, 16, 32], value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 4, 16, 32])]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     clients: Vec<u16>,
     /// Duration of a transaction, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
@@ -186,7 +187,9 @@ impl Shop<'_> {
 
     async fn product(&self, id: &str, stock: u64) -> Result<(), BenchError> {
         let price = json!({"amount": 129, "currency": "USD"});
-        let body = json!({"id": id, "name": id, "brand": "Private", "category_path": ["CONTENTION"], "price": price, "stock": stock});
+        let body = json!({
+            "id": id, "name": id, "brand": "Private", "category_path": ["CONTENTION"], "price": price, "stock": stock,
+        });
         self.create("products", &body).await
     }
 

@@ -196,7 +196,8 @@ impl Local {
             let thousandths =
                 serde_json::Number::from_f64(f64::from(u32::try_from(kills).unwrap_or(u32::MAX)) / 1000.0);
             let fault = json!({
-                "target": "function:Orders", "kind": "crash", "point": point, "rate": thousandths, "count": 10_000, "seed": seed,
+                "target": "function:Orders", "kind": "crash", "point": point, "rate": thousandths, "count": 10_000,
+                "seed": seed,
             });
             self.post("POST", "/_local/faults", Some(&fault)).await?;
         }

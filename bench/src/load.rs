@@ -329,8 +329,10 @@ impl Report<'_> {
         let slowest = self.probes.iter().max().copied().unwrap_or_default();
         let _ = writeln!(
             text,
-            "\n{total} requests of {} clients in {} s. Every response was as expected. A function's process had {first:.1}, {second:.1} and {last:.1} MB in the three \
-             thirds of the run. The run created {} products, and the search found each within {:.1} s. The consumer was done {:.1} s after the last response. Each order \
+            "\n\
+             {total} requests of {} clients in {} s. Every response was as expected. A function's process had \
+             {first:.1}, {second:.1} and {last:.1} MB in the three thirds of the run. The run created {} products, and \
+             the search found each within {:.1} s. The consumer was done {:.1} s after the last response. Each order \
              existed once, with its pieces.",
             self.args.clients,
             self.args.seconds,

@@ -37,7 +37,11 @@ impl LoadedTable {
             .post(embedded.url())
             .header("x-amz-target", "DynamoDB_20120810.CreateTable")
             .header("content-type", "application/x-amz-json-1.0")
-            .header("authorization", "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+            .header(
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, \
+                SignedHeaders=host, Signature=0",
+            )
             .header("x-amz-date", "20260101T000000Z")
             .body(definition.to_string())
             .send()

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_loads_every_asset_and_nothing_of_another_host() {
+    fn the_page_loads_every_asset_and_no_file_of_another_host() {
         let page = text(&PAGE);
         for asset in ASSETS {
             assert!(page.contains(&format!("\"{}\"", asset.path)), "{}", asset.path);

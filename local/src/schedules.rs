@@ -43,7 +43,9 @@ async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Rec
             ticks.tick().await;
             let event = schedule.input.clone().unwrap_or_else(|| event(&schedule, OffsetDateTime::now_utc()));
             if let Err(error) = function.invoke(Bytes::from(event.to_string())).await {
-                tracing::warn!(%error, function = schedule.function, schedule = schedule.event, "a scheduled run failed");
+                tracing::warn!(
+                    %error, function = schedule.function, schedule = schedule.event, "a scheduled run failed",
+                );
             }
         };
         tokio::select! {
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_run_is_waited_for_and_all_that_it_missed_becomes_one() {
+    async fn the_schedule_waits_for_a_slow_run_and_replaces_all_missed_runs_by_one() {
         let calls = calls(every_minute(), Duration::from_secs(130), false, Duration::from_secs(500)).await;
         assert_eq!(times(&calls), [60, 190, 320, 450]);
     }
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_gets_its_input_or_the_event_that_eventbridge_sends() {
+    async fn a_scheduled_function_gets_its_input_or_the_event_of_eventbridge() {
         let input = json!({"grace_seconds": 5});
         let fed = Schedule { input: Some(input.clone()), ..every_minute() };
         assert_eq!(calls(fed, Duration::ZERO, false, Duration::from_secs(61)).await, [(60, input)]);

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_mapping_gives_up_is_named_as_lambda_names_it() {
+    fn a_discarded_batch_has_the_object_name_that_lambda_uses() {
         let at = OffsetDateTime::from_unix_timestamp(1_700_000_060).unwrap();
         assert_eq!(object_name("shard-1", at, "i"), "shard-1/2023/11/14/2023-11-14T22.14.20-i");
     }

@@ -256,7 +256,8 @@ impl SigningKey {
         let point = self.pair.public_key().as_ref();
         let (x, y) = point.split_at(1).1.split_at(COORDINATE_BYTES);
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
-        json!({ "keys": [{ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y }] })
+        let key = json!({ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y });
+        json!({ "keys": [key] })
     }
 
     /// Derives 32 bytes for another purpose. The same key always gives the same bytes.
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_not_ours_or_not_now_is_refused() {
+    fn a_token_of_another_issuer_or_time_is_refused() {
         let key = fresh();
         let header = key.header.as_str();
         assert!(key.verify(&signed(&key, header, &json!({})), NOW).is_some());
@@ -449,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_is_shown_verifies_and_signs_nothing() {
+    fn the_published_key_verifies_tokens_and_signs_none() {
         let key = fresh();
         let shown = key.key_set();
         let [shown] = shown["keys"].as_array().unwrap().as_slice() else { panic!("{shown}") };

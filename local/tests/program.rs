@@ -39,7 +39,7 @@ fn refusal(args: &[&str]) -> String {
 }
 
 #[test]
-fn what_cannot_be_started_is_refused_in_one_line_with_exit_2() {
+fn a_failed_start_is_reported_in_one_line_with_exit_code_2() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let busy = refusal(&["--port", &port]);
@@ -68,7 +68,7 @@ fn what_cannot_be_started_is_refused_in_one_line_with_exit_2() {
 }
 
 #[test]
-fn a_token_is_all_that_the_command_prints() {
+fn the_command_prints_only_the_token() {
     let output = bodega(&["token", "--sub", "c", "--group", "staff", "--email", "ann@example.com"]);
     assert!(output.status.success() && output.stderr.is_empty());
     let token = String::from_utf8(output.stdout).unwrap();
@@ -77,7 +77,7 @@ fn a_token_is_all_that_the_command_prints() {
 }
 
 #[test]
-fn a_token_needs_the_data_folder_of_a_system_and_makes_none() {
+fn a_token_needs_the_data_folder_of_a_system_and_creates_none() {
     let folder = std::env::temp_dir().join(format!("bodega-no-data-{:016x}", fastrand::u64(..)));
     let path = folder.to_str().unwrap();
     for args in [&["token", "--sub", "c", "--data", path][..], &["import", "--products", "p.csv", "--data", path]] {
@@ -116,7 +116,7 @@ async fn the_reference_is_found_from_the_first_page() {
 /// Runs the printed example lines in a shell, as a new user would.
 #[cfg(unix)]
 #[test]
-fn the_printed_lines_end_with_a_search_that_finds_something() {
+fn the_printed_lines_end_with_a_search_that_finds_products() {
     let mut command = Command::new(BODEGA);
     command.args(["--port", "0"]).env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -138,7 +138,7 @@ fn the_printed_lines_end_with_a_search_that_finds_something() {
 }
 
 #[tokio::test]
-async fn a_token_of_the_command_is_good_for_a_system_that_runs() {
+async fn a_token_of_the_command_is_valid_for_a_running_system() {
     let (mut child, url) = running();
     let output = bodega(&["token", "--sub", "c"]);
     let token = String::from_utf8(output.stdout).unwrap();

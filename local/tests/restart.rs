@@ -178,7 +178,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
 }
 
 #[tokio::test]
-async fn what_subscribers_gave_up_is_shown_over_a_restart_and_done_when_it_is_put_back() {
+async fn deliveries_abandoned_by_subscribers_survive_a_restart_and_succeed_when_put_back() {
     let folder = Folder::new();
     let first = Running::start(&folder.0);
     assert!(first.items("/_local/failures").await.is_empty());
@@ -228,7 +228,11 @@ async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
             .header("content-type", "application/x-amz-json-1.0")
             .header("x-amz-target", "DynamoDB_20120810.PutItem")
             .header("x-amz-date", "20260101T000000Z")
-            .header("authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+            .header(
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, \
+                SignedHeaders=host, Signature=0",
+            )
             .body(json!({"TableName": environment["TABLE_NAME"], "Item": item}).to_string());
         let answer = put.send().await.unwrap();
         assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
@@ -248,11 +252,12 @@ const SMALL: u32 = 4_096;
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_full_disk_takes_no_write_that_it_does_not_keep_and_with_room_everything_goes_on() {
+async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room() {
     const LINES: usize = 50;
     let product = |number: usize| {
         json!({
-            "id": format!("thing-{number:05}"), "name": "x".repeat(200), "brand": "Private", "category_path": ["GROCERY"],
+            "id": format!("thing-{number:05}"), "name": "x".repeat(200), "brand": "Private",
+            "category_path": ["GROCERY"],
             "price": {"amount": 129, "currency": "USD"}, "stock": 1,
         })
     };

@@ -151,7 +151,7 @@ async fn a_parameter_that_cannot_be_given_is_named() {
 }
 
 #[tokio::test]
-async fn a_mapping_is_not_created_for_a_function_that_lacks_what_lambda_does_in_its_name() {
+async fn a_mapping_is_refused_for_a_function_without_the_rights_that_lambda_needs() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml")).unwrap();
     for (function, permission, mapping, action) in [
         ("StreamSearch", "- dynamodb:DescribeStream", "StreamSearchTable", "dynamodb:DescribeStream"),
@@ -234,7 +234,7 @@ async fn a_function_can_be_invoked_by_hand() {
 }
 
 #[tokio::test]
-async fn what_is_asked_wrongly_of_the_control_is_said_so() {
+async fn an_invalid_request_to_the_control_is_reported() {
     let system = start().await;
     for (method, path, status) in [
         (Method::GET, "/_local/index/moons", StatusCode::NOT_FOUND),

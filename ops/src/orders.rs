@@ -64,8 +64,8 @@ fn age(text: &str) -> Result<u32, String> {
     let days: u32 = text.parse().map_err(|_| "must be a number of days".to_owned())?;
     if days < MIN_AGE_DAYS {
         return Err(format!(
-            "must be at least {MIN_AGE_DAYS} days: records of younger changes may still be in the stream or set aside, and an \
-             order that is gone cannot be derived from"
+            "must be at least {MIN_AGE_DAYS} days: records of younger changes may still be in the stream or set aside, \
+             and an order that is gone cannot be derived from"
         ));
     }
     if days > MAX_AGE_DAYS { Err(format!("must be at most {MAX_AGE_DAYS} days")) } else { Ok(days) }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_pace_holds_over_all_who_share_it() {
+    async fn a_pace_limits_all_tasks_that_share_it() {
         let (pace, started) = (Pace::new(Some(100)), Instant::now());
         tokio::join!(pace.admit(100), pace.admit(100), pace.admit(1));
         let took = started.elapsed();
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_number_nothing_waits() {
+    async fn without_a_number_no_task_waits() {
         let (pace, started) = (Pace::new(None), Instant::now());
         pace.admit(usize::MAX).await;
         pace.admit(usize::MAX).await;

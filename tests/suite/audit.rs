@@ -57,7 +57,7 @@ async fn ended_session(system: &System, id: &str, now: Instant) {
 }
 
 #[test]
-fn what_expires_is_archived_and_audited_once_and_what_its_owner_ends_is_not() {
+fn an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not() {
     if sweeps_itself() {
         return;
     }

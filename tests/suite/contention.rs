@@ -70,7 +70,7 @@ fn stored(before: &BTreeMap<String, usize>, orders: usize, buyers: usize) -> BTr
 }
 
 #[test]
-fn of_200_orders_for_a_product_with_50_in_stock_exactly_50_are_placed() {
+fn exactly_50_of_200_orders_for_a_product_with_50_in_stock_are_placed() {
     with_system(async |system| {
         let buyers = customers(system, "rush", 8).await;
         products(system, &["rush-product"], 50).await;
@@ -100,7 +100,7 @@ fn of_200_orders_for_a_product_with_50_in_stock_exactly_50_are_placed() {
 }
 
 #[test]
-fn a_basket_with_one_line_too_many_takes_nothing_of_the_others() {
+fn a_basket_with_one_short_line_takes_no_stock_of_the_others() {
     with_system(async |system| {
         let buyers = customers(system, "mixed", 4).await;
         products(system, &["mixed-plenty", "mixed-few", "mixed-none"], 1000).await;
@@ -138,7 +138,7 @@ fn a_basket_with_one_line_too_many_takes_nothing_of_the_others() {
 }
 
 #[test]
-fn a_key_that_is_sent_20_times_at_once_makes_one_order_and_one_answer() {
+fn a_key_sent_20_times_at_once_creates_one_order_and_one_response() {
     with_system(async |system| {
         let buyer = &customers(system, "again", 1).await[0];
         products(system, &["again-product"], 100).await;
@@ -183,7 +183,7 @@ fn a_key_that_is_sent_20_times_at_once_makes_one_order_and_one_answer() {
 }
 
 #[test]
-fn a_key_gets_its_first_answer_again_and_is_its_callers_own() {
+fn a_key_repeats_its_first_response_and_belongs_to_its_caller() {
     with_system(async |system| {
         let buyers = customers(system, "replay", 2).await;
         products(system, &["replay-product"], 2).await;
@@ -225,7 +225,7 @@ fn a_key_gets_its_first_answer_again_and_is_its_callers_own() {
 }
 
 #[test]
-fn of_a_customers_orders_with_the_same_reference_one_is_placed_and_the_others_are_shown_it() {
+fn one_of_several_orders_with_one_reference_is_placed_and_the_others_return_it() {
     with_system(async |system| {
         let buyers = customers(system, "named", 4).await;
         products(system, &["named-product"], 100).await;
@@ -293,7 +293,7 @@ fn a_cart_that_is_checked_out_many_times_at_once_makes_one_order() {
 }
 
 #[test]
-fn orders_that_meet_in_transactions_which_take_time_are_all_placed_or_told() {
+fn conflicting_orders_in_slow_transactions_are_all_placed_or_refused() {
     with_slow_transactions(Duration::from_millis(20), async |system| {
         let buyers = customers(system, "hot", 12).await;
         products(system, &["hot-product"], 10).await;

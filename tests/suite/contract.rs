@@ -45,7 +45,7 @@ fn description_template_and_functions_have_the_same_routes() {
 }
 
 #[test]
-fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
+fn a_route_needs_a_token_exactly_where_the_template_requires_one() {
     for route in template().routes {
         let operation = api().operation(&route.key()).unwrap();
         let who = operation.who();
@@ -58,7 +58,7 @@ fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
 
 /// The gateway checks no tokens on a public route. A function that uses one there must verify it.
 #[test]
-fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifies_tokens() {
+fn a_route_accepts_an_optional_token_exactly_where_its_function_verifies_tokens() {
     let template = template();
     let takes: BTreeSet<&str> = api()
         .operations()
@@ -75,7 +75,7 @@ fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifi
 }
 
 #[test]
-fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
+fn the_registry_and_the_description_name_the_same_callers_of_each_route() {
     for operation in api().operations() {
         let key = operation.key();
         // The registry calls every caller who shares a record an owner.
@@ -109,7 +109,7 @@ fn the_description_lists_the_codes_of_the_code() {
 }
 
 #[test]
-fn the_codes_of_an_answer_go_with_its_status() {
+fn the_codes_of_a_response_agree_with_its_status() {
     for operation in api().operations() {
         for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with('2')) {
             for name in operation.codes(response) {

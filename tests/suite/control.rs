@@ -17,7 +17,8 @@ async fn fault(system: &System, fault: Json) -> Answer {
 /// Puts an entry on the bus with EventBridge's own API.
 async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
     let entry = json!({
-        "Source": "bodega", "DetailType": detail_type, "Detail": detail.to_string(), "EventBusName": environment["BUS_NAME"],
+        "Source": "bodega", "DetailType": detail_type, "Detail": detail.to_string(),
+        "EventBusName": environment["BUS_NAME"],
     });
     let put = http()
         .post(environment["AWS_ENDPOINT_URL_EVENTBRIDGE"].as_str().unwrap())
@@ -40,7 +41,7 @@ pub async fn all(system: &System, path: &str) -> Vec<Json> {
 }
 
 #[test]
-fn every_list_has_pages_and_refuses_what_is_no_cursor_of_it() {
+fn every_list_has_pages_and_refuses_a_cursor_of_another_list() {
     with_system(async |system| {
         for path in ["events", "mail", "failures", "archive", "quarantine"] {
             let page = get(system, &format!("/_local/{path}")).await;
@@ -119,7 +120,7 @@ fn the_environment_says_how_another_program_reaches_the_system() {
 }
 
 #[test]
-fn what_is_published_twice_stands_twice_in_the_list_of_events() {
+fn an_event_published_twice_is_listed_twice() {
     with_system(async |system| {
         let environment = get(system, "/_local/environment").await;
         let detail = json!({"id": "control-twice", "type": "Nobody", "version": 1, "data": {"n": 1}});
@@ -160,7 +161,7 @@ fn an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained() {
 }
 
 #[test]
-fn what_lies_in_the_buckets_is_shown_whole_and_counted() {
+fn the_objects_in_the_buckets_are_shown_whole_and_counted() {
     with_own_system(async |system| {
         let environment = get(system, "/_local/environment").await;
         let put = async |bucket: &str, name: &str, body: Json| {
@@ -235,7 +236,7 @@ fn every_backend_can_be_made_to_fail_and_says_how_often_it_did() {
 }
 
 #[test]
-fn a_fault_that_cannot_be_is_refused_with_what_can() {
+fn an_unknown_fault_is_refused_with_the_known_ones() {
     with_system(async |system| {
         let cases = [
             (
@@ -282,7 +283,7 @@ fn a_crash_at_a_point_happens_once_and_is_survived() {
 }
 
 #[test]
-fn draining_waits_for_a_subscriber_that_is_held_up_and_not_for_what_was_given_up() {
+fn draining_waits_for_a_delayed_subscriber_and_not_for_abandoned_deliveries() {
     with_own_system(async |system| {
         let environment = get(system, "/_local/environment").await;
         fault(system, json!({"target": "function:Notifier", "kind": "throttle"})).await.expect(204);

@@ -55,7 +55,7 @@ async fn written_for(system: &System, request: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_id_of_a_request_is_in_what_it_writes_in_what_follows_from_it_and_in_every_line_on_the_way() {
+fn the_id_of_a_request_is_in_its_writes_in_their_consequences_and_in_every_log_line() {
     with_own_system(async |system| {
         shop::customer(system, "traced-ann").await;
         shop::products(system, &["traced-tea"], 10).await;
@@ -103,8 +103,10 @@ fn a_record_that_is_set_aside_is_named_by_the_id_of_its_request() {
     with_own_system(async |system| {
         let at = "2026-01-01T00:00:00.000Z";
         let item = json!({
-            "PK": {"S": "PRODUCT#traced-odd"}, "SK": {"S": "PRODUCT"}, "entity": {"S": "Product"}, "version": {"N": "1"}, "rev": {"N": "1"},
-            "born": {"S": "b1"}, "created_at": {"S": at}, "updated_at": {"S": at}, "price": {"S": "cheap"}, "req": {"S": "odd-request"},
+            "PK": {"S": "PRODUCT#traced-odd"}, "SK": {"S": "PRODUCT"}, "entity": {"S": "Product"},
+            "version": {"N": "1"}, "rev": {"N": "1"},
+            "born": {"S": "b1"}, "created_at": {"S": at}, "updated_at": {"S": at}, "price": {"S": "cheap"},
+            "req": {"S": "odd-request"},
         });
         crate::support::put_item(system, &item).await;
         drain(system).await;

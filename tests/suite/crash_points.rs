@@ -22,7 +22,7 @@ fn every_crash_point_of_the_functions_is_registered_and_every_registered_one_is_
 }
 
 #[test]
-fn nothing_that_is_deployed_is_built_with_crash_points_or_a_clock_that_may_be_wrong() {
+fn no_deployed_program_has_crash_points_or_an_adjustable_clock() {
     for folder in ["functions", "shared"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap().path();
@@ -55,7 +55,8 @@ fn the_page_about_crash_points_is_up_to_date() {
     let mut page = "\
 # Crash points
 
-A crash point is a place in a function's code where a crash matters. Only the local system can cause such a crash. Deployed functions
+A crash point is a place in a function's code where a crash matters. Only the local system can cause such a crash. \
+Deployed functions
 have no crash points. The tests generate this page: `UPDATE_DOCS=1 cargo test -p local --test suite crash_points`.
 
 ```sh
@@ -63,8 +64,10 @@ curl -X POST localhost:3000/_local/faults -H 'content-type: application/json' \\
   -d '{\"target\":\"function:StreamEvents\",\"kind\":\"crash\",\"point\":\"stream.bus.published\",\"count\":1}'
 ```
 
-The function's process aborts when it passes the point. It aborts at most `count` times, at the share `rate` of its passes, which
-`seed` selects. Without `point`, the local system kills the process as soon as it has its event. `GET /_local/faults` shows how often
+The function's process aborts when it passes the point. It aborts at most `count` times, at the share `rate` of its \
+passes, which
+`seed` selects. Without `point`, the local system kills the process as soon as it has its event. `GET /_local/faults` \
+shows how often
 each fault has struck. `DELETE /_local/faults` disarms all faults.
 
 | point | state at the point |

@@ -53,7 +53,7 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
 const EACH_TIME: [&str; 5] = ["addLogLine", "createSession", "splitCounter", "uploadContent", "uploadPicture"];
 
 #[test]
-fn what_50_clients_send_at_once_and_again_is_done_once() {
+fn a_request_sent_by_50_clients_at_once_is_done_once() {
     let (crowd, done) = with_own_system(async |system| {
         let world = World::create(system).await;
         let (mut phases, mut done, mut complaints) = (Vec::new(), BTreeMap::new(), Vec::new());

@@ -52,7 +52,7 @@ fn agrees(name: &str, parameter: &Json, samples: &[&str], takes: impl Fn(&str) -
 }
 
 #[test]
-fn every_parameter_takes_what_the_code_takes() {
+fn every_parameter_accepts_the_values_that_the_code_accepts() {
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     for (name, parameter) in parameters() {
         let bounds = (parameter["MinValue"].as_u64(), parameter["MaxValue"].as_u64());
@@ -192,7 +192,7 @@ fn the_user_pool_is_made_as_it_cannot_be_made_later() {
 }
 
 #[test]
-fn nothing_is_measured_that_nothing_reads() {
+fn no_metric_is_collected_without_a_reader() {
     let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
     assert!(api.contains("DetailedMetricsEnabled: false"));
     let dashboards: String = resources("AWS::CloudWatch::Dashboard").into_values().collect();
@@ -211,7 +211,7 @@ fn nothing_is_measured_that_nothing_reads() {
 const UNIT_PRICES: [(&str, u64); 2] = [("MaxReadUnits", 125), ("MaxWriteUnits", 625)];
 
 #[test]
-fn the_limits_of_the_table_say_what_they_allow_a_day_to_cost() {
+fn the_limits_of_the_table_state_the_maximum_cost_of_a_day() {
     let places = template().table.indexes.len() as u64 + 1;
     for (name, price) in UNIT_PRICES {
         let parameter = &parameters()[name];
@@ -227,7 +227,7 @@ fn the_limits_of_the_table_say_what_they_allow_a_day_to_cost() {
 
 /// Checks the figures of the idle bill that follow from the template. `UPDATE_DOCS=1` writes them.
 #[test]
-fn the_idle_bill_counts_what_the_template_has() {
+fn the_idle_bill_counts_the_resources_of_the_template() {
     let path = root().join("docs/operations.md");
     let operations = read(&path);
     let alarms = resources("AWS::CloudWatch::Alarm");
@@ -319,7 +319,7 @@ fn canary(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_canary_shifts_the_traffic_of_every_function_that_clients_call_and_watches_alarms_that_there_are() {
+fn a_canary_shifts_the_traffic_of_every_public_function_and_watches_existing_alarms() {
     let plain = template();
     assert!(!read(&root().join("template.yaml")).contains("AutoPublishAlias"), "off unless asked for");
     let text = canary(&["Linear10PercentEvery1Minute", "1"]);

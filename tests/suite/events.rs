@@ -110,7 +110,7 @@ struct Check {
 }
 
 #[test]
-fn every_sample_event_gives_what_its_expectation_says() {
+fn every_sample_event_gives_its_expected_response() {
     let failures = with_system(async |system| failures(system, |_| true).await);
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
@@ -433,7 +433,7 @@ fn family(key: &str) -> &'static str {
 
 /// Ensures that the samples show each attribute as the table and its stream contain it.
 #[test]
-fn every_item_in_a_sample_is_what_the_schema_stores() {
+fn every_item_in_a_sample_has_the_stored_form_of_the_schema() {
     for case in cases() {
         let records = case.event["Records"].as_array().into_iter().flatten();
         let images =

@@ -15,7 +15,7 @@ async fn queue(system: &System) -> (Vec<Json>, Vec<Json>) {
 }
 
 #[test]
-fn paid_orders_get_the_picking_stations_and_free_them_when_they_leave() {
+fn paid_orders_get_the_picking_stations_and_free_them_after_picking() {
     with_own_system(async |system| {
         let stations = crate::support::template().functions.iter().find_map(|function| {
             function.environment.get("PICKING_STATIONS").map(|number| number.parse::<usize>().unwrap())

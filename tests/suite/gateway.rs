@@ -52,7 +52,7 @@ fn a_path_is_decoded_twice_and_cut_before_it_is_routed() {
 /// The gateway would cut off or change a path with one of these ids. The path would then name
 /// another product.
 #[test]
-fn no_product_can_be_created_whose_path_would_be_that_of_another() {
+fn a_product_with_the_path_of_another_cannot_be_created() {
     with_own_system(async |system| {
         products(system, &["gw"]).await;
         for id in ["gw?b", "gw/reviews", "gw%", "gw%2F", "gw\\b", ".", ".."] {

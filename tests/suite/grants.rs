@@ -54,7 +54,7 @@ fn listed(functions: &[Json], list: &str, is_wanted: impl Fn(&Json) -> bool) -> 
 }
 
 #[test]
-fn every_function_needs_what_it_may_do_and_may_do_what_it_needs() {
+fn every_function_has_exactly_the_permissions_that_it_needs() {
     with_own_system(async |system| {
         let failures = events::failures(system, |_| true).await;
         assert!(failures.is_empty(), "\n{}", failures.join("\n"));
@@ -80,7 +80,7 @@ pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool
 /// The template's mapping retries for half a day, longer than a test can wait. With no retries it
 /// gives up at once.
 #[test]
-fn what_a_mapping_gives_up_is_kept_in_the_name_of_its_function() {
+fn a_batch_that_a_mapping_discards_is_kept_under_the_role_of_its_function() {
     let retries = ("MaximumRetryAttempts: 10000", "MaximumRetryAttempts: 0");
     let changes = ["StreamSearchTable", "StreamEventsTable"].map(|mapping| (mapping, retries.0, retries.1));
     let template = template_with("given-up", &changes);
@@ -214,7 +214,9 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
         let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
         let url = |service: &str| environment[format!("AWS_ENDPOINT_URL_{service}")].as_str().unwrap().to_owned();
         let scan = json!({ "TableName": system.table() });
-        let event = json!({"Entries": [{"EventBusName": environment["BUS_NAME"], "Source": "bodega", "DetailType": "X", "Detail": "{}"}]});
+        let bus = &environment["BUS_NAME"];
+        let entry = json!({"EventBusName": bus, "Source": "bodega", "DetailType": "X", "Detail": "{}"});
+        let event = json!({"Entries": [entry]});
         let mail = json!({"FromEmailAddress": "Shop <shop@example.com>"});
         let report = json!({"RuleName": "x", "StartTime": 0, "EndTime": 60, "Period": 60});
         let object = format!("{}/{}/expired/x.json", url("S3"), environment["ARCHIVE_BUCKET"].as_str().unwrap());
@@ -288,7 +290,7 @@ async fn invoke(system: &System, function: &str, event: &str) {
 }
 
 #[test]
-fn code_that_does_what_the_template_does_not_allow_is_stopped_at_every_service() {
+fn every_service_denies_calls_that_the_template_does_not_allow() {
     let changes = [
         ("Customers", "dynamodb:GetItem", "dynamodb:Scan"),
         ("Customers", "/index/GSI1", "/index/GSI0"),

@@ -56,7 +56,7 @@ async fn add(system: &System, name: &str, key: &str) {
 }
 
 #[test]
-fn a_counter_whose_key_the_table_throttles_is_split_and_loses_nothing() {
+fn a_counter_whose_key_the_table_throttles_is_split_and_loses_no_addition() {
     with_own_system(async |system| {
         let name = "hot-keys";
         add(system, name, "first").await;

@@ -177,7 +177,7 @@ fn product(n: usize, name: &str, value: impl Into<Json>) -> Call {
 }
 
 #[test]
-fn a_text_that_means_something_elsewhere_is_stored_shown_and_found_as_a_text() {
+fn a_text_with_foreign_syntax_is_stored_shown_and_found_as_a_text() {
     let (stored, searches) = with_own_system(async |system| {
         shop::customer(system, "ann").await;
         shop::products(system, &["tea"], 1_000).await;
@@ -206,7 +206,8 @@ fn a_text_that_means_something_elsewhere_is_stored_shown_and_found_as_a_text() {
     });
     assert!(stored > FIELDS.len() * TEXTS.len(), "no field has several lines: {stored}");
     let text = format!(
-        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. {searches} searches for them find the records with these texts, and no unrelated one.",
+        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. {searches} searches \
+        for them find the records with these texts, and no unrelated one.",
         FIELDS.len(),
     );
     reliability::section("injection", &text);

@@ -164,7 +164,7 @@ fn a_lapse_whose_function_dies_half_way_is_finished_by_the_next_round() {
 }
 
 #[test]
-fn of_30_orders_of_a_customer_at_once_20_are_placed_and_a_changed_setting_is_seen() {
+fn twenty_of_30_concurrent_orders_of_a_customer_are_placed_and_settings_apply() {
     with_own_system(async |system| {
         customer(system, "many-ann").await;
         products(system, &["many-tea"], 100).await;

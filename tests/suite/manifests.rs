@@ -107,7 +107,7 @@ fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others(
 
 /// Otherwise a deployment of the crate would give one function the other's settings.
 #[test]
-fn a_crate_of_several_functions_sets_nothing_in_which_they_differ() {
+fn a_crate_of_several_functions_sets_only_their_common_variables() {
     let manifests = manifests();
     for function in template().functions {
         for (variable, value) in &manifests[function.crate_name()].lambda.deploy.env {
@@ -119,7 +119,7 @@ fn a_crate_of_several_functions_sets_nothing_in_which_they_differ() {
 /// A target with `test = false` builds no test program, because even an empty one takes as long to
 /// build as any other. No program would run tests in this target.
 #[test]
-fn what_builds_no_tests_has_none() {
+fn a_target_that_builds_no_tests_has_none() {
     let mut silent = 0;
     for package in packages() {
         for target in package["targets"].as_array().unwrap() {

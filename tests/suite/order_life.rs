@@ -197,7 +197,7 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
 }
 
 #[test]
-fn an_owner_may_cancel_what_is_not_yet_picked_and_take_no_other_step() {
+fn an_owner_may_cancel_an_order_before_picking_and_take_no_other_step() {
     with_system(async |system| {
         let (buyer, product) = ("owner-buyer", "owner-product");
         customer(system, buyer).await;
@@ -264,7 +264,7 @@ fn an_order_is_moved_from_its_current_version_by_those_who_may_see_it() {
 }
 
 #[test]
-fn of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412() {
+fn one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412() {
     with_system(async |system| {
         let (buyer, product) = ("race-buyer", "race-product");
         customer(system, buyer).await;
@@ -329,7 +329,7 @@ fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
 /// The id identifies the same product, so the texts of customers and staff about it come back. The
 /// stock does not, because the pieces of earlier orders are no longer counted.
 #[test]
-fn a_product_that_returns_under_its_id_keeps_everything_but_its_stock() {
+fn a_product_that_returns_under_its_id_keeps_all_data_but_its_stock() {
     with_system(async |system| {
         let (buyer, product) = ("returns-buyer", "returns-product");
         customer(system, buyer).await;

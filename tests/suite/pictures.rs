@@ -86,7 +86,7 @@ fn a_page_of_an_allowed_origin_uploads_a_picture() {
 }
 
 #[test]
-fn a_text_that_is_too_long_for_an_item_comes_and_is_read_by_signed_urls() {
+fn a_text_too_long_for_an_item_is_uploaded_and_read_by_signed_urls() {
     with_own_system(async |system| {
         shop::products(system, &["pictures-book"], 1).await;
         let content = shop::path(&["products", "pictures-book", "content"]);

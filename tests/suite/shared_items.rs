@@ -177,7 +177,7 @@ fn table(rows: &[(&str, String, u64)]) -> String {
 }
 
 #[test]
-fn the_table_of_items_that_many_requests_share_is_what_requests_write() {
+fn the_table_of_shared_items_agrees_with_the_writes_of_requests() {
     let rows = with_own_system(async |system| measured(system).await);
     let (file, [begin, end]) =
         (root().join("docs/design/hot-items.md"), ["<!-- shared items -->\n", "<!-- /shared items -->"]);

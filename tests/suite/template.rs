@@ -50,7 +50,7 @@ fn no_function_is_granted_a_scan_or_every_action() {
 }
 
 #[test]
-fn a_function_may_do_what_its_access_patterns_need_and_nothing_else() {
+fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
     for function in template().functions {
         let (granted, mut useful) = (granted(&function), BTreeSet::new());
         for pattern in patterns(&function) {
@@ -162,7 +162,7 @@ fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consum
 }
 
 #[test]
-fn the_filters_of_the_stream_name_entities_that_there_are() {
+fn the_filters_of_the_stream_name_existing_entities() {
     for stream in template().streams {
         assert!(!stream.filters.is_empty(), "{}: nothing is filtered out", stream.function);
         // Lambda's default quotas: five patterns with 4,096 characters each.
@@ -180,7 +180,7 @@ fn the_filters_of_the_stream_name_entities_that_there_are() {
 }
 
 #[test]
-fn a_consumer_of_the_stream_gets_what_its_sinks_need_and_nothing_that_it_writes_itself() {
+fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
     let image = |entity: &str| json!({"entity": {"S": entity}});
     let record = |kind: &str, entity: &str| match kind {
         "INSERT" => json!({"eventName": kind, "dynamodb": {"NewImage": image(entity)}}),
@@ -210,7 +210,7 @@ fn a_consumer_of_the_stream_gets_what_its_sinks_need_and_nothing_that_it_writes_
 }
 
 #[test]
-fn every_function_can_reach_what_its_settings_name() {
+fn every_function_can_reach_the_resources_in_its_settings() {
     let template = template();
     for function in &template.functions {
         let needs = [
@@ -274,7 +274,7 @@ fn a_page_may_send_and_read_every_header_that_the_api_describes_and_call_every_m
 }
 
 #[test]
-fn every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody() {
+fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
     let operations = read(&root().join("docs/operations.md"));
     let described: BTreeSet<String> = operations
         .lines()
@@ -293,7 +293,7 @@ fn every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody() {
 
 /// Technique T11 in `docs/patterns.md`.
 #[test]
-fn the_dashboard_shows_the_api_the_table_the_stream_and_what_each_route_costs() {
+fn the_dashboard_shows_api_table_stream_and_the_cost_of_each_route() {
     let dashboard = resources("AWS::CloudWatch::Dashboard").remove("Dashboard").unwrap();
     let (_, body) = dashboard.split_once("DashboardBody: !Sub |\n").unwrap();
     let body: Json = serde_json::from_str(body).unwrap();
@@ -344,7 +344,7 @@ fn every_function_has_alarms_for_errors_and_throttles() {
 }
 
 #[test]
-fn whatever_a_consumer_sets_aside_wakes_somebody() {
+fn every_record_that_a_consumer_sets_aside_raises_an_alarm() {
     let quarantine = resources("AWS::CloudWatch::Alarm").remove("Quarantine").unwrap();
     let functions = resources("AWS::Serverless::Function");
     let sinks = |function: &str| {
@@ -365,7 +365,7 @@ fn whatever_a_consumer_sets_aside_wakes_somebody() {
 }
 
 #[test]
-fn a_mapping_that_gives_up_or_is_disabled_wakes_somebody() {
+fn a_mapping_that_discards_batches_or_is_disabled_raises_an_alarm() {
     let mut alarms = resources("AWS::CloudWatch::Alarm");
     let given_up = alarms.remove("GivenUp").unwrap();
     for stream in template().streams {
@@ -388,7 +388,7 @@ fn a_mapping_that_gives_up_or_is_disabled_wakes_somebody() {
 }
 
 #[test]
-fn the_parts_that_the_stack_rents_wake_somebody_when_they_fail() {
+fn a_failure_of_a_managed_service_of_the_stack_raises_an_alarm() {
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
     for metric in [
         "ClusterStatus.red",
@@ -410,7 +410,7 @@ fn the_parts_that_the_stack_rents_wake_somebody_when_they_fail() {
 }
 
 #[test]
-fn what_holds_data_outlives_the_stack_and_is_closed() {
+fn a_resource_with_data_outlives_the_stack_and_is_private() {
     // A pool without its client and its group can sign in no one.
     let users = ["AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolGroup"];
     for kind in users.into_iter().chain(["AWS::DynamoDB::Table", "AWS::S3::Bucket"]) {
@@ -473,7 +473,7 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
 }
 
 #[test]
-fn the_api_takes_so_many_requests_and_no_more() {
+fn the_api_accepts_a_limited_rate_of_requests() {
     let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
     let (_, settings) = api.split_once("      DefaultRouteSettings:\n").unwrap();
     for needed in ["ThrottlingRateLimit: !Ref RequestsPerSecond", "ThrottlingBurstLimit: !Ref RequestBurst"] {

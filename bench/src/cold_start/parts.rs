@@ -181,8 +181,10 @@ fn of(counted: &Counted, part: &Part) -> Option<u64> {
 
 fn markdown(ours: &Stages, usual: &Stages) -> Result<String, BenchError> {
     let mut text = format!(
-        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. A warm request is the average of the requests after the first, of {} in all.\n\n\
-         | part | until the first event | from there to the first answer | a warm request | (b), until the first answer | a warm request |\n|---|---|---|---|---|---|\n",
+        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. A warm request is the average of \
+         the requests after the first, of {} in all.\n\n\
+         | part | until the first event | from there to the first answer | a warm request | (b), until the first \
+         answer | a warm request |\n|---|---|---|---|---|---|\n",
         WARM + 1
     );
     let thousands = |count: u64| format!("{:.0}", count as f64 / 1e3);

@@ -108,7 +108,8 @@ impl Report {
             self.runs, self.warm
         );
         text.push_str(
-            "| function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB |\n",
+            "| function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to \
+            first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB |\n",
         );
         text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         for figures in &self.figures {
@@ -118,7 +119,8 @@ impl Report {
             // Writing to a string does not fail.
             let _ = writeln!(
                 text,
-                "| {} | {:.2} | {:.2} | {:.2} | {:.2} ({:.2}–{:.2}) | {} | {:.2} | {} + {} | {:.0} | {:.0} | {:.0} | {} | {:.1} |",
+                "| {} | {:.2} | {:.2} | {:.2} | {:.2} ({:.2}–{:.2}) | {} | {:.2} | {} + {} | {:.0} | {:.0} | {:.0} | \
+                {} | {:.1} |",
                 figures.name,
                 figures.binary_bytes as f64 / 1e6,
                 figures.zip_bytes as f64 / 1e6,
@@ -145,7 +147,10 @@ impl Report {
     /// Returns the factors by which each takes less than the usual function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
-        let mut text = "\nThe factors by which each takes less than (b):\n\n| function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm instructions |\n|---|---|---|---|---|---|---|\n".to_owned();
+        let mut text = "\nThe factors by which each takes less than (b):\n\n\
+            | function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm \
+            instructions |\n|---|---|---|---|---|---|---|\n"
+            .to_owned();
         for figures in self.figures.iter().filter(|figures| figures.name != USUAL) {
             let ratio =
                 |usual: Option<f64>, this: Option<f64>| or_dash(usual.zip(this).map(|(usual, this)| usual / this), 1);
@@ -168,7 +173,11 @@ impl Report {
         if self.memory.is_empty() {
             return String::new();
         }
-        let mut text = "\nFrom the first request on, each memory size has its share of a core. Dollars are for the GB-seconds of a million warm requests, each with 3 ms of waiting for the table:\n\n| function | memory MB | first answer ms | warm p50 ms | p99 | dollars |\n|---|---|---|---|---|---|\n".to_owned();
+        let mut text = "\n\
+            From the first request on, each memory size has its share of a core. Dollars are for the GB-seconds of a \
+            million warm requests, each with 3 ms of waiting for the table:\n\n\
+            | function | memory MB | first answer ms | warm p50 ms | p99 | dollars |\n|---|---|---|---|---|---|\n"
+            .to_owned();
         for size in &self.memory {
             let _ = writeln!(
                 text,

@@ -263,7 +263,8 @@ fn ratios(figures: &[Figures]) -> Vec<Ratios> {
 impl Measured {
     /// Returns the figures in Markdown.
     fn table(&self) -> String {
-        let heading = "| | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls a batch: table | search | bus | objects |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+        let heading = "| | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls \
+            a batch: table | search | bus | objects |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
         let rows = self.figures.iter().map(|figures| {
             let Figures { variant, records, batches, calls, .. } = figures;
             let a_batch = |calls: u64| format!("{:.1}", float(calls) / float(*batches).max(1.0));
@@ -284,7 +285,10 @@ impl Measured {
             )
         });
         let ratios = self.ratios.iter().map(|Ratios { variant, fewer_calls, less_cpu }| {
-            format!("- {variant}: {fewer_calls:.0} times fewer calls (goal 20) and {less_cpu:.1} times less CPU (goal 5) than with one call per record\n")
+            format!(
+                "- {variant}: {fewer_calls:.0} times fewer calls (goal 20) and {less_cpu:.1} times less CPU (goal \
+                5) than with one call per record\n"
+            )
         });
         rows.chain(["\n".to_owned()]).chain(ratios).fold(heading.to_owned(), |table, row| table + &row)
     }
@@ -298,7 +302,8 @@ mod tests {
 
     #[test]
     fn the_total_of_a_report_is_read() {
-        let report = "==7== DHAT, a dynamic heap analysis tool\n==7== \n==7== Total:     1,226,976 bytes in 1,102 blocks\n==7== At t-gmax: 1 bytes in 1 blocks\n";
+        let report = "==7== DHAT, a dynamic heap analysis tool\n==7== \n\
+            ==7== Total:     1,226,976 bytes in 1,102 blocks\n==7== At t-gmax: 1 bytes in 1 blocks\n";
         assert_eq!(total(report).unwrap(), (1_226_976, 1_102));
         assert!(total("==7== killed").is_err());
     }

@@ -39,10 +39,12 @@ const PAGE: usize = 10;
 #[derive(Debug, Args)]
 pub(crate) struct GrowthArgs {
     /// Numbers of items in the table.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000], value_parser = clap::value_parser!(u64).range(1_000..=5_000_000))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_000..=5_000_000))]
     items: Vec<u64>,
     /// Entries of one list in its own table, or 0 to skip these measurements.
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     collection: u64,
     /// Requests to each route.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1_000))]

@@ -27,22 +27,26 @@ pub(super) fn draw(growth: &[Growth]) -> String {
     let (least, most) = sizes.fold((u64::MAX, 1), |(least, most), size| (least.min(size), most.max(size)));
     let scale = Scale { least: decimal(least.min(most)), most: decimal(most) };
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"9\" fill=\"#333\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\" font-family=\"sans-serif\" font-size=\"9\" fill=\"#333\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
     );
     // Writing to a string does not fail.
     let _ = writeln!(
         svg,
-        "<text x=\"10\" y=\"20\" font-size=\"14\">Cost and latency of each route with {} to {} items, as a multiple of the values with {}</text>",
+        "<text x=\"10\" y=\"20\" font-size=\"14\">Cost and latency of each route with {} to {} items, as a multiple of \
+        the values with {}</text>",
         grouped(least.min(most)),
         grouped(most),
         grouped(least.min(most))
     );
     let _ = writeln!(
         svg,
-        "<g font-size=\"11\"><path d=\"M10 38h24\" stroke=\"{CAPACITY}\" stroke-width=\"3\"/><text x=\"40\" y=\"42\">capacity units</text>\
-         <path d=\"M130 38h24\" stroke=\"{LATENCY}\" stroke-width=\"1.5\"/><circle cx=\"142\" cy=\"38\" r=\"2.5\" fill=\"{LATENCY}\"/><text x=\"160\" y=\"42\">latency, median</text>\
-         <circle cx=\"262\" cy=\"38\" r=\"3\" fill=\"#fff\" stroke=\"{LATENCY}\"/><text x=\"272\" y=\"42\">latency, all items in this one list</text></g>"
+        "<g font-size=\"11\"><path d=\"M10 38h24\" stroke=\"{CAPACITY}\" stroke-width=\"3\"/><text x=\"40\" \
+         y=\"42\">capacity units</text><path d=\"M130 38h24\" stroke=\"{LATENCY}\" stroke-width=\"1.5\"/><circle \
+         cx=\"142\" cy=\"38\" r=\"2.5\" fill=\"{LATENCY}\"/><text x=\"160\" y=\"42\">latency, median</text><circle \
+         cx=\"262\" cy=\"38\" r=\"3\" fill=\"#fff\" stroke=\"{LATENCY}\"/><text x=\"272\" y=\"42\">latency, all items \
+         in this one list</text></g>"
     );
     for (place, route) in growth.iter().enumerate() {
         let (x, y) = (WIDTH * float(place % COLUMNS), HEAD + HEIGHT * float(place / COLUMNS));
@@ -96,7 +100,8 @@ fn panel(svg: &mut String, Growth { route, figures }: &Growth, scale: Scale) {
         let at = y(times);
         let _ = writeln!(
             svg,
-            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"{colour}\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>",
+            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"{colour}\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" \
+            fill=\"#777\">{label}</text>",
             left - 4.0,
             at + 3.0
         );

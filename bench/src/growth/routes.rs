@@ -152,7 +152,8 @@ fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
 /// Returns the calls that come once, before the measurement.
 pub(super) fn before() -> Vec<(Open, Call)> {
     let customer = json!({
-        "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody", "place": {"country": "DE", "city": "Ulm"},
+        "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody",
+        "place": {"country": "DE", "city": "Ulm"},
     });
     let goods = numbered("product", ENTRY);
     let basket = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", OWNER).path("product", &goods);
@@ -320,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_write_is_about_something_else_each_time_or_names_what_it_does_again() {
+    fn every_write_has_a_new_request_each_time_or_is_a_named_exception() {
         for route in writes() {
             let (first, second) = ((route.call)(0).unwrap(), (route.call)(1).unwrap());
             let again = ["POST /v1/customers/{id}/sessions"].contains(&route.name.as_str());
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn each_repetition_has_things_of_its_own() {
+    fn each_repetition_has_items_of_its_own() {
         let keys = |repeat| around(repeat).unwrap().iter().filter_map(key_of).collect::<BTreeSet<_>>().len();
         assert_eq!([0, 1, 40].map(keys), [7, 7 + 7, 7 + 40 * 7]);
     }

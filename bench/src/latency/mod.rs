@@ -45,13 +45,15 @@ const GROWING: usize = 16;
 #[derive(Debug, clap::Args)]
 pub struct LatencyArgs {
     /// Requests to each route with each number of clients.
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     requests: u64,
     /// Longest time for these requests, in seconds.
     #[arg(long, value_name = "S", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
     /// Numbers of concurrent clients.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 16, 64], value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 16, 64])]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: Vec<u16>,
     /// Only the routes whose name contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]

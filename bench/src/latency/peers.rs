@@ -62,7 +62,8 @@ fn node() -> Result<Peer, String> {
 }
 
 fn python() -> Result<Peer, String> {
-    const VERSIONS: &str = "import boto3, platform, sys; print(sys.executable, f'Python {platform.python_version()}, boto3 {boto3.__version__}', sep='\\n')";
+    const VERSIONS: &str = "import boto3, platform, sys; print(sys.executable, f'Python {platform.python_version()}, \
+        boto3 {boto3.__version__}', sep='\\n')";
     let folder = folder("python");
     let said = said(Command::new("python3").args(["-c", VERSIONS]));
     let hint = |why| format!("`pip install -r {}`? {why}", folder.join("requirements.txt").display());

@@ -104,10 +104,14 @@ impl Report {
         let Plan { requests, time, environments, products, customers, .. } = &self.plan;
         let beside = if self.peers.is_empty() { "none".to_owned() } else { self.peers.join("; ") };
         let mut text = format!(
-            "At most {requests} requests and {} s per row, in {TURNS} turns. At most {environments} processes of a function, {products} products, {customers} customers. Peers: {beside}.\n\n",
+            "At most {requests} requests and {} s per row, in {TURNS} turns. At most {environments} processes of a \
+            function, {products} products, {customers} customers. Peers: {beside}.\n\n",
             time.as_secs()
         );
-        text.push_str("| route | clients | answered by | requests | a second | p50 ms | p90 | p99 | slowest | CPU µs a request | processes |\n");
+        text.push_str(
+            "| route | clients | answered by | requests | a second | p50 ms | p90 | p99 | slowest | CPU µs a \
+            request | processes |\n",
+        );
         text.push_str("|---|---|---|---|---|---|---|---|---|---|---|\n");
         for row in &self.rows {
             // Writing to a string does not fail.
@@ -140,7 +144,10 @@ impl Report {
             };
             let Some(ours) = self.rows.iter().find(same) else { continue };
             if text.is_empty() {
-                text.push_str("\nThe peers' values, as multiples of Bodega's:\n\n| route | clients | peer | p50 | p99 | CPU a request |\n|---|---|---|---|---|---|\n");
+                text.push_str(
+                    "\nThe peers' values, as multiples of Bodega's:\n\n\
+                    | route | clients | peer | p50 | p99 | CPU a request |\n|---|---|---|---|---|---|\n",
+                );
             }
             let times = |theirs: f64, ours: f64| theirs / ours.max(f64::EPSILON);
             let _ = writeln!(

@@ -171,7 +171,9 @@ impl Shop {
     /// Creates a product with this word as its name.
     pub async fn create_named(&self, word: &str) -> Result<(), BenchError> {
         let price = json!({"amount": 100, "currency": "USD"});
-        let body = json!({"id": word, "name": word, "brand": "Private", "category_path": ["PROBES"], "price": price, "stock": 1});
+        let body = json!({
+            "id": word, "name": word, "brand": "Private", "category_path": ["PROBES"], "price": price, "stock": 1,
+        });
         self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
     }
 
@@ -209,7 +211,8 @@ impl Shop {
             return Ok(());
         }
         Err(BenchError::Wrong(format!(
-            "{placed} orders of {pieces} pieces took {taken}; {indexed} are in the index, {quarantined} records were set aside"
+            "{placed} orders of {pieces} pieces took {taken}; {indexed} are in the index, {quarantined} records were \
+            set aside"
         )))
     }
 }

@@ -263,7 +263,9 @@ impl Figures {
 }
 
 fn heading() -> String {
-    "| list | items | full pages | requests a page | further, of all | read units, first page | most | bytes, least | most |\n|---|---|---|---|---|---|---|---|---|\n".to_owned()
+    "| list | items | full pages | requests a page | further, of all | read units, first page | most | bytes, least | \
+    most |\n|---|---|---|---|---|---|---|---|---|\n"
+        .to_owned()
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_not_what_its_source_is_differs() {
+    fn a_copy_that_differs_from_its_source_is_counted() {
         assert_eq!(differences(|_| {}), 0);
         assert_eq!(differences(|product| product.copied.in_stock = false), 1);
         assert_eq!(differences(|product| product.copied.rating_sum = 4), 1);

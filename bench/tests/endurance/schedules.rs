@@ -66,7 +66,7 @@ const CRASHES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn case_40_after_long_random_schedules_with_faults_everywhere_everything_equals_the_table() {
+fn case_40_everything_equals_the_table_after_long_random_schedules_with_faults() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seeds = number("BODEGA_SEED").map_or_else(|| [&SEEDS[..], &[fastrand::u64(..)]].concat(), |seed| vec![seed]);
     let steps = number("BODEGA_STEPS").map_or(STEPS, |steps| usize::try_from(steps).unwrap());

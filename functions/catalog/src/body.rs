@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_has_its_fields_and_a_stock_of_none_when_left_out() {
+    fn a_product_has_its_fields_and_zero_stock_by_default() {
         let (id, draft) = new_product(Object::parse(WHOLE).unwrap()).unwrap();
         assert_eq!((id.unwrap().as_str(), draft.stock), ("p1", 7));
         let least = r#"{"name":"Ice","brand":"N","category_path":["ICE"],"price":{"amount":0,"currency":"USD"}}"#;
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_names_at_least_one_field_and_clears_only_what_may_be_absent() {
+    fn a_change_names_at_least_one_field_and_clears_only_optional_fields() {
         assert_eq!(pointers(edit(Object::parse("{}").unwrap())), [""]);
         assert_eq!(pointers(edit(Object::parse(r#"{"name":null,"stock":1}"#).unwrap())), ["/name", "/stock"]);
         assert!(edit(Object::parse(r#"{"summary":null}"#).unwrap()).is_ok());

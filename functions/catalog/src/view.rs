@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn an_average_has_two_decimals_and_none_without_reviews() {
+    fn an_average_has_two_decimals_and_is_absent_without_reviews() {
         assert_eq!(average(0, 0), None);
         assert_eq!(average(3, 13), Some(4.33));
         assert_eq!(average(3, 14), Some(4.67));

@@ -73,7 +73,11 @@ fn stations(given: Option<&str>) -> Result<usize, StartError> {
 }
 
 fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    let cost = |measured: &Measured| {
+        json!({
+            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
+        })
+    };
     let causes: Vec<String> = event.payload.records.iter().filter_map(Message::cause).collect();
     Line::new()
         .metric("Messages", Unit::Count, count(event.payload.records.len()))
@@ -99,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_1_to_100_stations_and_10_unless_said() {
+    fn the_stations_number_1_to_100_and_10_by_default() {
         assert_eq!(stations(None).unwrap(), 10);
         assert_eq!(stations(Some("")).unwrap(), 10);
         assert_eq!(stations(Some(" 3 ")).unwrap(), 3);

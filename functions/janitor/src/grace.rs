@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_minute_unless_said_and_a_day_at_most() {
+    fn the_grace_is_a_minute_by_default_and_a_day_at_most() {
         assert_eq!(Grace::from_variable(None), Ok(Grace(60)));
         assert_eq!(Grace::from_variable(Some("")), Ok(Grace(60)));
         assert_eq!(Grace::from_variable(Some(" 90 ")), Ok(Grace(90)));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_within_it_is_left_alone() {
+    fn work_that_began_within_the_grace_is_left_alone() {
         let now: Instant = "2026-11-20T12:00:00.000Z".parse().unwrap();
         assert_eq!(Grace::seconds(0).before(now), now);
         assert_eq!(Grace::seconds(90).before(now).to_string(), "2026-11-20T11:58:30.000Z");

@@ -109,7 +109,11 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 }
 
 fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    let cost = |measured: &Measured| {
+        json!({
+            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
+        })
+    };
     Line::new()
         .metric("Unfinished", Unit::Count, f64::from(round.found))
         .metric("Undone", Unit::Count, f64::from(round.undone))

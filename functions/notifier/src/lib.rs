@@ -98,7 +98,11 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>, started: Instant, costs: &[Measured]) {
     let (kind, id) = event.payload.names();
     let is = |wanted: Outcome| f64::from(u8::from(matches!(outcome, Ok(outcome) if *outcome == wanted)));
-    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    let cost = |measured: &Measured| {
+        json!({
+            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
+        })
+    };
     Line::new()
         .metric("Sent", Unit::Count, is(Outcome::Sent))
         .metric("Rejected", Unit::Count, is(Outcome::Rejected))

@@ -91,8 +91,9 @@ impl Message {
     pub fn with_code(email: &Email, code: &str) -> Self {
         let minutes = CODE_SECONDS / 60;
         let text = format!(
-            "Hello,\n\nthe code to confirm your email address is:\n\n{code}\n\nIt is valid for {minutes} minutes. If you \
-             did not request it, ignore this message and give the code to nobody.\n"
+            "Hello,\n\nthe code to confirm your email address is:\n\n{code}\n\n\
+             It is valid for {minutes} minutes. If you did not request it, ignore this message and give the code to \
+             nobody.\n"
         );
         let subject = "Confirm your email address".to_owned();
         Self { to: email.clone(), subject, text, kind: Kind::EmailVerificationRequested }
@@ -120,8 +121,8 @@ const fn words(occasion: Occasion) -> (&'static str, &'static str) {
         Occasion::Cancelled => ("Your order was cancelled", "your order {number} has been cancelled."),
         Occasion::Lapsed => (
             "Your order has lapsed",
-            "your order {number} was not paid in time, so we have cancelled it. You owe us nothing. If you still want the \
-             goods, please place a new order.",
+            "your order {number} was not paid in time, so we have cancelled it. You owe us nothing. If you still want \
+             the goods, please place a new order.",
         ),
         Occasion::Returned => ("Your order was returned", "your order {number} has come back to us."),
     }

@@ -29,7 +29,8 @@ pub async fn entry(
         known.iter().flat_map(|known| &known.entries).map(|(id, entry)| (id, *entry)).collect();
     if u64::try_from(open.len()).map_err(Problem::internal)? >= limits.max_pending_orders {
         let detail = format!(
-            "The customer has {} unpaid orders, the largest number allowed. Pay or cancel one, or wait until it lapses.",
+            "The customer has {} unpaid orders, the largest number allowed. Pay or cancel one, or wait until it \
+             lapses.",
             open.len()
         );
         return Err(Problem::new(Code::TooManyPendingOrders, detail));

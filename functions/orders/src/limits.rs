@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_is_missing_or_no_limit_leaves_the_default() {
+    fn a_missing_or_invalid_setting_leaves_the_default() {
         let defaults = Limits { pending_minutes: 90, ..Limits::default() };
         let set = |values: &str| of(&Known { values: values.to_owned(), ..Known::default() }, defaults);
         assert_eq!(

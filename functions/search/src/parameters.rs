@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_category_is_taken_as_its_url_or_its_facet_writes_it() {
+    fn a_category_parameter_has_the_form_of_its_url_or_its_facet() {
         for text in ["GROCERY~FRZN_20ICE", "GROCERY / FRZN ICE"] {
             assert_eq!(path(text).unwrap().to_string(), "GROCERY / FRZN ICE");
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_facet_shows_is_taken_for_the_category_that_it_counts() {
+    fn a_value_of_a_facet_selects_the_category_that_it_counts() {
         let shown = |names: &[&str]| {
             let category = CategoryPath::new(names.iter().map(|name| (*name).to_owned()).collect()).unwrap();
             let shown = shown_category(&category.to_segment());

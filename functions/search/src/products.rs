@@ -145,7 +145,7 @@ mod tests {
     use super::average;
 
     #[test]
-    fn an_average_has_two_decimals_and_none_without_ratings() {
+    fn an_average_has_two_decimals_and_is_absent_without_ratings() {
         for (count, sum, shown) in
             [(0, 0, None), (1, 5, Some(5.0)), (3, 13, Some(4.33)), (3, 14, Some(4.67)), (8, 33, Some(4.13))]
         {

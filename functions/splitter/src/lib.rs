@@ -68,7 +68,11 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 
 fn report(context: &Context, round: Option<&Round>, started: Instant, costs: &[Measured]) {
     let Round { throttled, hot, split, full, failed } = round.copied().unwrap_or_default();
-    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    let cost = |measured: &Measured| {
+        json!({
+            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
+        })
+    };
     Line::new()
         .metric("Hot", Unit::Count, f64::from(hot))
         .metric("Split", Unit::Count, f64::from(split))

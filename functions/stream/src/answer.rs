@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_a_list_of_one_identifier_or_none() {
+    fn a_response_lists_at_most_one_identifier() {
         let wire = |answer: &Answer| serde_json::to_string(answer).unwrap();
         assert_eq!(wire(&Answer::from_earliest(None)), r#"{"batchItemFailures":[]}"#);
         let failed = Answer::from_earliest(Some("0042".parse().unwrap()));

@@ -253,7 +253,8 @@ mod tests {
                     "SequenceNumber": sequence.to_string(), "ApproximateCreationDateTime": time,
                     "Keys": {"PK": {"S": "REFERENCE#secret"}, "SK": {"S": "REFERENCE"}},
                     "OldImage": {
-                        "entity": {"S": "ReferenceClaim"}, "reference": {"S": "secret"}, "order_id": {"S": "o1"}, "version": {"N": "1"},
+                        "entity": {"S": "ReferenceClaim"}, "reference": {"S": "secret"}, "order_id": {"S": "o1"},
+                        "version": {"N": "1"},
                         "rev": {"N": "1"}, "born": {"S": "b"}, "created_at": {"S": "2017-01-01T00:00:00.000Z"},
                         "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
                     },
@@ -289,7 +290,8 @@ mod tests {
         json!({
             "eventName": "MODIFY",
             "dynamodb": {
-                "SequenceNumber": "1", "ApproximateCreationDateTime": 1_000, "Keys": {"PK": {"S": "HEARTBEAT"}, "SK": {"S": "HEARTBEAT"}},
+                "SequenceNumber": "1", "ApproximateCreationDateTime": 1_000,
+                "Keys": {"PK": {"S": "HEARTBEAT"}, "SK": {"S": "HEARTBEAT"}},
                 "NewImage": {
                     "entity": {"S": "Heartbeat"}, "round": {"S": "2017-01-01T00:00:00.000Z"}, "version": {"N": "7"},
                     "rev": {"N": "7"}, "born": {"S": "counter"}, "created_at": {"S": "2016-01-01T00:00:00.000Z"},
@@ -338,7 +340,8 @@ mod tests {
                 "SequenceNumber": "2", "ApproximateCreationDateTime": 1_000,
                 "Keys": {"PK": {"S": "REFERENCE#r"}, "SK": {"S": "REFERENCE"}},
                 "OldImage": {
-                    "entity": {"S": "ReferenceClaim"}, "reference": {"S": "r"}, "order_id": {"S": "o1"}, "version": {"N": "1"},
+                    "entity": {"S": "ReferenceClaim"}, "reference": {"S": "r"}, "order_id": {"S": "o1"},
+                    "version": {"N": "1"},
                     "rev": {"N": "1"}, "born": {"S": "b"}, "created_at": {"S": "2017-01-01T00:00:00.000Z"},
                     "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
                 },

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_1_to_40_digits_is_no_sequence_number() {
+    fn a_sequence_number_has_1_to_40_digits() {
         for text in ["", " 1", "-1", "+1", "1e3", "0x1", "١", &"9".repeat(41)] {
             assert_eq!(text.parse::<SequenceNumber>(), Err(NotASequenceNumber), "{text}");
         }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earlier_rule_strikes_and_an_impossible_kind_is_passed_over() {
+    fn the_earlier_rule_applies_and_an_impossible_kind_is_skipped() {
         let faults = Faults::default();
         faults.add(fault(FaultKind::Partial, 1.0, None, 0)).unwrap();
         faults.add(fault(FaultKind::Slow, 1.0, None, 0)).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_aimed_at_keys_passes_all_others_over_and_draws_for_its_own() {
+    fn a_rule_for_keys_skips_all_others_and_draws_only_for_its_own() {
         let run = |others: bool| {
             let faults = Faults::default();
             faults.add_to_keys(fault(FaultKind::Throttle, 0.5, None, 7), "A#").unwrap();

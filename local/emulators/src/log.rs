@@ -106,7 +106,9 @@ impl<T: Serialize> Kept<T> {
             noted = noted.and_then(|()| History::written(&history.path, newest)).map(|anew| *history = anew);
         }
         if let Err(error) = noted {
-            tracing::warn!(%error, path = %history.path.display(), "the history cannot be written, so new entries stay in memory");
+            tracing::warn!(
+                %error, path = %history.path.display(), "the history cannot be written, so new entries stay in memory",
+            );
             self.history = None;
         }
     }
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_kept_and_read_in_pages_and_the_others_are_counted() {
+    fn the_newest_entries_are_kept_and_read_in_pages_and_the_others_are_counted() {
         let log = Log::new(3);
         assert_eq!(log.page(0, 10), Page { items: vec![], next: 0, more: false });
         (1..=5).for_each(|n| log.push(n));
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(log.page(u64::MAX, 2), Page { items: vec![], next: 5, more: false });
     }
     #[test]
-    fn the_newest_are_there_again_and_the_file_is_bounded() {
+    fn the_newest_entries_survive_a_restart_and_the_file_is_bounded() {
         let path = std::env::temp_dir().join(format!("bodega-log-{:016x}", fastrand::u64(..)));
         let log = Log::open(&path, 100_000).unwrap();
         (0..45_000).for_each(|n| log.push(n));

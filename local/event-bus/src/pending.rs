@@ -124,7 +124,7 @@ mod tests {
     use futures::FutureExt as _;
 
     #[test]
-    fn what_began_before_is_waited_for_with_what_follows_from_it_and_nothing_else_is() {
+    fn draining_waits_only_for_earlier_work_and_its_consequences() {
         let pending = Pending::default();
         let (first, second) = (pending.begin(), pending.begin());
         let mut settled = Box::pin(pending.settled());

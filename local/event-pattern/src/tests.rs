@@ -22,7 +22,7 @@ fn matches(pattern: &Value) -> bool {
 }
 
 #[test]
-fn each_operator_takes_and_leaves_what_the_guide_says() {
+fn each_operator_accepts_and_rejects_the_values_of_the_guide() {
     let name = |test: Value| json!({"eventName": [test]});
     let image = |field: Value| json!({"dynamodb": {"NewImage": field}});
     let size = |test: Value| json!({"dynamodb": {"SizeBytes": [test]}});
@@ -73,7 +73,7 @@ fn each_operator_takes_and_leaves_what_the_guide_says() {
 }
 
 #[test]
-fn what_lambda_refuses_is_refused() {
+fn a_pattern_that_lambda_refuses_is_refused() {
     for pattern in [
         "",
         "[]",
@@ -125,7 +125,7 @@ fn eventbridge_has_wildcards_and_operators_within_operators() {
 }
 
 #[test]
-fn what_eventbridge_refuses_is_refused_there_and_its_own_operators_by_lambda() {
+fn eventbridge_patterns_follow_its_rules_and_lambda_refuses_its_own_operators() {
     for test in [
         json!({"wildcard": "a**b"}),
         json!({"wildcard": "a\\b"}),

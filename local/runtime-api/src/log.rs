@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_warnings_errors_and_what_is_no_log_line() {
+    fn problems_are_warnings_errors_and_lines_of_another_form() {
         let log = Log::Problems;
         assert!(log.shows(r#"{"level":"ERROR","message":"x"}"#));
         assert!(log.shows("thread 'main' panicked"));

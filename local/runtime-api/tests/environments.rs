@@ -88,7 +88,7 @@ fn error_type(result: Result<Value, InvokeError>) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_function_gets_its_payload_and_what_lambda_tells_it() {
+async fn a_function_gets_its_payload_and_the_headers_of_lambda() {
     let functions = start(spec("f")).await;
     assert_eq!(invoke(&functions, json!({"a": 1})).await, Ok(json!({"a": 1})));
 
@@ -157,7 +157,7 @@ async fn a_function_that_cannot_be_set_up_fails_each_invocation_but_not_the_star
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_said_so() {
+async fn a_missing_program_is_reported() {
     let functions = start(FunctionSpec { program: "no/such/program".into(), ..spec("f") }).await;
     let (kind, _) = error_type(invoke(&functions, json!({})).await);
     assert_eq!(kind, "Runtime.InvalidEntrypoint");
@@ -193,7 +193,7 @@ async fn an_answer_over_the_limit_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_invoked_is_refused() {
+async fn an_unknown_function_and_a_large_payload_are_refused() {
     let functions = start(spec("f")).await;
     let deadline = Instant::now() + Duration::from_secs(60);
     assert_eq!(functions.invoke("g", Bytes::new(), deadline).await, Err(InvokeError::UnknownFunction("g".to_owned())));
@@ -223,7 +223,7 @@ async fn shutting_down_ends_an_invocation_and_its_process() {
 }
 
 #[tokio::test]
-async fn a_fault_strikes_as_it_is_asked_to_and_what_is_not_invoked_keeps_its_process() {
+async fn each_kind_of_fault_has_its_effect_and_a_function_not_invoked_keeps_its_process() {
     let functions = start(spec("f")).await;
     let pid = async || invoke(&functions, json!({"do": "describe"})).await.unwrap()["pid"].clone();
     let first = pid().await;

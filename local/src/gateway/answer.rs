@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn a_malformed_response_is_refused() {
         for json in [
             json!({"statusCode": "200"}),
             json!({"statusCode": 99}),

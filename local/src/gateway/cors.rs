@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_question_itself_is_answered_here() {
+    fn the_gateway_answers_only_preflight_requests_itself() {
         let question = headers(&[("origin", SHOP), ("access-control-request-method", "GET")]);
         assert!(preflight(&shop(), &Method::GET, &question).is_none());
         assert!(preflight(&shop(), &Method::OPTIONS, &headers(&[("origin", SHOP)])).is_none());

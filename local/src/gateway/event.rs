@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_encoded() {
+    fn a_body_that_is_not_text_is_encoded() {
         for (kind, body) in [
             ("application/octet-stream", &b"\x00\xff"[..]),
             ("application/x-ndjson", b"{}\n"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_lacks_its_event_lacks() {
+    fn absent_parts_of_a_request_are_absent_in_its_event() {
         let event = event(put("/v1/things/x").body(&b""[..]).unwrap(), None);
         for field in ["body", "cookies", "queryStringParameters"] {
             assert!(event.get(field).is_none(), "{field}");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_the_gateways_whatever_the_client_says() {
+    fn the_event_has_the_host_of_the_gateway_and_not_of_the_client() {
         let request = put("/v1/things/x").header("Host", "1.2.3.999.x");
         let event = event(request.body(&b""[..]).unwrap(), None);
         assert_eq!(event["headers"]["host"], "127.0.0.1:3000");

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_route_takes_is_not_found() {
+    fn a_request_without_a_matching_route_is_not_found() {
         let table = table();
         for (method, path) in [
             ("GET", "/v1/products"),

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_for_somebody_else_leaves_a_busy_shop_its_attempts() {
+    async fn a_wait_for_another_request_uses_no_attempts_of_a_busy_shop() {
         let mixed = [answer(409, IN_PROGRESS), Err("reset".to_owned())].into_iter();
         let mixed = mixed.chain((0..4).map(|_| answer(503, "throttled"))).chain([answer(201, "")]);
         assert_eq!(outcome(mixed).await, (Ok("201 Created ".to_owned()), 8, 6));

@@ -238,7 +238,7 @@ fn order(number: usize) -> Json {
 }
 
 #[tokio::test]
-async fn case_23_the_index_is_down_for_an_hour_nothing_is_given_up_no_event_is_sent_again_and_nothing_is_lost() {
+async fn case_23_an_outage_of_the_index_for_an_hour_discards_repeats_and_loses_no_event() {
     let ports = Ports::default();
     ports.of(|world| world.down_until = Some(Instant::now() + Duration::from_secs(3600)));
     let records = (1..=12).map(|number| if number % 3 == 0 { order(number) } else { product(number) }).collect();
@@ -258,7 +258,7 @@ async fn case_23_the_index_is_down_for_an_hour_nothing_is_given_up_no_event_is_s
 }
 
 #[tokio::test]
-async fn it_is_the_age_that_ends_the_retries_of_the_templates_mappings() {
+async fn the_maximum_age_ends_the_retries_of_the_templates_mappings() {
     let template = Template::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml")).unwrap();
     for stream in &template.streams {
         let (retries, age) = (stream.maximum_retries.unwrap(), stream.maximum_record_age.unwrap());

@@ -56,7 +56,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn one_of_several_patterns_is_enough_and_none_takes_everything() {
+    fn one_of_several_patterns_is_enough_and_no_pattern_accepts_every_record() {
         let event = json!({"eventName": "REMOVE"});
         let filter = |patterns: &[&str]| Filter::new(patterns).unwrap().matches(&event);
         assert!(filter(&[]));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_items_records_share_a_hash_whatever_the_order_of_its_key() {
+    fn an_items_records_share_a_hash_for_every_order_of_the_key_attributes() {
         let hash = |keys: &str| {
             let keys: Value = keys.parse().unwrap();
             record("INSERT", json!({"SequenceNumber": "1", "Keys": keys})).key_hash()
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn an_invalid_record_is_refused() {
         for event in
             [json!(null), json!({}), json!({"dynamodb": {"Keys": {}}}), json!({"dynamodb": {"SequenceNumber": "1"}})]
         {

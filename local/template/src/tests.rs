@@ -82,7 +82,7 @@ fn literal_values_are_distinguished_from_computed_values() {
 }
 
 #[test]
-fn a_function_is_traced_as_it_says_or_the_globals() {
+fn a_function_has_its_own_tracing_or_that_of_the_globals() {
     let globals = "Globals: {Function: {Tracing: Active}}\nResources:\n  Table:";
     assert_eq!(small("Handler", "Handler").unwrap().functions[0].tracing, None);
     let template = small("Resources:\n  Table:", globals).unwrap();
@@ -226,7 +226,7 @@ fn a_parameter_without_a_value_is_refused_where_it_is_used() {
 }
 
 #[test]
-fn a_parameter_that_is_not_there_cannot_be_given() {
+fn an_unknown_parameter_cannot_be_given() {
     let deployment = Deployment::new("r", "a").parameter("Speling", "x");
     let error = Template::read_for(&real_path(), &deployment).unwrap_err();
     assert!(error.to_string().contains("no parameter Speling"));
@@ -326,7 +326,7 @@ fn two_routes_that_cannot_be_told_apart_are_refused() {
 }
 
 #[test]
-fn what_is_not_yaml_is_refused_with_its_line() {
+fn invalid_yaml_is_refused_with_its_line() {
     let error = Template::parse_for("a: b\n c: [", &Deployment::new("r", "a")).unwrap_err();
     assert!(error.to_string().contains("not YAML"), "{error}");
     assert!(error.line().is_some());
@@ -336,7 +336,7 @@ fn what_is_not_yaml_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_named() {
     let error = Template::read("no/such/template.yaml".as_ref()).unwrap_err();
     assert!(error.to_string().starts_with("no/such/template.yaml: cannot be read"));
 }
@@ -356,7 +356,7 @@ fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
 }
 
 #[test]
-fn conditions_are_evaluated_once_however_often_they_are_needed() {
+fn each_condition_is_evaluated_once_even_if_it_is_used_repeatedly() {
     assert!(needing_one_another(50).is_ok());
     let endless = needing_one_another(10_000).unwrap_err().to_string();
     assert!(endless.contains("is needed by too many that need one another"), "{endless}");

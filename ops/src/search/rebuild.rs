@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn calls_that_began_before_a_rebuild_are_waited_for_and_not_a_second_time() {
+    async fn a_rebuild_waits_once_for_calls_that_began_before_it() {
         let (began, longest) = (Instant::now(), Duration::from_secs(5));
         let earlier = EarlierCalls::until_now(longest);
         // The backfill takes some of the time.

@@ -74,7 +74,8 @@ impl fmt::Display for Reconciled {
             if drift.unrepaired > 0 {
                 writeln!(
                     f,
-                    "  the engine took repairs for old: for a minute it remembers a document that was deleted; give the command again after that"
+                    "  the engine took repairs for old: for a minute it remembers a document that was deleted; give \
+                    the command again after that"
                 )?;
             }
         }

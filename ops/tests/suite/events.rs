@@ -133,8 +133,7 @@ fn expired() -> Value {
 }
 
 #[tokio::test]
-async fn case_36_a_redrive_of_bus_audit_and_derived_data_after_a_newer_update_leaves_the_newer_and_a_second_one_the_same_state()
- {
+async fn case_36_a_repeated_redrive_of_bus_audit_and_derived_data_keeps_newer_data() {
     let (shop, bucket, archive) = (Shop::open().await, Bucket::open().await, Bucket::open().await);
     let sinks = AllSinks { shop: &shop, archive: &archive, published: Published::default() };
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1), order("o1", OrderStatus::Cancelled, 2));

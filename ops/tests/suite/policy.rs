@@ -158,7 +158,7 @@ async fn search_is_kept_under_its_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_set_aside_is_replayed_under_its_policy() {
+async fn quarantined_records_are_replayed_under_their_policy() {
     let operator = Operator::of("redrive").await;
     let shop = &operator.shop;
     // The batch has every kind of record that a consumer of the stream may fail to process.

@@ -183,7 +183,7 @@ async fn a_rebuild_that_was_stopped_is_resumed_or_abandoned_and_never_forgotten(
 }
 
 #[tokio::test]
-async fn tombstones_are_not_copied_before_every_call_has_ended_that_did_not_know_the_new_index() {
+async fn tombstones_are_copied_only_after_all_calls_that_did_not_know_the_new_index() {
     let shop = Shop::open().await;
     let longest_call = Duration::from_millis(300);
     let options = RebuildOptions {

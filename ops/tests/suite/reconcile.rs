@@ -158,7 +158,7 @@ async fn a_late_record_does_not_undo_a_repair() {
 }
 
 #[tokio::test]
-async fn an_item_that_cannot_be_read_is_counted_and_stops_nothing() {
+async fn an_item_that_cannot_be_read_is_counted_and_stops_no_other() {
     let shop = Shop::open().await;
     shop.put(&product("p1", 1)).await;
     shop.put_broken(&product("broken", 1), "name").await;
@@ -169,7 +169,7 @@ async fn an_item_that_cannot_be_read_is_counted_and_stops_nothing() {
 }
 
 #[tokio::test]
-async fn a_repair_that_the_engine_takes_for_old_is_reported_as_none() {
+async fn a_repair_that_the_engine_refuses_as_old_is_reported_as_unrepaired() {
     let shop = Shop::open().await;
     shop.put_and_deliver(&product("p1", 1)).await;
     shop.put_and_deliver(&product("p2", 1)).await;
@@ -190,7 +190,7 @@ async fn a_repair_that_the_engine_takes_for_old_is_reported_as_none() {
 }
 
 #[tokio::test]
-async fn nothing_is_pruned_where_there_is_nothing_and_that_is_said() {
+async fn pruning_reports_that_there_is_no_index_to_prune() {
     let shop = Shop::open().await;
     let pruned = prune(&shop.search).await.unwrap();
     assert_eq!((pruned.exit_code(), pruned.render(false).as_str()), (0, "no index is left over"));

@@ -98,7 +98,7 @@ async fn replayed(bucket: &Bucket, sinks: &TestSinks<'_>) -> Replayed {
 }
 
 #[tokio::test]
-async fn case_36_a_redrive_after_a_newer_update_leaves_the_newer_and_a_second_one_the_same_state() {
+async fn case_36_a_repeated_redrive_keeps_a_newer_update() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     let old = shop.put(&product("p1", 1)).await;
@@ -126,7 +126,7 @@ async fn case_36_a_redrive_after_a_newer_update_leaves_the_newer_and_a_second_on
 }
 
 #[tokio::test]
-async fn a_redrive_indexes_what_the_table_holds_now_and_not_what_the_record_says() {
+async fn a_redrive_indexes_the_present_item_and_not_the_image_in_the_record() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let old = shop.put(&product("p1", 1)).await;
     // The record of this change is lost. The item exists.
@@ -137,7 +137,7 @@ async fn a_redrive_indexes_what_the_table_holds_now_and_not_what_the_record_says
 }
 
 #[tokio::test]
-async fn what_a_folded_function_gave_up_reaches_the_index_too() {
+async fn a_batch_discarded_by_a_folded_function_reaches_the_index() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     let record = shop.put(&product("p1", 1)).await;
@@ -151,7 +151,7 @@ async fn what_a_folded_function_gave_up_reaches_the_index_too() {
 }
 
 #[tokio::test]
-async fn what_fails_stays_with_its_new_reason_until_every_record_of_it_is_durable() {
+async fn a_failed_object_stays_with_its_new_reason_until_all_its_records_are_durable() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     sinks.set_failing(true);
@@ -188,7 +188,7 @@ async fn a_record_that_cannot_be_read_stays_and_stops_no_other() {
 }
 
 #[tokio::test]
-async fn the_list_has_everything_on_however_many_pages_and_a_reason_in_one_line() {
+async fn the_list_has_all_pages_of_objects_and_each_reason_in_one_line() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let record = shop.put(&product("p1", 1)).await;
     for number in 0..1_005 {
@@ -250,7 +250,7 @@ async fn a_record_of_an_unknown_sink_is_kept_and_stops_no_other() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_discarded() {
+async fn a_missing_object_is_not_discarded() {
     let bucket = Bucket::open().await;
     let there = "quarantine/2017-01-01/e1-bus.json".to_owned();
     bucket.put(&there, "{");
@@ -266,7 +266,7 @@ async fn what_is_not_there_is_not_discarded() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_or_nested_too_deep_is_shown_as_it_is() {
+async fn invalid_or_too_deeply_nested_json_is_shown_unchanged() {
     let bucket = Bucket::open().await;
     let name = "quarantine/2017-01-01/e1-bus.json";
     for body in ["[".repeat(100_000), "[".repeat(1_000) + &"]".repeat(1_000), "{broken".to_owned()] {

@@ -39,7 +39,7 @@ async fn ahead(shop: &Shop) -> u64 {
 }
 
 #[tokio::test]
-async fn a_rebuild_after_a_restore_of_the_table_leaves_behind_what_the_table_has_forgotten() {
+async fn a_rebuild_after_a_restore_leaves_out_documents_that_the_table_has_lost() {
     let shop = Shop::open().await;
     // The state in the backup comes first, then the changes after it.
     for id in ["changed", "removed", "same"] {
@@ -75,7 +75,7 @@ async fn a_rebuild_after_a_restore_of_the_table_leaves_behind_what_the_table_has
 }
 
 #[tokio::test]
-async fn a_product_that_was_removed_by_hand_and_created_again_is_found_after_such_a_rebuild() {
+async fn a_product_removed_by_hand_and_created_again_is_found_after_a_rebuild() {
     let shop = Shop::open().await;
     let first = product("p1", 4);
     shop.put_and_deliver(&first).await;
@@ -98,7 +98,7 @@ async fn archived_head(bucket: &Bucket) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn of_an_order_that_expired_twice_the_last_is_restored_though_the_stream_counts_anew() {
+async fn the_last_state_of_a_twice_expired_order_is_restored_despite_a_new_stream() {
     for (rev, removed_at) in [(1, "2030-01-01T00:00:00.000Z"), (0, "2016-01-01T00:00:00.000Z")] {
         let (shop, bucket) = (Shop::open().await, Bucket::open().await);
         let table = shop.table.table();

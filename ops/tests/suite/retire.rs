@@ -159,7 +159,7 @@ async fn a_large_order_cannot_move_after_its_retirement_began_and_a_moved_order_
 }
 
 #[test]
-fn orders_that_a_record_may_still_tell_of_are_not_retired() {
+fn orders_are_not_retired_while_the_stream_may_have_their_records() {
     let retire = |days: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
         command.args(["orders", "retire", "--grace", "0", "--dry-run", "--older-than", days]).env_clear();

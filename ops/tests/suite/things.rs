@@ -67,7 +67,9 @@ fn record<T: Entity>(sequence: u64, name: &str, item: &Stored<T>, mut change: Va
     change["Keys"] = json!({"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}});
     change["SequenceNumber"] = format!("{sequence:021}").into();
     change["ApproximateCreationDateTime"] = json!(1_483_271_606);
-    json!({"eventID": format!("event-{sequence}"), "eventName": name, "eventSource": "aws:dynamodb", "dynamodb": change})
+    json!({
+        "eventID": format!("event-{sequence}"), "eventName": name, "eventSource": "aws:dynamodb", "dynamodb": change,
+    })
 }
 
 /// Returns the stream image of an item.

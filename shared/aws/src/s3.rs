@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_says_later_is_transient_even_with_status_200() {
+    fn a_response_with_a_transient_error_code_is_transient_even_with_status_200() {
         let error = "<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code><Message>We</Message></Error>";
         for (status, body, again) in [
             (200, "", false),

@@ -5,7 +5,8 @@
 //! detail is this envelope:
 //!
 //! ```json
-//! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z", "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
+//! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z",
+//!  "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
 //! ```
 //!
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in

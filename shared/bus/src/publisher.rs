@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_about_the_entry_itself_is_a_refusal() {
+    fn only_an_error_of_the_entry_itself_is_a_refusal() {
         let answer = |code: Option<&str>, id: Option<&str>| {
             let (error_code, event_id) = (code.map(str::to_owned), id.map(str::to_owned));
             Answer::from(ResultEntry { event_id, error_code, error_message: Some("why".to_owned()) })

@@ -136,7 +136,7 @@ async fn a_call_that_fails_as_a_whole_leaves_its_events_to_be_retried() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_too_large_is_refused_before_anything_is_sent_and_the_others_go() {
+async fn an_event_that_is_too_large_is_refused_before_the_call_and_the_others_are_sent() {
     let world = World::open().await;
     let sent = [event(1, "p"), event(2, &"p".repeat(100)), event(3, "p")];
     let bytes = |event: &Event| 14 + SOURCE.len() + "ReviewPosted".len() + event.to_detail().unwrap().len();
@@ -150,7 +150,7 @@ async fn an_event_that_is_too_large_is_refused_before_anything_is_sent_and_the_o
 }
 
 #[tokio::test]
-async fn a_bus_that_is_not_there_is_a_fault_of_the_deployment_and_not_of_the_event() {
+async fn a_missing_bus_is_a_fault_of_the_deployment_and_not_of_the_event() {
     let world = World::open().await;
     let other = EventBus::new(service(&world.server), "nowhere".to_owned());
     let other = other.with_limits(Limits { bytes: MAX_REQUEST_BYTES, budget: Duration::ZERO });

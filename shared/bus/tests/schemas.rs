@@ -144,7 +144,7 @@ fn every_event_is_valid_by_the_schema_of_its_kind_and_of_no_other() {
 }
 
 #[test]
-fn a_schema_has_exactly_the_fields_that_are_published_and_demands_each_but_the_id_of_the_request() {
+fn a_schema_has_exactly_the_published_fields_and_requires_all_but_the_request_id() {
     for event in every_example() {
         let mut schema = schema(event.kind());
         let published = detail(&event);
@@ -218,7 +218,7 @@ fn a_wrong_event_is_not_valid() {
 }
 
 #[test]
-fn there_is_no_schema_without_a_kind_of_event() {
+fn every_schema_belongs_to_a_kind_of_event() {
     let there: BTreeSet<String> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(there, Kind::ALL.iter().map(|kind| file(*kind)).collect());
@@ -235,7 +235,7 @@ fn an_event_is_read_as_it_was_written_and_written_the_same_every_time() {
 }
 
 #[test]
-fn fields_of_a_newer_producer_are_passed_over() {
+fn fields_of_a_newer_producer_are_ignored() {
     for event in every_example() {
         let mut newer = detail(&event);
         newer["trace"] = json!({"id": 1});
@@ -260,7 +260,7 @@ fn an_event_is_not_refused_for_an_odd_id_of_its_request() {
 }
 
 #[test]
-fn another_version_is_refused_by_its_name_whatever_else_it_holds() {
+fn another_version_is_refused_by_its_name_with_any_other_fields() {
     for event in every_example() {
         let next = json!({"type": event.kind().as_str(), "version": event.kind().version() + 1, "body": "anything"});
         let error = Event::from_detail(&next).unwrap_err();
@@ -274,7 +274,7 @@ fn another_version_is_refused_by_its_name_whatever_else_it_holds() {
 }
 
 #[test]
-fn what_is_no_event_is_refused_and_not_quoted() {
+fn an_invalid_event_is_refused_and_not_quoted() {
     let good = detail(&examples(Kind::ReviewPosted)[0]);
     let with = |pointer: &str, value: Value| {
         let mut bad = good.clone();

@@ -303,14 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_applied_to_what_was_before() {
+    fn a_change_is_applied_to_the_earlier_value() {
         assert_eq!(Change::Keep.apply(Some(1)), Some(1));
         assert_eq!(Change::Clear.apply(Some(1)), None);
         assert_eq!(Change::Set(2).apply(Some(1)), Some(2));
     }
 
     #[test]
-    fn a_rule_over_several_fields_refuses_where_it_belongs() {
+    fn a_rule_over_several_fields_refuses_the_responsible_field() {
         let mut body = Object::parse(r#"{"from":"b","to":"b"}"#).unwrap();
         let from = body.required("from", text(1..=5));
         let to = body.required("to", text(1..=5));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_invalid_and_what_is_no_json_is_malformed() {
+    fn a_body_that_is_no_object_is_invalid_and_one_that_is_no_json_is_malformed() {
         for document in ["[]", "null", "1", r#""{}""#, "1e400", r#"{"a":1e999}"#] {
             assert_eq!(Object::parse(document).unwrap_err().code(), Code::InvalidBody, "{document}");
         }

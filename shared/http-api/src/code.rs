@@ -169,9 +169,9 @@ mod tests {
     fn the_names_that_the_contract_fixes_are_there() {
         let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
         for fixed in "not_found already_exists email_taken username_taken insufficient_stock illegal_transition \
-                      insufficient_funds account_not_found version_mismatch cursor_invalid body_too_large too_many_lines \
-                      unknown_product forbidden unauthenticated throttled idempotency_key_missing idempotency_key_reused \
-                      idempotency_in_progress too_many_pending_orders quantity_limit"
+                      insufficient_funds account_not_found version_mismatch cursor_invalid body_too_large \
+                      too_many_lines unknown_product forbidden unauthenticated throttled idempotency_key_missing \
+                      idempotency_key_reused idempotency_in_progress too_many_pending_orders quantity_limit"
             .split_whitespace()
         {
             assert!(names.contains(fixed), "{fixed}");

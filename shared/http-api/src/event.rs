@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_http_apis_event_is_none() {
+    fn an_event_that_is_not_of_an_http_api_is_not_parsed() {
         for text in
             ["", "null", "[]", "{}", r#"{"Records":[]}"#, r#"{"httpMethod":"GET","path":"/","requestContext":{}}"#]
         {
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_raw_query_the_parameters_stand_in() {
+    fn the_parameters_replace_a_missing_raw_query() {
         let text = r#"{"queryStringParameters":{"a":"x y"},"requestContext":{"http":{"method":"GET"}}}"#;
         assert_eq!(Event::parse(text).unwrap().query.unwrap(), [("a".into(), "x y".into())]);
     }
 
     #[test]
-    fn a_body_is_decoded_when_marked_so_and_never_beyond_what_any_route_takes() {
+    fn a_marked_body_is_decoded_up_to_the_largest_size_that_a_route_accepts() {
         assert!(matches!(body("e30=".into(), true), Body::Text(text) if text == "{}"));
         for bad in ["e30", "%%%%", "/w=="] {
             assert!(matches!(body(bad.into(), true), Body::Unreadable), "{bad}");

@@ -51,7 +51,7 @@ mod tests {
 
     #[cfg(feature = "table")]
     #[test]
-    fn what_may_pass_by_itself_is_a_503_and_a_defect_a_500() {
+    fn a_transient_failure_is_a_503_and_a_defect_is_a_500() {
         use table::TableError;
         for (error, code) in [
             (TableError::Throttled, Code::Throttled),

@@ -265,19 +265,19 @@ mod tests {
     }
 
     #[test]
-    fn money_is_minor_units_and_a_currency_and_nothing_else() {
+    fn money_is_exactly_minor_units_and_a_currency() {
         let read = money(0..=MAX_AMOUNT);
         assert_eq!(read(value(r#"{"amount":129,"currency":"USD"}"#)), Ok(Money::new(129, Currency::USD)));
         assert_eq!(
             detail(read(value(r#"{"amount":1.29,"currency":"usd","cents":true}"#))),
-            "/amount: must be an integer from 0 to 1000000000000; /currency: must be an ISO 4217 code of three upper-case \
-             letters; /cents: is not a field of this object"
+            "/amount: must be an integer from 0 to 1000000000000; /currency: must be an ISO 4217 code of three \
+             upper-case letters; /cents: is not a field of this object"
         );
         assert_eq!(detail(read(value(r#""1.29 USD""#))), ": must be an object");
     }
 
     #[test]
-    fn an_array_tells_which_element_is_wrong_and_is_bounded() {
+    fn an_array_names_its_wrong_element_and_is_bounded() {
         let read = array(1..=3, integer(1..=9_u8));
         assert_eq!(read(value("[1,2]")), Ok(vec![1, 2]));
         assert_eq!(

@@ -86,7 +86,7 @@ fn code(reply: &Value) -> String {
 }
 
 #[test]
-fn what_is_no_event_gets_a_problem_and_not_a_function_error() {
+fn an_invalid_event_gets_a_problem_and_not_a_function_error() {
     for event in [None, Some(""), Some("{"), Some("null"), Some(r#"{"Records":[]}"#), Some(r#"{"body":"\ud800"}"#)] {
         let reply = answer(event);
         assert_eq!(
@@ -136,7 +136,9 @@ fn the_sample_that_sam_generates_is_answered() {
         "requestContext": {
             "authentication": {"clientCert": {"clientCertPem": "CERT_CONTENT"}},
             "authorizer": {"jwt": {"claims": {"claim1": "value1"}, "scopes": ["scope1", "scope2"]}},
-            "http": {"method": "POST", "path": "/path/to/resource", "protocol": "HTTP/1.1", "sourceIp": "192.168.0.1/32"},
+            "http": {
+                "method": "POST", "path": "/path/to/resource", "protocol": "HTTP/1.1", "sourceIp": "192.168.0.1/32",
+            },
             "requestId": "id", "routeKey": "$default", "stage": "$default", "timeEpoch": 1_583_348_638_390_u64,
         },
         "body": "eyJ0ZXN0IjoiYm9keSJ9", "pathParameters": {"parameter1": "value1"}, "isBase64Encoded": true,
@@ -151,7 +153,7 @@ fn the_sample_that_sam_generates_is_answered() {
 }
 
 #[test]
-fn a_failing_answer_is_a_500_that_says_nothing() {
+fn a_failed_response_is_a_500_without_details() {
     let routes = Routes::new()
         .on("GET /header", |(), _| Box::pin(async { Ok(Response::no_content().header("location", "a\r\nb")) }))
         .on("GET /body", |(), _| Box::pin(async { Ok(Response::ok(&std::collections::BTreeMap::from([((1, 2), 3)]))) }))
@@ -236,8 +238,9 @@ proptest! {
     }
 
     #[test]
-    fn no_text_in_any_question_makes_the_function_panic(
-        id in any::<String>(), query in any::<String>(), header in any::<String>(), body in any::<String>(), encoded in any::<bool>(),
+    fn no_text_in_any_request_makes_the_function_panic(
+        id in any::<String>(), query in any::<String>(), header in any::<String>(), body in any::<String>(),
+        encoded in any::<bool>(),
     ) {
         let mut event = Call::new("GET /v1/things/{id}").path("id", &id).staff("s1").header("if-match", &header)
             .header("idempotency-key", &header).header("content-type", &header).body(body).event();

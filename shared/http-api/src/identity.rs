@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_that_is_no_id_is_forbidden_and_told_why() {
+    fn an_invalid_subject_is_forbidden_with_the_reason() {
         for (subject, why) in [
             ("", "must not be empty"),
             (r"a\u0000b", "must not contain control characters"),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn each_identity_is_given_to_whom_it_belongs() {
+    fn each_identity_reaches_only_its_caller() {
         let (c1, c2) = (CustomerId::new("c1").unwrap(), CustomerId::new("c2").unwrap());
         let customer = caller(r#"{"sub":"c1"}"#);
         let staff = caller(r#"{"sub":"s1","cognito:groups":"[staff]"}"#);

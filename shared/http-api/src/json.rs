@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_a_syntax_error() {
+    fn invalid_json_is_a_syntax_error() {
         let deep = "[".repeat(100_000);
         for document in [
             "",
@@ -284,7 +284,7 @@ mod tests {
         }
 
         #[test]
-        fn every_string_survives_the_journey(content in any::<String>()) {
+        fn every_string_survives_writing_and_parsing(content in any::<String>()) {
             let document = serde_json::to_string(&content).unwrap();
             prop_assert_eq!(Value::parse(&document), Ok(text(&content)));
         }

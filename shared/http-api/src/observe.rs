@@ -81,7 +81,7 @@ mod tests {
     use crate::{Problem, Routes};
 
     #[tokio::test]
-    async fn the_line_of_a_request_has_what_operators_ask_and_nothing_of_the_caller() {
+    async fn the_log_line_of_a_request_has_its_metrics_and_no_data_of_the_caller() {
         let routes =
             Routes::new().on("GET /v1/customers/{id}", |(), _| Box::pin(async { Err(Problem::not_found("customer")) }));
         let call =

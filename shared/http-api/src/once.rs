@@ -149,7 +149,8 @@ impl Once {
     pub fn in_progress() -> Problem {
         Problem::new(
             Code::IdempotencyInProgress,
-            "The first request with this Idempotency-Key is still running, or it failed and is undone within two minutes.",
+            "The first request with this Idempotency-Key is still running, or it failed and is undone within two \
+            minutes.",
         )
     }
 }

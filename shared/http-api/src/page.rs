@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_counted_as_it_stands_in_lambdas_response() {
+    fn a_body_is_counted_with_its_escapes_in_lambdas_response() {
         for text in
             ["", "plain", "\"quoted\"", "\\", "line\nfeed\ttab", "\u{1}\u{7f}\u{85}", "Zürich 章程 🙂", "</script>"]
         {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_its_first_entry_however_large_it_is_and_the_others_while_they_fit() {
+    fn a_page_has_its_first_entry_at_any_size_and_the_others_while_they_fit() {
         let entry = "x".repeat(1_000_000);
         let fitting = |entries: usize, beside| fitting(std::iter::repeat_n(&entry, entries), beside).ok();
         assert_eq!([fitting(0, 0), fitting(3, 0), fitting(4, 0), fitting(9, 2_000_000)], [0, 3, 3, 1].map(Some));

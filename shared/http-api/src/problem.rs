@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(
             shown(&problem),
             json!({
-                "type": "urn:bodega:problem:invalid_body", "title": "Invalid body", "status": 422, "code": "invalid_body",
+                "type": "urn:bodega:problem:invalid_body", "title": "Invalid body", "status": 422,
+                "code": "invalid_body",
                 "detail": "No.", "request_id": "r1", "errors": [{"pointer": "/a", "detail": "must not be empty"}],
             })
         );
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internal_error_says_nothing_of_its_cause() {
+    fn an_internal_error_does_not_show_its_cause() {
         let problem = Problem::internal("table `Bodega-prod` has no index GSI9");
         assert!(!problem.body("r1").contains("GSI9"));
         assert!(!problem.to_string().contains("GSI9"));

@@ -138,11 +138,13 @@ impl Call {
             "queryStringParameters": object(&self.query),
             "pathParameters": object(&self.path),
             "requestContext": {
-                "accountId": "123456789012", "apiId": "bodega", "domainName": "bodega.example", "domainPrefix": "bodega",
+                "accountId": "123456789012", "apiId": "bodega", "domainName": "bodega.example",
+                "domainPrefix": "bodega",
                 "routeKey": self.route, "stage": "$default", "requestId": "sample-request",
                 "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
                 "http": {
-                    "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "sample",
+                    "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",
+                    "userAgent": "sample",
                 },
                 "authorizer": authorizer,
             },

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_overtaken_does_not_replace_the_later_version_unless_that_is_too_old() {
+    fn an_outdated_read_does_not_replace_a_later_version_that_has_not_expired() {
         let (cache, millis) = cache();
         cache.keep(version(5), cache.now());
         cache.keep(version(4), cache.now());

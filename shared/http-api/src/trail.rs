@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_by_staff_says_who_and_on_what_but_not_what_anybody_is_called() {
+    async fn the_trail_of_a_write_by_staff_has_ids_of_actor_and_target_and_no_names() {
         let put = Call::new("PUT /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", "Aunt Zoë");
         let line = line(put.staff("sam").body("a street")).await;
         assert_eq!(trail(&line), [Some(&json!("sam")), Some(&json!({"id": "ann"})), None]);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_refused_leaves_the_same_trail_and_what_was_created_its_address() {
+    async fn a_refusal_leaves_the_same_trail_and_a_creation_adds_its_address() {
         let split = line(Call::new("POST /v1/counters/{name}/split").path("name", "views").staff("sam")).await;
         assert_eq!(trail(&split), [Some(&json!("sam")), Some(&json!({"name": "views"})), None]);
         assert_eq!(split["status"], 404);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_customers_write_and_a_read_by_staff_leave_none() {
+    async fn a_customers_write_and_a_read_by_staff_leave_no_trail() {
         let put = || Call::new("PUT /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", "home");
         for call in [put().customer("ann"), put(), Call::new("GET /v1/customers/{id}").path("id", "ann").staff("sam")] {
             let line = line(call).await;

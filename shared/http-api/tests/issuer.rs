@@ -53,7 +53,7 @@ fn customer(id: &str) -> Value {
 
 /// An issuer may sign for several apps. Tokens of each configured app are accepted, and no others.
 #[tokio::test]
-async fn a_token_for_any_audience_of_the_list_holds() {
+async fn a_token_for_any_audience_of_the_list_is_valid() {
     let test = TestIssuer::start().await;
     let issuer = test.known_for("app, backoffice");
     for claims in [json!({"aud": "app"}), json!({"aud": ["x", "backoffice"]}), json!({"aud": "backoffice"})] {
@@ -88,7 +88,7 @@ async fn of_the_fixture() -> (TestIssuer, Issuer, Value) {
 }
 
 #[tokio::test]
-async fn a_token_that_holds_tells_whose_it_is() {
+async fn a_valid_token_identifies_its_caller() {
     let (_test, issuer, fixture) = of_the_fixture().await;
     for (case, held) in fixture["held"].as_object().unwrap() {
         let expected = json!({ "sub": held["sub"], "staff": held["staff"] });
@@ -121,7 +121,7 @@ async fn a_token_that_is_altered_at_any_position_is_anonymous() {
 }
 
 #[tokio::test]
-async fn elliptic_curves_are_taken_as_well_and_a_key_signs_in_its_own_way_alone() {
+async fn elliptic_curves_are_accepted_and_a_key_verifies_only_its_own_algorithm() {
     let (test, issuer, fixture) = of_the_fixture().await;
     let token = test.token(&json!({ "sub": "ann", "cognito:groups": ["staff"] }));
     assert_eq!(who(&issuer, &token).await, json!({ "sub": "ann", "staff": true }));
@@ -136,7 +136,7 @@ async fn elliptic_curves_are_taken_as_well_and_a_key_signs_in_its_own_way_alone(
 }
 
 #[tokio::test]
-async fn keys_that_are_not_for_signatures_or_not_known_are_passed_over() {
+async fn keys_that_are_unknown_or_not_for_signatures_are_skipped() {
     let (test, _, fixture) = of_the_fixture().await;
     let good = fixture["held"]["id token"]["token"].as_str().unwrap();
     for change in [
@@ -201,7 +201,7 @@ async fn keys_are_fetched_at_the_first_plausible_token_and_cached_for_an_hour() 
 }
 
 #[tokio::test]
-async fn fifty_who_come_at_once_ask_for_the_keys_once() {
+async fn fifty_concurrent_callers_fetch_the_keys_once() {
     let (test, issuer, _) = with_clock().await;
     let tokens: Vec<String> = (0..50).map(|n| test.token(&json!({ "sub": format!("c{n}") }))).collect();
     let seen = futures::future::join_all(tokens.iter().map(|token| who(&issuer, token))).await;

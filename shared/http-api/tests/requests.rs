@@ -138,7 +138,7 @@ fn is(answer: &Answered, status: u16, code: &str) {
 }
 
 #[tokio::test]
-async fn a_sound_request_creates_and_says_where_and_in_which_version() {
+async fn a_valid_request_creates_and_returns_the_location_and_the_version() {
     let answer = send(post().json(&json!({"name": "a#b", "lines": [{"product_id": "p#1", "quantity": 2}]}))).await;
     assert_eq!(answer.status, 201);
     assert_eq!(answer.header("location"), Some("/v1/things/a%23b"));
@@ -151,7 +151,7 @@ async fn a_sound_request_creates_and_says_where_and_in_which_version() {
 }
 
 #[tokio::test]
-async fn a_replayed_answer_is_the_first_one_and_says_that_it_is_replayed() {
+async fn a_replayed_response_is_the_first_one_and_is_marked_as_replayed() {
     let first = send(post().json(&json!({"name": "ä"}))).await;
     let again = send(post().header("idempotency-key", "replay").json(&json!({"name": "ä"}))).await;
     assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
@@ -203,7 +203,7 @@ async fn the_entry_from_text_to_text_gives_the_response_of_the_gateway() {
 }
 
 #[tokio::test]
-async fn what_anybody_may_see_may_be_cached() {
+async fn a_public_response_may_be_cached() {
     let answer = send(Call::new("GET /v1/things/{id}").path("id", "x")).await;
     assert_eq!(answer.header("cache-control"), Some("public, max-age=60"));
 }
@@ -286,7 +286,7 @@ async fn lines_are_numbered_as_the_client_counts_them() {
 }
 
 #[tokio::test]
-async fn each_caller_reaches_what_is_theirs() {
+async fn each_caller_reaches_only_the_own_items() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1");
     is(&send(list()).await, 401, "unauthenticated");
     assert_eq!(send(list()).await.header("www-authenticate"), Some("Bearer"));
@@ -301,7 +301,7 @@ async fn each_caller_reaches_what_is_theirs() {
 }
 
 #[tokio::test]
-async fn ids_of_any_script_work_and_what_breaks_the_rule_is_invalid() {
+async fn ids_of_any_script_work_and_ids_that_break_the_rule_are_invalid() {
     let get = |id: &str| Call::new("GET /v1/things/{id}").path("id", id);
     for id in ["p1", "a b", "a#b", "100$", "_41", "a~b", "Ωμέγα", "商品", "🛒", &"x".repeat(128)] {
         let answer = send(get(id)).await;
@@ -378,7 +378,8 @@ async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
     assert_eq!(
         first.header("link").unwrap(),
         format!(
-            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2&note=%C3%A4%26b>; rel=\"next\""
+            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2\
+             &note=%C3%A4%26b>; rel=\"next\""
         )
     );
     let second = send(list().query("cursor", cursor)).await;
@@ -387,7 +388,7 @@ async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_only_for_the_list_and_the_caller_it_was_given_to() {
+async fn a_cursor_is_valid_only_for_the_list_and_the_caller_of_its_page() {
     let list = |id: &str| Call::new("GET /v1/customers/{id}/things").path("id", id);
     let first = send(list("c1").customer("c1")).await;
     let cursor = first.body["next_cursor"].as_str().unwrap();
@@ -406,7 +407,7 @@ async fn a_cursor_is_good_only_for_the_list_and_the_caller_it_was_given_to() {
 /// Otherwise the misspelt `?form=` would return the full list, and the client would take it for a
 /// filtered one.
 #[tokio::test]
-async fn a_query_parameter_that_a_route_does_not_know_is_refused_and_nothing_is_done() {
+async fn an_unknown_query_parameter_is_refused_before_any_effect() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
     let thing = || Call::new("GET /v1/things/{id}").path("id", "t1");
     for unknown in ["form", "From", "from ", "limit[]", "", "ä"] {

@@ -140,7 +140,7 @@ async fn a_customer_cannot_end_the_sign_in_of_another() {
 
 /// The price in docs/cost.md: one read unit per sign-in, environment and 30 seconds.
 #[tokio::test]
-async fn a_lookup_costs_one_read_unit_in_30_seconds_and_none_without_a_sign_in() {
+async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sign_in() {
     let desk = Desk::open().await;
     for claims in [json!({"sub": "ann"}), json!({"sub": "ann", "sid": ""}), json!({"sid": "s"})] {
         assert_eq!(desk.cost(&claims).await, (200, 0.0), "{claims}");

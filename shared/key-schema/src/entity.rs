@@ -84,9 +84,11 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
-    DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark Member Membership
-    MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
-    ProductPictures ProductSales Question QuotaDay RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock
-    StoreLocation Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
+    Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
+    CustomerQuestion Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow
+    Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark
+    Member Membership MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations
+    PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question QuotaDay RecentReview
+    ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock StoreLocation Team
+    UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
 }

@@ -242,8 +242,9 @@ impl Index {
         match self {
             Self::Gsi1 => "Lists show sessions, reviews, log lines and memberships of organizations completely.",
             Self::Gsi2 => {
-                "It has order summaries, the product attributes of a category page, and complete reviews. Customers by tier are read by key: \
-                 that list is rare, and with projected attributes every change of a profile would cost more."
+                "It has order summaries, the product attributes of a category page, and complete reviews. Customers by \
+                 tier are read by key: that list is rare, and with projected attributes every change of a profile \
+                 would cost more."
             }
             Self::Gsi3 => "It has the listed attributes of a shipment and of a sale, and complete reviews.",
         }

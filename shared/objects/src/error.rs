@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_whether_to_come_again_and_quotes_nothing() {
+    fn an_error_says_whether_a_retry_helps_and_quotes_no_message() {
         for (status, code, text, again) in [
             (503, Some("SlowDown"), "the object store is throttled", true),
             (429, None, "the object store is throttled", true),

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_engine_quotes_is_in_no_message() {
+    fn no_message_has_a_value_that_the_engine_quotes() {
         let reason = "failed to parse [ann@example.com]".to_owned();
         let error = SearchError::Rejected { status: 400, kind: "parsing_exception".to_owned(), reason };
         assert_eq!(error.to_string(), "the search engine refused the call with status 400: parsing_exception");

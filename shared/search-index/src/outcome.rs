@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_only_as_good_as_its_worst_outcome() {
+    fn the_worst_outcome_of_an_operation_counts() {
         use BulkOutcome::{Applied, Stale};
         let retryable = BulkOutcome::Retryable { reason: String::new() };
         let rejected = BulkOutcome::Rejected { status: 400, reason: String::new() };

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_typed_is_a_value_of_the_query_and_no_syntax() {
+    fn typed_text_is_a_value_of_the_query_and_no_syntax() {
         let query = ProductQuery { text: SearchText::parse(r#"name:* "}}"#).unwrap(), ..ProductQuery::default() };
         let body = query.body();
         let words: Vec<_> = body["query"]["bool"]["must"]

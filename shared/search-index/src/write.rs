@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_to_an_index_of_yesterday_goes_to_that_of_today_once() {
+    fn a_write_to_a_replaced_index_goes_once_to_the_current_index() {
         let (first, second) = (operation("1"), operation("2"));
         let targets = Targets::from([(Collection::Products, vec!["v3".to_owned()])]);
         let mut writes = vec![
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_is_to_be_there_and_is_not_stays_an_error() {
+    fn a_missing_current_index_stays_an_error() {
         let first = operation("1");
         let targets = Targets::from([(Collection::Products, vec!["v1".to_owned()])]);
         let mut writes = vec![write(0, &first, "v1", Some(404))];

@@ -162,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_page_is_the_beginning_of_the_plain_merge_however_the_items_lie(
+        fn a_page_is_a_prefix_of_the_plain_merge_for_every_distribution_of_items(
             members in prop_oneof![
                 prop::collection::vec(0..8_usize, 0..300),
                 // Members in runs of one shard, which a hash would not produce.
@@ -200,7 +200,9 @@ mod tests {
         }
 
         #[test]
-        fn a_share_is_never_more_than_the_page_nor_less_than_its_part(wanted in 1..1_000_usize, shards in 1..100_usize) {
+        fn a_share_is_never_more_than_the_page_nor_less_than_its_part(
+            wanted in 1..1_000_usize, shards in 1..100_usize,
+        ) {
             let share = share(wanted, shards);
             prop_assert!(share <= wanted && share * shards >= wanted);
         }
@@ -212,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_lies_in_one_shard_takes_one_request_more() {
+    fn a_list_in_only_one_shard_takes_one_more_request() {
         let list = List::new(&[2; 300], 4, false);
         assert_eq!(list.page(100), (list.plain(100), 5));
     }
 
     /// Uses ids as the shop generates them, and the hash that chooses their shards.
     #[test]
-    fn of_a_hundred_pages_one_takes_a_further_request() {
+    fn one_of_a_hundred_pages_takes_a_further_request() {
         let (mut pages, mut further) = (0, 0);
         for seed in 0..200_u64 {
             let mut random = fastrand::Rng::with_seed(seed);

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_short_and_printable_or_none() {
+    fn an_id_is_short_and_printable() {
         for good in ["JKJaXmPLvHcESHA=", "3f2c7a4e-0000-4000-8000-0123456789ab", &"x".repeat(MAX_ID)] {
             assert_eq!(id(good), Some(good));
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_knows_its_cause_and_work_beside_it_another() {
+    async fn concurrent_tasks_have_separate_causes() {
         assert_eq!(cause(), None);
         let look = |own: Option<&'static str>| {
             caused_by(own, async {

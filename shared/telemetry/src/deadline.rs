@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_the_time_until_the_deadline_or_nothing() {
+    fn the_remaining_time_ends_at_the_deadline_and_is_never_negative() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         assert_eq!(left(now + Duration::from_secs(7), now), Duration::from_secs(7));
         assert_eq!(left(now, now), Duration::ZERO);
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_of_1970_is_none() {
+    fn a_deadline_of_1970_means_no_deadline() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         assert_eq!(left(SystemTime::UNIX_EPOCH + Duration::from_secs(600), now), UNSAID);
     }

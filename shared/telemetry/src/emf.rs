@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cloudwatch_would_refuse_is_left_out() {
+    fn values_that_cloudwatch_refuses_are_left_out() {
         let line = Line::default().dimension("Route", "").metric("Latency", Unit::Milliseconds, f64::NAN);
         let line: Value = serde_json::from_str(&line.to_json(UNIX_EPOCH)).unwrap_or_default();
         assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([[]]));

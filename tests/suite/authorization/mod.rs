@@ -70,7 +70,7 @@ fn refusal(call: Call, what: String, outcome: Outcome) -> Option<Trial> {
 }
 
 #[test]
-fn every_route_refuses_whom_it_must_and_then_nothing_is_written() {
+fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
     with_own_system(async |system| {
         let scene = Scene::set(system).await;
         drain(system).await;

@@ -15,28 +15,36 @@ const HEAD: &str = "\
 
 The tests generate this page: `UPDATE_DOCS=1 cargo test -p local --test suite authorization`.
 
-The table has the response of every route to every kind of caller. Two files decide the responses. [template.yaml](../template.yaml) says which routes have an authorizer.
-In [openapi.yaml](../openapi.yaml), `x-who` says who may call a route, and the documented statuses say how the route refuses other callers. The tests send each of these requests.
-Everything except the caller is valid. `yes` means that the request succeeds. A status means that the route refuses the request with it, and that nothing is written.
+The table has the response of every route to every kind of caller. Two files decide the responses. \
+[template.yaml](../template.yaml) says which routes have an authorizer.
+In [openapi.yaml](../openapi.yaml), `x-who` says who may call a route, and the documented statuses say how the route \
+refuses other callers. The tests send each of these requests.
+Everything except the caller is valid. `yes` means that the request succeeds. A status means that the route refuses \
+the request with it, and that nothing is written.
 
 ## People
 
 - *No token*: API Gateway answers 401, except on public routes.
 - *Not signed up*: a caller with a valid token and without a profile, who requests records of other customers.
 - *Stranger*: a customer without rights to the record.
-- *Member* and *admin*: customers with this role in the organization, or in the organization of the document. For all other records they are strangers.
+- *Member* and *admin*: customers with this role in the organization, or in the organization of the document. For all \
+other records they are strangers.
 - *Owner*: the owner of the record. For an organization, this is another admin.
 
-The function answers 404 (`not_found`) for a record of another customer. It answers 403 (`forbidden`) on routes for staff, and to callers who may see the record but not change it.
+The function answers 404 (`not_found`) for a record of another customer. It answers 403 (`forbidden`) on routes for \
+staff, and to callers who may see the record but not change it.
 
 ";
 
 const TOKENS: &str = "
 ## Tokens
 
-On a public route, a request with any of these tokens gets the same response as without a token, because no authorizer reads it. On every other route, the
-last column has the status, or the caller who gets the same response. Every token that API Gateway refuses claims to be a staff token. The function answers 401 `unauthenticated` to
-a token without a `sub`. It answers 403 `forbidden` to a token whose `sub` cannot be an id, and names the rule of ids that the `sub` breaks.
+On a public route, a request with any of these tokens gets the same response as without a token, because no authorizer \
+reads it. On every other route, the
+last column has the status, or the caller who gets the same response. Every token that API Gateway refuses claims to \
+be a staff token. The function answers 401 `unauthenticated` to
+a token without a `sub`. It answers 403 `forbidden` to a token whose `sub` cannot be an id, and names the rule of ids \
+that the `sub` breaks.
 
 ";
 
@@ -74,8 +82,8 @@ fn the_page_of_the_matrix_is_up_to_date() {
 
     let cases = Cases::count(&access, &tokens);
     let section = format!(
-        "{} routes, {} kinds of callers and {} forged or odd tokens: {} requests. {} of them must be refused and write nothing, and {} must succeed \
-         ([the matrix](authorization.md)).",
+        "{} routes, {} kinds of callers and {} forged or odd tokens: {} requests. {} of them must be refused and write \
+         nothing, and {} must succeed ([the matrix](authorization.md)).",
         api().operations().count(),
         Person::ALL.len(),
         tokens.len(),

@@ -62,7 +62,7 @@ async fn lists(system: &System) -> Vec<List> {
 }
 
 #[test]
-fn a_cursor_is_good_for_its_list_its_parameters_and_its_caller_only() {
+fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
     with_own_system(async |system| {
         let lists = lists(system).await;
         assert!(lists.len() >= 12, "{}", lists.len());

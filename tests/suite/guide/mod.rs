@@ -28,7 +28,7 @@ fn every_request_of_build_a_shop_gets_the_printed_response() {
 }
 
 #[test]
-fn the_first_session_of_the_readme_prints_what_it_shows() {
+fn the_first_session_of_the_readme_prints_the_shown_output() {
     let page = read(&root().join("README.md"));
     let (_, section) = page.split_once("\n## A shop in 30 seconds\n").unwrap();
     let section = section.split("\n## ").next().unwrap();

@@ -178,7 +178,7 @@ fn a_run_that_was_killed_is_finished_by_the_next() {
 }
 
 #[test]
-fn an_order_found_under_a_baskets_number_counts_as_there_only_if_it_is_the_basket() {
+fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_is_the_basket() {
     with_own_system(async |system| {
         let folder = Folder::new("taken");
         let files = [
@@ -190,7 +190,11 @@ fn an_order_found_under_a_baskets_number_counts_as_there_only_if_it_is_the_baske
         let stock = ["--stock", &data::STOCK.to_string()];
         assert_eq!(import(system, &files[..2], &stock).await.code, Some(0));
         let place = async |household: &str, basket: &str, lines: &[(u64, u64, i64)]| {
-            let line = |(product, quantity, cents): &(u64, u64, i64)| json!({ "product_id": product.to_string(), "quantity": quantity, "total": data::money(*cents) });
+            let line = |(product, quantity, cents): &(u64, u64, i64)| {
+                json!({
+                    "product_id": product.to_string(), "quantity": quantity, "total": data::money(*cents),
+                })
+            };
             let lines: Vec<_> = lines.iter().map(line).collect();
             let body = json!({ "customer_id": household, "reference": basket, "lines": lines });
             order_call(&body, basket).staff().send(system).await.expect(201);

@@ -116,7 +116,7 @@ fn apart(calls: Vec<Call>) -> Vec<Call> {
 }
 
 #[test]
-fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
+fn no_log_line_of_any_function_identifies_a_customer_under_any_failure() {
     with_own_system(async |system| {
         person::live(system).await;
         drain(system).await;
@@ -133,7 +133,9 @@ fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
         for kind in FAULTS {
             fault(system, "table", kind).await;
             // Requests of an ordinary customer: reads, changes and the erasure.
-            let body = json!({ "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text") });
+            let body = json!({
+                "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text"),
+            });
             let calls = api().operations().map(|operation| {
                 let call = Call::new(operation.method, &addressed(operation, SUBJECT))
                     .customer(SUBJECT)
@@ -161,8 +163,10 @@ async fn behind_the_api(system: &System) {
     // The consumer quarantines an unreadable profile.
     let at = "2026-01-01T00:00:00.000Z";
     let odd = json!({
-        "PK": { "S": format!("CUSTOMER#{}", person::goes("odd")) }, "SK": { "S": "PROFILE" }, "entity": { "S": "Customer" }, "version": { "N": "1" },
-        "rev": { "N": "1" }, "born": { "S": "b1" }, "created_at": { "S": at }, "updated_at": { "S": at }, "tier": { "S": person::goes("tier") },
+        "PK": { "S": format!("CUSTOMER#{}", person::goes("odd")) }, "SK": { "S": "PROFILE" },
+        "entity": { "S": "Customer" }, "version": { "N": "1" },
+        "rev": { "N": "1" }, "born": { "S": "b1" }, "created_at": { "S": at }, "updated_at": { "S": at },
+        "tier": { "S": person::goes("tier") },
         "id": { "S": person::goes("odd") }, "email": { "S": person::goes("email") },
     });
     put_item(system, &odd).await;

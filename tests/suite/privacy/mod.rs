@@ -68,7 +68,7 @@ fn named(places: BTreeSet<&str>) -> BTreeSet<String> {
 }
 
 #[test]
-fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
+fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
     if sweeps_itself() {
         return;
     }
@@ -139,12 +139,14 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
 }
 
 #[test]
-fn the_counts_of_what_was_tried_for_privacy_are_up_to_date() {
+fn the_counts_of_the_privacy_tests_are_up_to_date() {
     let (ids, texts) = documented();
     let section = format!(
-        "One customer has {} marked fields, and the erasure breaks off at {} points. Afterwards the test searches table, index, archive, events, quarantine and logs. {} kinds of records keep the \
-         customer's id, and {} a text by or about the customer ([list](operations.md#what-is-left-of-an-erased-customer)). {} failing requests leave no log line with the caller or the caller's texts. {} \
-         routes let staff write, and the log records the actor, the request and the time of each write.",
+        "One customer has {} marked fields, and the erasure breaks off at {} points. Afterwards the test searches \
+         table, index, archive, events, quarantine and logs. {} kinds of records keep the customer's id, and {} a text \
+         by or about the customer ([list](operations.md#what-is-left-of-an-erased-customer)). {} failing requests \
+         leave no log line with the caller or the caller's texts. {} routes let staff write, and the log records the \
+         actor, the request and the time of each write.",
         FIELDS.len(),
         POINTS.len(),
         ids.len(),

@@ -99,7 +99,8 @@ pub async fn live(system: &System) {
 async fn profile(system: &System) {
     let place = json!({ "country": goes("place-country"), "city": goes("place-city") });
     let first = json!({
-        "email": format!("{}@example.com", goes("first-email")), "username": goes("first-username"), "name": goes("name"),
+        "email": format!("{}@example.com", goes("first-email")), "username": goes("first-username"),
+        "name": goes("name"),
     });
     done(system, asks("POST", "/v1/customers", &first)).await;
     let second = json!({

@@ -40,7 +40,7 @@ async fn line(system: &System, answer: &Answer) -> Json {
 }
 
 #[test]
-fn every_write_by_staff_leaves_who_what_and_when_and_a_customers_leaves_nothing_of_the_customer() {
+fn only_the_lines_of_writes_by_staff_name_the_actor_the_target_and_the_time() {
     with_own_system(async |system| {
         let world = World::create(system).await;
         let (mut acts, mut created, mut others) = (0, 0, 0);

@@ -338,7 +338,9 @@ fn body(operation: &str) -> Json {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let customer = json!({ "email": "new@example.com", "username": "new", "name": "N", "place": { "country": "DE", "city": "Ulm" } });
+    let customer = json!({
+        "email": "new@example.com", "username": "new", "name": "N", "place": { "country": "DE", "city": "Ulm" },
+    });
     match operation {
         "createCustomer" => with(customer, json!({ "id": "bad-new" })),
         "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
@@ -361,7 +363,8 @@ fn body(operation: &str) -> Json {
         "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
         "checkoutCart" => json!({ "expected_total": { "amount": 129, "currency": "USD" } }),
         "placeOrder" => json!({
-            "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z", "store_id": "330",
+            "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z",
+            "store_id": "330",
             "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
         }),
         "moveOrder" => json!({

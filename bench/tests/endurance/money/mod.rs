@@ -43,7 +43,7 @@ const FRESH: usize = 10;
 const CLIENTS: usize = 16;
 
 #[test]
-fn whatever_clients_crashes_and_faults_do_goods_and_money_are_exact() {
+fn goods_and_money_are_exact_under_concurrent_clients_crashes_and_faults() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let steps = number("BODEGA_STEPS").map_or(STEPS, |steps| usize::try_from(steps).unwrap());
     let runs = match number("BODEGA_SEED") {

@@ -72,13 +72,17 @@ impl World {
             }
             94..=96 => {
                 let (kind, most) = FAULTS[rng.usize(0..FAULTS.len())];
-                let fault = json!({"target": "table", "kind": kind, "rate": 0.2, "count": rng.u32(1..=most), "seed": rng.u32(..)});
+                let fault = json!({
+                    "target": "table", "kind": kind, "rate": 0.2, "count": rng.u32(1..=most), "seed": rng.u32(..),
+                });
                 self.clients.local("POST", "/_local/faults", Some(&fault)).await;
             }
             97 | 98 => {
                 let (function, point) = CRASHES[rng.usize(0..CRASHES.len())];
-                let mut fault = json!({"target": format!("function:{function}"), "kind": "crash", "rate": 0.5, "count": 1,
-                    "seed": rng.u32(..)});
+                let mut fault = json!({
+                    "target": format!("function:{function}"), "kind": "crash", "rate": 0.5, "count": 1,
+                    "seed": rng.u32(..),
+                });
                 if rng.u8(0..5) > 0 {
                     fault["point"] = point.into();
                 }

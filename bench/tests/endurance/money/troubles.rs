@@ -183,7 +183,7 @@ impl Trouble {
 }
 
 #[test]
-fn under_each_trouble_alone_nothing_is_lost_or_doubled_and_the_system_recovers_by_itself() {
+fn the_system_recovers_from_each_trouble_alone_without_loss_or_repetition() {
     let missing = |point: &&str| !TROUBLES.iter().any(|trouble| matches!(trouble, Point(_, name) if name == point));
     let missing: Vec<&str> = CRASH_POINTS.iter().map(|(name, _)| *name).filter(missing).collect();
     assert_eq!(missing, ELSEWHERE);
@@ -198,7 +198,8 @@ fn under_each_trouble_alone_nothing_is_lost_or_doubled_and_the_system_recovers_b
     });
     let count = |is: fn(&Trouble) -> bool| TROUBLES.iter().filter(|trouble| is(trouble)).count();
     let text = format!(
-        "{} troubles: {} faults of backends, {} faults of whole functions, {} crashes at named points, {} wrong clocks.",
+        "{} troubles: {} faults of backends, {} faults of whole functions, {} crashes at named points, \
+         {} wrong clocks.",
         TROUBLES.len(),
         count(|trouble| matches!(trouble, Backend(..))),
         count(|trouble| matches!(trouble, Process(..))),

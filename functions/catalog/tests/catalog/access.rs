@@ -47,7 +47,7 @@ fn call(route: &'static str) -> Call {
 }
 
 #[test]
-fn every_route_is_the_templates_and_asks_for_a_token_exactly_where_the_template_does() {
+fn every_route_of_the_template_exists_and_requires_a_token_where_the_template_does() {
     let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml");
     let template = template::Template::read(template.as_ref()).unwrap();
     let mut expected: Vec<(String, bool)> = template
@@ -82,7 +82,7 @@ async fn only_staff_write_the_catalogue() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_a_customer_is_for_that_customer_and_staff() {
+async fn only_a_customer_and_staff_reach_the_customers_items() {
     let shop = Shop::open().await;
     for route in OWNED {
         assert_eq!(shop.send(call(route)).await.status, 401, "{route}");
@@ -92,7 +92,7 @@ async fn what_belongs_to_a_customer_is_for_that_customer_and_staff() {
 }
 
 #[tokio::test]
-async fn anybody_reads_and_what_is_missing_is_not_found() {
+async fn anybody_reads_and_a_missing_item_is_not_found() {
     let shop = Shop::open().await;
     for route in PUBLIC.iter().filter(|route| route.contains('{')) {
         let missing = shop.send(call(route)).await;

@@ -33,7 +33,7 @@ async fn import(shop: &Shop, products: &[Value]) -> Answered {
 }
 
 #[tokio::test]
-async fn a_product_brings_its_categories_into_being() {
+async fn a_new_product_creates_its_categories() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let path = "GROCERY~FRZN_20ICE~ICE_20-_20CRUSHED_2FCUBED";
@@ -56,7 +56,7 @@ async fn a_product_brings_its_categories_into_being() {
 }
 
 #[tokio::test]
-async fn a_category_is_created_with_those_above_it_and_described_at_its_version() {
+async fn a_category_is_created_with_its_ancestors_and_described_at_its_version() {
     let shop = Shop::open().await;
     let created = shop.staff(put("A~B~C", &json!({"title": "See"})).header("if-none-match", "*")).await;
     assert_eq!((created.status, created.version(), &created.body["title"]), (201, Some(1), &json!("See")));
@@ -100,7 +100,7 @@ async fn a_category_is_not_described_before_it_exists_or_without_a_precondition(
 }
 
 #[tokio::test]
-async fn a_categorys_list_holds_what_is_below_it_and_nothing_of_a_name_that_only_begins_alike() {
+async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
     let shop = Shop::open().await;
     let paths: &[&[&str]] = &[
         &["A"],
@@ -148,7 +148,7 @@ async fn a_categorys_list_holds_what_is_below_it_and_nothing_of_a_name_that_only
 }
 
 #[tokio::test]
-async fn a_list_of_a_thousand_is_paged_with_the_same_few_requests_each_time_and_never_repeats() {
+async fn each_page_of_a_thousand_products_costs_the_same_and_no_product_repeats() {
     let shop = Shop::open().await;
     let of = |n: usize| with(product(&format!("p{n:04}"), 1), "category_path", json!(["A", format!("B{}", n % 7)]));
     let answer = import(&shop, &(0..1000).map(of).collect::<Vec<_>>()).await;

@@ -35,7 +35,7 @@ async fn content_is_created_once_and_replaced_at_its_version() {
 }
 
 #[tokio::test]
-async fn content_needs_a_precondition_a_product_and_something_to_replace() {
+async fn content_needs_a_precondition_a_product_and_existing_content_to_replace() {
     let shop = Shop::open().await;
     assert_eq!(shop.staff(put("x").header("if-none-match", "*")).await.status, 404);
     assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
@@ -59,7 +59,7 @@ async fn content_has_up_to_100_kilobytes() {
 }
 
 #[tokio::test]
-async fn a_retired_product_says_nothing() {
+async fn a_retired_product_shows_no_content() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.staff(put("x").header("if-none-match", "*")).await;

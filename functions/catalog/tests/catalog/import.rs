@@ -71,7 +71,7 @@ async fn a_thousand_products_are_created_then_unchanged_and_a_changed_line_is_up
 }
 
 #[tokio::test]
-async fn a_line_that_is_refused_is_named_and_its_neighbours_are_not() {
+async fn an_import_names_each_refused_line_and_accepts_its_neighbours() {
     let shop = Shop::open().await;
     shop.stock_up("old", 5).await;
     let body = [

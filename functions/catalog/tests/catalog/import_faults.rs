@@ -34,7 +34,7 @@ async fn an_import_retries_unprocessed_items_until_all_are_written() {
 }
 
 #[tokio::test]
-async fn throttling_failures_and_lost_connections_are_ridden_out_or_reported() {
+async fn throttling_failures_and_lost_connections_are_retried_or_reported() {
     for (seed, kind) in
         [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset, FaultKind::Conflict].into_iter().enumerate()
     {
@@ -53,7 +53,7 @@ async fn throttling_failures_and_lost_connections_are_ridden_out_or_reported() {
 }
 
 #[tokio::test]
-async fn what_the_table_keeps_refusing_is_reported_as_throttled_and_was_not_written() {
+async fn a_line_that_the_table_keeps_refusing_is_reported_as_throttled_and_not_written() {
     let shop = Shop::open().await;
     let products: Vec<Value> = (0..60).map(|n| product(&format!("p{n:03}"), 1)).collect();
     shop.break_with(FaultKind::Conflict, 1.0, None, 0);

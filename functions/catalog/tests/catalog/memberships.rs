@@ -30,7 +30,7 @@ async fn listed(shop: &Shop, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_product_is_listed_where_it_stands_and_in_each_further_category() {
+async fn a_product_is_listed_in_its_own_and_each_further_category() {
     let shop = Shop::open().await;
     shop.stock_up("p#1", 1).await;
     let joined = shop.staff(put("p#1", "SUMMER~Party_20_231")).await;
@@ -77,7 +77,7 @@ async fn members_of_their_own_category_are_listed_once_each_on_pages_of_every_si
 }
 
 #[tokio::test]
-async fn a_membership_is_given_up_as_often_as_one_likes() {
+async fn a_membership_can_be_removed_repeatedly() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.staff(put("p1", "SUMMER")).await;
@@ -128,7 +128,7 @@ async fn below_one_category_a_product_is_listed_once() {
 }
 
 #[tokio::test]
-async fn a_list_without_guests_costs_what_it_did_and_one_with_them_a_request_more() {
+async fn a_list_with_products_of_other_categories_costs_one_more_request() {
     let shop = Shop::open().await;
     for id in ["p1", "p2", "p3"] {
         shop.stock_up(id, 1).await;
@@ -149,7 +149,7 @@ async fn a_list_without_guests_costs_what_it_did_and_one_with_them_a_request_mor
 }
 
 #[tokio::test]
-async fn a_product_is_in_so_many_further_categories_and_no_more() {
+async fn a_product_has_a_limited_number_of_further_categories() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     // The requests run concurrently, so that each counts memberships while the others write.
@@ -170,7 +170,7 @@ async fn a_product_is_in_so_many_further_categories_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_membership_that_is_made_while_its_product_changes_shows_what_the_product_is() {
+async fn a_membership_created_during_a_change_of_its_product_shows_the_current_product() {
     let shop = Shop::open().await;
     for round in 0..5 {
         let id = format!("p{round}");
@@ -203,7 +203,7 @@ async fn only_products_of_the_catalogue_are_in_further_categories() {
 }
 
 #[tokio::test]
-async fn a_product_that_was_retired_and_copied_onto_can_be_brought_back_and_is_in_its_categories() {
+async fn a_retired_product_with_a_later_copy_can_be_revived_in_its_categories() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.staff(put("p1", "SUMMER")).await;

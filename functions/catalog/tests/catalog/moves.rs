@@ -151,7 +151,7 @@ async fn a_thousand_products_move_and_each_is_listed_once_all_the_time() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_moved_stays_and_nothing_is_begun() {
+async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
     let shop = Shop::open().await;
     stand(&shop, "p1", &["A", "B", "C"]).await;
     stand(&shop, "p2", &["A", "Taken"]).await;
@@ -235,7 +235,7 @@ async fn one_category_moves_at_a_time() {
 }
 
 #[tokio::test]
-async fn writers_lose_nothing_while_a_category_moves() {
+async fn no_write_is_lost_while_a_category_moves() {
     let shop = Shop::open().await;
     for n in 0..50 {
         stand(&shop, &format!("old{n:02}"), &["A", "B", ["x", "y #"][n % 2]]).await;
@@ -287,7 +287,7 @@ async fn writers_lose_nothing_while_a_category_moves() {
 }
 
 #[tokio::test]
-async fn a_move_that_a_throttled_table_breaks_off_is_begun_and_ends_later() {
+async fn a_move_interrupted_by_a_throttled_table_ends_later() {
     let shop = Shop::open().await;
     for n in 0..30 {
         stand(&shop, &format!("p{n}"), &["A", "B", &format!("{n}")]).await;
@@ -306,7 +306,7 @@ async fn a_move_that_a_throttled_table_breaks_off_is_begun_and_ends_later() {
 }
 
 #[tokio::test]
-async fn what_comes_after_a_move_brings_the_old_category_back() {
+async fn a_product_created_after_a_move_brings_the_old_category_back() {
     let shop = Shop::open().await;
     stand(&shop, "p1", &["A", "B"]).await;
     assert_eq!(shop.staff(relocate(&["A", "B"], &["Z"])).await.status, 202);

@@ -70,7 +70,7 @@ async fn adding_and_removing_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn what_was_not_uploaded_for_this_is_no_picture() {
+async fn an_upload_for_another_purpose_is_refused_as_a_picture() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.stock_up("p2", 1).await;
@@ -117,7 +117,7 @@ async fn a_product_has_up_to_20_pictures() {
 }
 
 #[tokio::test]
-async fn fifty_who_add_one_upload_at_once_add_one_picture() {
+async fn one_upload_added_by_fifty_callers_at_once_is_one_picture() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;
@@ -134,7 +134,7 @@ async fn fifty_who_add_one_upload_at_once_add_one_picture() {
 }
 
 #[tokio::test]
-async fn of_fifty_who_add_pictures_at_once_as_many_get_in_as_there_is_room_for() {
+async fn fifty_callers_that_add_pictures_at_once_fill_the_free_places_exactly() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let ids = join_all((0..50).map(|_| shop.uploaded("p1"))).await;
@@ -169,7 +169,7 @@ async fn of_fifty_who_add_pictures_at_once_as_many_get_in_as_there_is_room_for()
 }
 
 #[tokio::test]
-async fn adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition() {
+async fn an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;
@@ -198,7 +198,7 @@ async fn adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition() 
 }
 
 #[tokio::test]
-async fn pictures_are_listed_in_one_request_of_the_table_and_none_of_the_bucket() {
+async fn a_list_of_pictures_takes_one_request_to_the_table_and_no_request_to_the_bucket() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.pictured("p1").await;

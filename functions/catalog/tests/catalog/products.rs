@@ -30,7 +30,7 @@ async fn listed(shop: &Shop, category: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_product_is_created_with_its_stock_and_read_by_anybody_in_one_query() {
+async fn a_product_is_created_with_its_stock_and_anybody_reads_it_with_one_query() {
     let shop = Shop::open().await;
     let created = shop.stock_up("p#1", 7).await;
     assert_eq!(created.header("location"), Some("/v1/products/p%231"));
@@ -76,10 +76,12 @@ async fn a_second_product_with_an_id_is_a_conflict_that_names_the_first() {
 }
 
 #[tokio::test]
-async fn a_body_is_refused_with_every_pointer_and_nothing_is_written() {
+async fn an_invalid_body_is_refused_with_every_pointer_and_not_written() {
     let shop = Shop::open().await;
     let post = || Call::new("POST /v1/products");
-    let bad = json!({"id": "p1", "name": 7, "category_path": ["A", "b\u{1}"], "price": {"amount": -1, "currency": "usd"}, "x": 1});
+    let bad = json!({
+        "id": "p1", "name": 7, "category_path": ["A", "b\u{1}"], "price": {"amount": -1, "currency": "usd"}, "x": 1,
+    });
     let answer = shop.staff(post().json(&bad)).await;
     assert_eq!((answer.status, answer.code()), (422, Some("invalid_body")));
     let mut pointers = answer.pointers();
@@ -167,7 +169,7 @@ async fn a_retired_product_is_gone_until_its_id_is_used_again_and_its_counters_n
 }
 
 #[tokio::test]
-async fn of_many_callers_that_create_or_revive_an_id_at_once_one_succeeds() {
+async fn one_of_many_concurrent_callers_creates_or_revives_an_id() {
     let shop = Shop::open().await;
     for _ in 0..2 {
         let calls = (0..10).map(|stock| shop.staff(Call::new("POST /v1/products").json(&product("p1", stock))));

@@ -139,7 +139,7 @@ async fn a_thousand_reviews_of_one_day_are_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn months_without_a_review_are_skipped_and_those_with_some_follow_each_other_on_a_page() {
+async fn a_page_skips_months_without_reviews() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let mut expected = Vec::new();
@@ -162,7 +162,7 @@ async fn months_without_a_review_are_skipped_and_those_with_some_follow_each_oth
 }
 
 #[tokio::test]
-async fn a_page_that_would_take_too_many_months_is_short_and_the_next_goes_on() {
+async fn a_page_that_spans_too_many_months_is_short_and_the_next_page_continues() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let mut expected = Vec::new();
@@ -184,7 +184,7 @@ async fn a_page_that_would_take_too_many_months_is_short_and_the_next_goes_on() 
 }
 
 #[tokio::test]
-async fn what_is_written_and_removed_between_two_pages_costs_no_other_review_its_place() {
+async fn reviews_written_and_removed_between_two_pages_hide_and_repeat_no_other_review() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     for n in 0..30_i64 {
@@ -218,7 +218,7 @@ async fn what_is_written_and_removed_between_two_pages_costs_no_other_review_its
 }
 
 #[tokio::test]
-async fn fifty_who_write_and_change_at_once_are_each_listed_once_as_their_reviews_are() {
+async fn fifty_reviews_written_and_changed_at_once_are_each_listed_once() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let settled = async |call: Call| {

@@ -85,7 +85,7 @@ async fn a_review_exists_once_and_its_conditions_hold() {
 
 /// The check of the profile is in the transaction that writes, so a concurrent erasure is no gap.
 #[tokio::test]
-async fn who_has_no_profile_writes_and_changes_no_review_and_staff_neither_for_them() {
+async fn without_a_profile_neither_the_customer_nor_staff_writes_or_changes_a_review() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     write(&shop, "c1", 5).await;
@@ -104,7 +104,7 @@ async fn who_has_no_profile_writes_and_changes_no_review_and_staff_neither_for_t
 }
 
 #[tokio::test]
-async fn twenty_who_review_at_once_are_all_counted() {
+async fn twenty_concurrent_reviews_are_all_counted() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let names: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
@@ -168,7 +168,7 @@ async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
 }
 
 #[tokio::test]
-async fn with_its_product_the_list_is_retired_and_an_author_keeps_the_review() {
+async fn a_retired_product_has_no_list_of_reviews_and_its_authors_keep_their_reviews() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     write(&shop, "c1", 3).await;

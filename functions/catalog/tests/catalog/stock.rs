@@ -72,7 +72,7 @@ async fn a_stock_never_goes_below_zero_and_never_grows_beyond_its_limit() {
 }
 
 #[tokio::test]
-async fn a_repetition_gets_the_first_answer_byte_for_byte_and_does_nothing() {
+async fn a_repetition_gets_the_first_response_byte_for_byte_and_has_no_effect() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 5).await;
     let first = raw(&shop, adjust(3, "k")).await;
@@ -122,7 +122,7 @@ async fn fifty_adjustments_at_once_all_count_and_each_answer_is_exact() {
 }
 
 #[tokio::test]
-async fn the_same_adjustment_many_times_at_once_has_one_effect_and_one_answer() {
+async fn an_adjustment_sent_many_times_at_once_has_one_effect_and_one_response() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 5).await;
     let answers = join_all((0..20).map(|_| shop.staff(adjust(-5, "k")))).await;

@@ -38,7 +38,7 @@ async fn uploaded(shop: &Shop) -> String {
 }
 
 #[tokio::test]
-async fn a_permission_names_a_type_and_a_length_that_are_taken() {
+async fn an_upload_permission_needs_an_accepted_type_and_length() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let sum = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
@@ -69,7 +69,7 @@ async fn a_permission_names_a_type_and_a_length_that_are_taken() {
 }
 
 #[tokio::test]
-async fn nothing_else_is_taken_than_was_agreed() {
+async fn an_upload_of_another_length_type_or_content_is_refused() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let (agreed, mut other) = (shop.staff(permit("p1")).await, shop.staff(permit("p1")).await);
@@ -134,7 +134,7 @@ async fn a_text_that_is_replaced_is_noted_in_the_same_write() {
 }
 
 #[tokio::test]
-async fn content_comes_of_an_upload_of_a_text_for_this_product() {
+async fn content_needs_an_upload_of_a_text_for_this_product() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let picture = shop.uploaded("p1").await;

@@ -12,7 +12,7 @@ fn bare(route: &'static str) -> Call {
 }
 
 #[tokio::test]
-async fn what_is_the_owners_is_the_owners_and_staffs_and_to_strangers_it_does_not_exist() {
+async fn only_the_owner_and_staff_see_the_owners_items_and_strangers_get_404() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     for route in [FOLLOW, UNFOLLOW, LIKE, LIKES, "GET /v1/customers/{id}/likes", UNLIKE] {
         assert_eq!(town.send(bare(route)).await.code(), Some("unauthenticated"), "{route}");
@@ -43,7 +43,7 @@ async fn refused_requests_of_other_customers_change_nothing() {
 }
 
 #[tokio::test]
-async fn every_signed_in_caller_reads_who_follows_whom() {
+async fn every_signed_in_caller_reads_the_lists_of_followers() {
     let town = Town::open(&["a", "b"], &[]).await;
     town.follow("a", "b").await;
     for route in [FOLLOWS, "GET /v1/customers/{id}/following", "GET /v1/customers/{id}/followers"] {
@@ -56,7 +56,7 @@ async fn every_signed_in_caller_reads_who_follows_whom() {
 }
 
 #[tokio::test]
-async fn the_graph_places_and_likers_are_staffs_and_the_count_is_anybodys() {
+async fn only_staff_reads_graph_places_and_likers_and_anybody_reads_the_count() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     for call in [edges("a", "follows"), likers("p"), residents("DE")] {
         let unsigned = call.clone().claims(serde_json::json!({}));
@@ -72,7 +72,7 @@ async fn the_graph_places_and_likers_are_staffs_and_the_count_is_anybodys() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_list_and_caller_alone() {
+async fn a_cursor_is_valid_only_for_its_own_list_and_caller() {
     let town = Town::open(&["a", "b", "c"], &["p", "q"]).await;
     for other in ["b", "c"] {
         town.follow("a", other).await;

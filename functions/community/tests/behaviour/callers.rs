@@ -41,7 +41,7 @@ async fn a_token_shows_a_like_only_to_the_customer_who_gave_it() {
 }
 
 #[tokio::test]
-async fn a_token_that_does_not_hold_is_as_good_as_none() {
+async fn an_invalid_token_has_the_same_effect_as_no_token() {
     let town = Town::open(&["a"], &["p"]).await;
     town.like("a", "p").await;
     let held = town.issuer.token(&json!({ "sub": "a" }));
@@ -93,7 +93,7 @@ async fn a_request_with_a_token_gets_503_while_the_issuer_is_unreachable() {
 }
 
 #[tokio::test]
-async fn fifty_at_once_are_each_told_of_themselves() {
+async fn fifty_concurrent_callers_each_see_only_their_own_like() {
     let names: Vec<String> = (0..50).map(|n| format!("c{n}")).collect();
     let everybody: Vec<&str> = names.iter().map(String::as_str).collect();
     let town = Town::open(&everybody, &["p"]).await;
@@ -110,7 +110,7 @@ async fn fifty_at_once_are_each_told_of_themselves() {
 
 /// On the other routes the gateway verifies the token, and only its claims count.
 #[tokio::test]
-async fn a_token_that_the_gateway_did_not_vouch_for_opens_nothing() {
+async fn a_token_that_the_gateway_did_not_verify_opens_no_route() {
     let town = Town::open(&["a"], &["p"]).await;
     let token = format!("Bearer {}", town.issuer.token(&json!({ "sub": "a", "cognito:groups": ["staff"] })));
     for call in [

@@ -42,7 +42,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
 /// The table runs the transaction, but its response is lost. The SDK sends the transaction again,
 /// and the client request token makes it the same one.
 #[tokio::test]
-async fn a_lost_answer_of_the_table_counts_nothing_twice() {
+async fn a_lost_response_of_the_table_counts_no_like_twice() {
     let town = Town::open(&["a"], &["p"]).await;
     // The read of the product comes first, and its response is lost as well.
     town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
@@ -53,7 +53,7 @@ async fn a_lost_answer_of_the_table_counts_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_product_that_never_comes_to_its_turn_is_answered_with_503_and_not_liked() {
+async fn a_like_that_always_conflicts_gets_503_and_is_not_counted() {
     let town = Town::open(&["a"], &["p"]).await;
     town.break_with(FaultKind::Conflict, 1.0, None, 0);
     let answer = town.send(taste(LIKE, "a", "p").customer("a")).await;

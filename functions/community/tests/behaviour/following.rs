@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::town::{FOLLOW, FOLLOWS, Town, UNFOLLOW, each, edge, followers, following};
 
 #[tokio::test]
-async fn who_follows_is_found_from_both_ends_and_by_the_question_itself() {
+async fn a_follower_is_found_from_both_ends_and_by_a_single_lookup() {
     let town = Town::open(&["a", "b", "c"], &[]).await;
     let made = town.follow("a", "b").await;
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/following/b")));
@@ -34,7 +34,7 @@ async fn following_twice_is_following_once() {
 }
 
 #[tokio::test]
-async fn whom_one_does_not_follow_one_may_unfollow_and_then_follow_anew() {
+async fn a_customer_may_unfollow_without_following_and_then_follow_again() {
     let town = Town::open(&["a", "b"], &[]).await;
     let first = town.follow("a", "b").await.body;
     for _ in 0..2 {

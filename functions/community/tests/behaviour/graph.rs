@@ -27,7 +27,7 @@ fn sale(order: &str, line: u64, product: &str, second: i64, customer: Option<&st
 }
 
 #[tokio::test]
-async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request() {
+async fn each_kind_of_edge_leads_to_its_targets_and_costs_one_request() {
     let town = Town::open(&["a", "b"], &["p", "q"]).await;
     town.put_all([profile("a", Some(("CH", "Zürich/1")))]).await;
     town.follow("a", "b").await;
@@ -48,7 +48,10 @@ async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request()
         ("bought", json!({ "kind": "bought", "target": "p", "at": at(7).to_string(), "order_id": "o#1" })),
         (
             "lives-in",
-            json!({ "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null, "place": { "country": "CH", "city": "Zürich/1" } }),
+            json!({
+                "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null,
+                "place": { "country": "CH", "city": "Zürich/1" },
+            }),
         ),
     ] {
         let _ = town.app.services.table.meter().take();
@@ -70,7 +73,7 @@ async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request()
 }
 
 #[tokio::test]
-async fn what_was_bought_is_listed_newest_first_and_not_what_was_taken_back() {
+async fn purchases_are_listed_newest_first_without_returned_ones() {
     let town = Town::open(&[], &[]).await;
     town.put_all([
         sale("o1", 1, "p", 1, Some("a"), false),
@@ -90,7 +93,7 @@ async fn what_was_bought_is_listed_newest_first_and_not_what_was_taken_back() {
 }
 
 #[tokio::test]
-async fn a_kind_must_be_known_and_a_cursor_is_good_for_its_kind_and_node_alone() {
+async fn a_kind_must_be_known_and_a_cursor_is_valid_only_for_its_kind_and_node() {
     let town = Town::open(&["a", "b", "c"], &[]).await;
     town.follow("a", "b").await;
     town.follow("a", "c").await;
@@ -111,7 +114,7 @@ async fn a_kind_must_be_known_and_a_cursor_is_good_for_its_kind_and_node_alone()
 }
 
 #[tokio::test]
-async fn who_moves_is_listed_in_the_new_place_alone() {
+async fn a_customer_who_moves_is_listed_only_in_the_new_place() {
     let town = Town::open(&[], &[]).await;
     let ann = profile("ann", Some(("DE", "Ulm")));
     town.app.services.table.transact(&customer::create(&ann).unwrap()).await.unwrap();

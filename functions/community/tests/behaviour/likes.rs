@@ -54,7 +54,7 @@ async fn a_count_of_likes_says_whether_the_caller_likes_the_product() {
 }
 
 #[tokio::test]
-async fn only_what_is_in_the_catalogue_can_be_liked_and_everything_liked_no_more() {
+async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_removed() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     town.like("a", "p").await;
     town.like("b", "p").await;
@@ -76,7 +76,7 @@ async fn only_what_is_in_the_catalogue_can_be_liked_and_everything_liked_no_more
 }
 
 #[tokio::test]
-async fn a_like_of_a_customer_who_is_not_there_is_none() {
+async fn a_missing_customer_cannot_like_a_product() {
     let town = Town::open(&["a"], &["p"]).await;
     town.leave("a").await;
     assert_eq!(town.send(taste(LIKE, "a", "p").customer("a")).await.status, 404);

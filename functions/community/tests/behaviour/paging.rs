@@ -43,7 +43,7 @@ async fn a_thousand_followers_are_read_newest_first_from_all_shards() {
 }
 
 #[tokio::test]
-async fn a_thousand_who_are_followed_and_a_thousand_likes_are_read_by_id() {
+async fn a_thousand_followed_customers_and_a_thousand_likes_are_read_by_id() {
     let town = Town::open(&["star"], &[]).await;
     let follow = |n: i64| Stored::new(Follow { customer_id: star(), followed_id: customer(n) }, born(), at(n * 7 % 11));
     town.put_all((0..COUNT).map(follow)).await;
@@ -60,7 +60,7 @@ async fn a_thousand_who_are_followed_and_a_thousand_likes_are_read_by_id() {
 }
 
 #[tokio::test]
-async fn a_thousand_who_like_a_product_are_read_newest_first_from_all_shards() {
+async fn a_thousand_likers_of_a_product_are_read_newest_first_from_all_shards() {
     let town = Town::open(&["star"], &["p"]).await;
     let product = ProductId::new("p").unwrap();
     let like = |n: i64| Stored::new(Like { customer_id: customer(n), product_id: product.clone() }, born(), at(n / 3));

@@ -67,7 +67,7 @@ async fn every_route_answers_401_without_a_token() {
 }
 
 #[tokio::test]
-async fn another_customers_things_are_not_found_and_stay_as_they_are() {
+async fn another_customers_items_are_not_found_and_stay_unchanged() {
     let shop = shop_with_ann().await;
     let before = state(&shop).await;
     for route in customers::routes().keys().filter(|route| route.contains("{id}")) {
@@ -78,7 +78,7 @@ async fn another_customers_things_are_not_found_and_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn the_answer_for_another_customer_is_the_same_whether_the_thing_exists_or_not() {
+async fn the_response_to_another_customer_is_the_same_for_existing_and_missing_items() {
     let shop = shop_with_ann().await;
     for route in customers::routes().keys().filter(|route| route.contains("{id}")) {
         let theirs = shop.send(valid(route, "ann").customer("bob")).await;
@@ -112,7 +112,7 @@ async fn staff_reaches_everything() {
 }
 
 #[tokio::test]
-async fn an_id_may_hold_whatever_a_path_can_carry() {
+async fn an_id_may_have_every_character_that_a_path_can_carry() {
     let shop = Shop::open().await;
     for (n, id) in ["a#b", "50$", "a~b c", "Ωmega", "山田"].into_iter().enumerate() {
         let created = shop.send(sign_up(id, &format!("{n}@example.com"), id)).await;
@@ -143,7 +143,7 @@ async fn an_id_may_hold_whatever_a_path_can_carry() {
 }
 
 #[test]
-fn the_routes_are_those_that_the_template_gives_the_function_and_none_is_public() {
+fn the_routes_are_those_of_the_template_and_every_route_needs_a_token() {
     let template = fixture::template();
     let given = template.routes.iter().filter(|route| route.function == "Customers");
     let keys: BTreeSet<String> = given.clone().map(template::Route::key).collect();

@@ -73,7 +73,7 @@ async fn if_match_is_optional_and_honoured() {
 }
 
 #[tokio::test]
-async fn an_address_may_be_called_anything_that_a_path_can_carry() {
+async fn an_address_may_have_every_name_that_a_path_can_carry() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let names = ["a.b", "a#b", "addresses", "version", "50$ [0]", "ferienhaus am meer", "家"];
@@ -114,7 +114,7 @@ async fn two_addresses_set_at_once_are_both_there() {
 }
 
 #[tokio::test]
-async fn a_customer_who_does_not_exist_has_no_addresses_to_change() {
+async fn a_missing_customer_has_no_addresses_to_change() {
     let shop = Shop::open().await;
     assert_eq!(put(&shop, "home", &address("1 Road")).await.status, 404);
     assert_eq!(remove(&shop, "home").await.status, 404);

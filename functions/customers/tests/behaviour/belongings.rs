@@ -143,7 +143,7 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
 }
 
 #[tokio::test]
-async fn the_last_admin_goes_too_and_the_members_stay() {
+async fn erasure_removes_the_last_admin_and_keeps_the_members() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
@@ -160,7 +160,7 @@ async fn the_last_admin_goes_too_and_the_members_stay() {
 }
 
 #[tokio::test]
-async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_organizations_stay() {
+async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob", "anna"] {
         shop.customer(customer).await;
@@ -197,7 +197,7 @@ async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_org
 }
 
 #[tokio::test]
-async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_removed() {
+async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
@@ -224,7 +224,7 @@ async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_r
 /// Either the grant comes first and the erasure finds it, or the profile no longer exists and the
 /// grant is refused.
 #[tokio::test]
-async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
+async fn concurrent_grants_and_an_erasure_leave_no_item() {
     let shop = Shop::open().await;
     shop.customer("bob").await;
     for n in 0..CLIENTS {
@@ -293,7 +293,7 @@ fn outcome<L: std::fmt::Debug>(result: Result<(), TransactError<L>>) -> bool {
 }
 
 #[tokio::test]
-async fn an_erasure_that_is_broken_off_anywhere_ends_well_when_it_is_repeated() {
+async fn a_repetition_finishes_an_erasure_that_was_interrupted_at_any_point() {
     let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
     // The kinds run concurrently, because most of the time is the SDK waiting between retries.
     join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
@@ -334,7 +334,7 @@ async fn broken_off(kind: FaultKind, seed: u64) {
 }
 
 #[tokio::test]
-async fn an_erasure_that_ended_with_the_profile_goes_on_when_it_is_repeated() {
+async fn a_repetition_continues_an_erasure_that_stopped_after_the_profile() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     found(&shop, "club", "ann").await;

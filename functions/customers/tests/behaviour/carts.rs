@@ -66,7 +66,7 @@ async fn lines_are_set_read_and_removed_one_by_one() {
 }
 
 #[tokio::test]
-async fn removing_what_is_not_there_is_no_error() {
+async fn removing_a_missing_line_is_no_error() {
     let shop = shop_with_ann().await;
     assert_eq!(shop.send(line("DELETE", "p0")).await.status, 204);
     put(&shop, "p.1#ä", 1).await;
@@ -78,7 +78,7 @@ async fn removing_what_is_not_there_is_no_error() {
 }
 
 #[tokio::test]
-async fn only_products_of_the_catalogue_and_customers_who_exist_make_a_line() {
+async fn a_line_needs_a_product_of_the_catalogue_and_an_existing_customer() {
     let shop = shop_with_ann().await;
     let unknown = put(&shop, "nothing", 1).await;
     assert_eq!((unknown.status, unknown.code()), (422, Some("unknown_product")));
@@ -174,7 +174,7 @@ async fn a_quantity_is_an_integer_from_one_to_a_million() {
 }
 
 #[tokio::test]
-async fn a_full_cart_takes_no_further_line_but_another_quantity() {
+async fn a_full_cart_refuses_another_line_and_accepts_another_quantity() {
     let shop = shop_with_ann().await;
     shop.cart("ann", MAX_LINES, 60).await;
     let more = put(&shop, "p.1#ä", 1).await;
@@ -188,7 +188,7 @@ async fn a_full_cart_takes_no_further_line_but_another_quantity() {
 }
 
 #[tokio::test]
-async fn a_lapsed_cart_is_empty_though_nothing_has_removed_it() {
+async fn an_expired_cart_is_empty_before_its_removal() {
     let shop = shop_with_ann().await;
     // The cart is full, so that it would refuse another line.
     shop.cart("ann", MAX_LINES, -1).await;

@@ -12,7 +12,7 @@ async fn patch(shop: &Shop, version: u64, body: &Value) -> Answered {
 }
 
 #[tokio::test]
-async fn a_change_touches_what_it_names_and_answers_what_is_stored() {
+async fn a_change_writes_only_its_fields_and_returns_the_stored_profile() {
     let shop = Shop::open().await;
     let before = shop.customer("ann").await;
     let changed = patch(&shop, 1, &json!({ "name": "Änne", "place": { "country": "DE", "city": "Ulm" } })).await;
@@ -30,7 +30,7 @@ async fn a_change_touches_what_it_names_and_answers_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_change_needs_the_version_that_it_was_made_for() {
+async fn a_change_needs_the_current_version() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let patch = |tag: Option<&str>, body: &Value| {
@@ -72,7 +72,7 @@ async fn a_place_is_cleared_with_null_and_merged_member_by_member() {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_is_not_written() {
+async fn a_change_without_effect_is_not_written() {
     let shop = Shop::open().await;
     let before = shop.customer("ann").await;
     for body in [json!({}), json!({ "name": "Ann" }), json!({ "email": "ann@example.com", "place": null })] {
@@ -99,7 +99,7 @@ async fn only_staff_moves_a_customer_to_another_tier_and_the_lists_follow() {
 }
 
 #[tokio::test]
-async fn a_change_that_breaks_the_rules_is_refused_and_nothing_is_written() {
+async fn an_invalid_change_is_refused_and_not_written() {
     let shop = Shop::open().await;
     let before = shop.customer("ann").await;
     for (body, pointer) in [
@@ -129,7 +129,7 @@ async fn a_change_that_breaks_the_rules_is_refused_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn of_two_changes_at_once_one_wins_and_the_other_gets_412() {
+async fn one_of_two_concurrent_changes_wins_and_the_other_gets_412() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     for (round, a, b) in [
@@ -149,7 +149,7 @@ async fn of_two_changes_at_once_one_wins_and_the_other_gets_412() {
 }
 
 #[tokio::test]
-async fn who_does_not_exist_cannot_be_changed() {
+async fn a_missing_customer_cannot_be_changed() {
     let shop = Shop::open().await;
     assert_eq!(patch(&shop, 1, &json!({ "name": "Ann" })).await.status, 404);
     assert_eq!(patch(&shop, 1, &json!({ "email": "ann@example.com" })).await.status, 404);

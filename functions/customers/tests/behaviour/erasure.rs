@@ -134,7 +134,7 @@ async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_ot
 /// Covers each point at which an attempt can stop: questions erased, some answers too, or all
 /// answers but not the copies.
 #[tokio::test]
-async fn an_erasure_that_broke_off_is_finished_by_the_next() {
+async fn the_next_erasure_finishes_an_interrupted_one() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let asked = [ask(&shop, "ann", 0, 3).await, ask(&shop, "ann", 1, 3).await, ask(&shop, "ann", 2, 3).await];
@@ -155,7 +155,7 @@ async fn an_erasure_that_broke_off_is_finished_by_the_next() {
 
 /// A concurrent answer is either erased or refused, and never stays alone.
 #[tokio::test]
-async fn of_an_erasure_and_answers_at_once_nothing_is_left() {
+async fn a_concurrent_erasure_and_answers_leave_no_item() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let question = ask(&shop, "ann", 0, 0).await;
@@ -174,7 +174,7 @@ async fn of_an_erasure_and_answers_at_once_nothing_is_left() {
 /// A question that is asked after the questions were erased, but before the profile was, is found
 /// by the second pass.
 #[tokio::test]
-async fn a_question_asked_during_the_erasure_goes_too_or_is_not_asked() {
+async fn a_question_asked_during_the_erasure_is_deleted_or_refused() {
     let shop = Shop::open().await;
     for round in 0..10 {
         shop.customer("ann").await;
@@ -205,7 +205,7 @@ fn ask_of(customer: &str, at: Instant) -> Stored<Question> {
 }
 
 #[tokio::test]
-async fn erasure_needs_the_version_and_otherwise_touches_nothing() {
+async fn an_erasure_without_the_current_version_changes_nothing() {
     let shop = Shop::open().await;
     let ann = shop.customer("ann").await;
     shop.session("ann", "s", 60).await;
@@ -220,7 +220,7 @@ async fn erasure_needs_the_version_and_otherwise_touches_nothing() {
 }
 
 #[tokio::test]
-async fn of_an_erasure_and_a_change_at_once_one_happens_whole() {
+async fn exactly_one_of_a_concurrent_erasure_and_change_takes_effect() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let change = Call::new("PATCH /v1/customers/{id}")
@@ -280,7 +280,7 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
 }
 
 #[tokio::test]
-async fn who_was_erased_may_sign_up_again() {
+async fn an_erased_customer_may_sign_up_again() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     assert_eq!(erase(&shop, 1).await.status, 204);
@@ -339,7 +339,7 @@ async fn erasure_takes_the_edges_from_and_to_the_customer_and_leaves_the_counts_
 }
 
 #[tokio::test]
-async fn an_erasure_that_broke_off_goes_on_when_it_is_repeated() {
+async fn a_repetition_continues_an_interrupted_erasure() {
     let shop = Shop::open().await;
     shop.product("p0").await;
     for id in ["ann", "bob"] {

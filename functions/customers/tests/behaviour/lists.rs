@@ -14,7 +14,7 @@ async fn list(shop: &Shop, parameters: &[(&str, &str)]) -> Answered {
 }
 
 #[tokio::test]
-async fn an_email_address_is_found_in_any_spelling_and_whole() {
+async fn only_a_whole_email_address_is_found_and_in_any_spelling() {
     let shop = Shop::open().await;
     let ann = shop.send(sign_up("ann", "Straße@example.com", "ann")).await.body;
     for email in ["Straße@example.com", "STRASSE@example.com", "strasse@EXAMPLE.com"] {
@@ -99,7 +99,7 @@ async fn a_tier_is_paged_through_all_shards_oldest_first_and_each_member_once() 
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_list_and_caller_alone() {
+async fn a_cursor_is_valid_only_for_its_own_list_and_caller() {
     let shop = Shop::open().await;
     for id in ["a", "b"] {
         shop.customer(id).await;

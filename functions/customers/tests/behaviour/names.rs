@@ -68,7 +68,7 @@ async fn a_name_of_another_customer_cannot_be_taken_over() {
 }
 
 #[tokio::test]
-async fn a_customer_may_spell_the_own_name_otherwise_and_keeps_it() {
+async fn a_customer_may_change_the_spelling_of_the_own_name() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let respelled = patch(&shop, "ann", &json!({ "email": "ANN@Example.com", "username": "Ann" })).await;
@@ -100,7 +100,7 @@ async fn the_names_of_an_erased_customer_are_free() {
 }
 
 #[tokio::test]
-async fn of_two_who_want_a_name_at_once_one_gets_it() {
+async fn one_of_two_concurrent_claims_of_a_name_wins() {
     let shop = Shop::open().await;
     let calls = ["a", "b", "c", "d"].map(|id| shop.send(sign_up(id, "one@example.com", id)));
     let answers = futures::future::join_all(calls).await;
@@ -146,7 +146,7 @@ async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
 }
 
 #[tokio::test]
-async fn a_name_of_an_earlier_version_with_invisible_characters_keeps_working_and_stays_unique() {
+async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_unique() {
     let shop = Shop::open().await;
     let (typed, email) = ("z\u{200B}oe", "z\u{200B}oe@example.com");
     earlier_customer(&shop, "old", typed).await;
@@ -180,7 +180,7 @@ async fn a_name_of_an_earlier_version_with_invisible_characters_keeps_working_an
 }
 
 #[tokio::test]
-async fn a_customer_of_an_earlier_version_beside_the_visible_name_changes_and_leaves_alone() {
+async fn an_earlier_customer_with_an_invisible_character_changes_and_is_erased_separately() {
     let shop = Shop::open().await;
     let typed = "z\u{200B}oe";
     earlier_customer(&shop, "old", typed).await;

@@ -47,7 +47,8 @@ async fn an_order_shows_its_summary() {
     shop.product("p0").await;
     let id = shop.order("ann", "p0", 0).await;
     let expected = json!([{
-        "id": id, "reference": null, "customer_id": "ann", "status": "pending", "total": { "amount": 100, "currency": "USD" },
+        "id": id, "reference": null, "customer_id": "ann", "status": "pending",
+        "total": { "amount": 100, "currency": "USD" },
         "placed_at": "2023-11-14T22:13:20.000Z", "line_count": 1,
     }]);
     assert_eq!(overview(&shop, "ann").await.body["orders"], expected);

@@ -6,16 +6,19 @@ use serde_json::{Value, json};
 use crate::shop::{Shop, sign_up};
 
 #[tokio::test]
-async fn who_signs_up_gets_the_profile_with_its_place_and_version() {
+async fn a_sign_up_returns_the_profile_with_its_place_and_version() {
     let shop = Shop::open().await;
-    let body = json!({ "email": "Ann@Example.com", "username": "ann", "name": "Ann", "place": { "country": "DE", "city": "Ulm" } });
+    let body = json!({
+        "email": "Ann@Example.com", "username": "ann", "name": "Ann", "place": { "country": "DE", "city": "Ulm" },
+    });
     let created = shop.send(Call::new("POST /v1/customers").customer("a#1").json(&body)).await;
     assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!(created.header("location"), Some("/v1/customers/a%231"));
     assert_eq!(created.version(), Some(1));
     let at = &created.body["created_at"];
     let expected = json!({
-        "id": "a#1", "email": "Ann@Example.com", "email_verified": false, "username": "ann", "name": "Ann", "tier": "bronze",
+        "id": "a#1", "email": "Ann@Example.com", "email_verified": false, "username": "ann", "name": "Ann",
+        "tier": "bronze",
         "place": { "country": "DE", "city": "Ulm" }, "addresses": {}, "version": 1, "created_at": at, "updated_at": at,
     });
     assert_eq!(created.body, expected);
@@ -26,7 +29,7 @@ async fn who_signs_up_gets_the_profile_with_its_place_and_version() {
 }
 
 #[tokio::test]
-async fn a_customer_without_a_place_shows_that_there_is_none() {
+async fn a_customer_without_a_place_has_a_null_place() {
     let shop = Shop::open().await;
     let created = shop.customer("ann").await;
     assert_eq!(created.get("place"), Some(&Value::Null));
@@ -34,7 +37,7 @@ async fn a_customer_without_a_place_shows_that_there_is_none() {
 }
 
 #[tokio::test]
-async fn staff_names_the_customer_to_create_and_a_customer_can_only_be_the_own_one() {
+async fn staff_creates_any_profile_and_a_customer_only_the_own_one() {
     let shop = Shop::open().await;
     let body = |id: &str| json!({ "id": id, "email": format!("{id}@example.com"), "username": id, "name": "N" });
     let by_staff = shop.send(Call::new("POST /v1/customers").staff("s").json(&body("ann"))).await;
@@ -47,7 +50,7 @@ async fn staff_names_the_customer_to_create_and_a_customer_can_only_be_the_own_o
 }
 
 #[tokio::test]
-async fn a_customer_is_created_once_and_the_second_time_told_where_it_is() {
+async fn a_customer_is_created_once_and_the_second_request_gets_the_location() {
     let shop = Shop::open().await;
     let first = shop.customer("ann").await;
     let again = shop.send(sign_up("ann", "other@example.com", "other")).await;
@@ -75,7 +78,7 @@ async fn a_sign_up_reports_the_first_of_several_conflicts() {
 }
 
 #[tokio::test]
-async fn who_does_not_exist_is_not_found() {
+async fn a_missing_customer_is_not_found() {
     let shop = Shop::open().await;
     for route in ["GET /v1/customers/{id}", "GET /v1/customers/{id}/overview"] {
         let answer = shop.send(Call::new(route).path("id", "ann").customer("ann")).await;
@@ -84,7 +87,7 @@ async fn who_does_not_exist_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_the_rules_is_refused_field_by_field_and_nothing_is_written() {
+async fn an_invalid_body_is_refused_field_by_field_and_not_written() {
     let shop = Shop::open().await;
     let sound = json!({ "email": "ann@example.com", "username": "ann", "name": "Ann" });
     let long = "x".repeat(201);

@@ -56,7 +56,7 @@ async fn a_session_begins_is_listed_and_ends() {
 
 /// The check of the profile is in the transaction that writes, so an erasure ends every session.
 #[tokio::test]
-async fn who_has_no_profile_begins_no_session() {
+async fn a_customer_without_a_profile_begins_no_session() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     begin(&shop, &json!({ "device": "phone" })).await;
@@ -74,7 +74,7 @@ async fn who_has_no_profile_begins_no_session() {
 }
 
 #[tokio::test]
-async fn a_session_lasts_a_day_unless_said_and_at_most_30_days() {
+async fn a_session_lasts_a_day_by_default_and_at_most_30_days() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     assert_eq!(length(&begin(&shop, &json!({ "device": "x" })).await.body), 86_400_000);
@@ -98,7 +98,7 @@ async fn a_session_lasts_a_day_unless_said_and_at_most_30_days() {
 }
 
 #[tokio::test]
-async fn an_expired_session_is_gone_though_nothing_has_removed_it() {
+async fn an_expired_session_is_gone_before_its_removal() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.session("ann", "expired", -1).await;
@@ -140,7 +140,7 @@ async fn a_session_is_prolonged_and_its_device_renamed() {
 }
 
 #[tokio::test]
-async fn sessions_are_paged_the_one_that_ends_first_first() {
+async fn sessions_are_paged_in_the_order_of_their_ends() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.session("bob", "other", 60).await;

@@ -136,7 +136,7 @@ async fn tries_at_the_same_time_share_the_bound() {
 }
 
 #[tokio::test]
-async fn of_two_who_enter_the_same_code_at_once_both_see_the_verified_profile() {
+async fn two_concurrent_entries_of_a_code_both_return_the_verified_profile() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     request(&shop, "ann").await;
@@ -261,7 +261,7 @@ async fn without_an_open_request_no_code_is_valid() {
 }
 
 #[tokio::test]
-async fn who_has_entered_another_persons_address_does_not_keep_it_from_the_owner() {
+async fn an_address_entered_by_another_person_stays_available_to_its_owner() {
     let shop = Shop::open().await;
     // The squatter comes first and requests codes.
     let squatter = sign_up_unproven("eve", "victim@example.com", "eve");
@@ -360,7 +360,7 @@ async fn a_token_that_proves_the_address_needs_no_mail() {
 }
 
 #[tokio::test]
-async fn an_erasure_removes_the_request_and_keeps_out_new_ones() {
+async fn an_erasure_removes_the_request_and_prevents_new_ones() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     request(&shop, "ann").await;
@@ -408,7 +408,7 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
 /// Its mail cannot be sent. Its folded form may be that of an address which gets mail, and must use
 /// up no codes of it.
 #[tokio::test]
-async fn an_address_that_no_mail_reaches_gets_no_code_and_uses_up_none() {
+async fn an_unreachable_address_gets_no_code_and_uses_no_quota() {
     let shop = Shop::open().await;
     let addresses = ["ann@ex\u{00e4}mple.com", "ann,eve@example.com", "<ann@example.com", "ann@example.com."];
     for (number, address) in addresses.into_iter().enumerate() {

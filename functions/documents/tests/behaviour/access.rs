@@ -35,7 +35,7 @@ fn writes(id: &str) -> Vec<Call> {
 }
 
 #[tokio::test]
-async fn a_document_exists_to_its_owner_its_editors_and_staff_only() {
+async fn only_the_owner_the_editors_and_staff_see_a_document() {
     let desk = Desk::open().await;
     for call in reads(DOC).into_iter().chain(writes(DOC)) {
         assert_eq!(desk.refusal(call.clone()).await, (401, "unauthenticated".into()));
@@ -102,7 +102,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
 }
 
 #[tokio::test]
-async fn who_was_removed_from_an_organization_has_no_right_to_its_documents_until_added_again() {
+async fn a_removed_member_has_no_right_to_the_organizations_documents_until_added_again() {
     let desk = Desk::with_club("c").await;
     desk.enter("ben", Role::Member).await;
     desk.own("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
@@ -132,7 +132,7 @@ async fn who_was_removed_from_an_organization_has_no_right_to_its_documents_unti
 /// The table refuses a write by a caller who is no longer an editor, even if the function read an
 /// older state.
 #[tokio::test]
-async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
+async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor() {
     use key_schema::document::{self, DocumentAction, Edit, Right};
     use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
     use key_schema::instant::Instant;

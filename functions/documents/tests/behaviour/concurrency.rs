@@ -11,7 +11,7 @@ use crate::desk::{CLUB, DOC, Desk, begin, create, delete, put, read, texts, vers
 const CLIENTS: usize = 50;
 
 #[tokio::test]
-async fn of_many_who_create_one_document_one_does() {
+async fn one_of_many_concurrent_creations_of_a_document_succeeds() {
     let desk = Desk::open().await;
     let answers =
         join_all((0..CLIENTS).map(|n| {
@@ -25,7 +25,7 @@ async fn of_many_who_create_one_document_one_does() {
 }
 
 #[tokio::test]
-async fn of_many_who_change_one_version_one_wins_and_the_others_change_nothing() {
+async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_nothing() {
     let desk = Desk::open().await;
     let answers = join_all((0..CLIENTS).map(|n| {
         let section = if n % 2 == 0 { "a" } else { "b" };
@@ -44,7 +44,7 @@ async fn of_many_who_change_one_version_one_wins_and_the_others_change_nothing()
 }
 
 #[tokio::test]
-async fn many_who_read_and_try_again_until_they_win_leave_versions_without_gaps() {
+async fn many_concurrent_callers_that_retry_until_success_leave_versions_without_gaps() {
     let desk = Desk::open().await;
     let work = (0..CLIENTS).map(|n| {
         let desk = &desk;
@@ -82,7 +82,7 @@ async fn many_who_read_and_try_again_until_they_win_leave_versions_without_gaps(
 }
 
 #[tokio::test]
-async fn a_document_that_is_deleted_while_many_write_it_leaves_nothing() {
+async fn a_document_deleted_during_many_writes_leaves_no_item() {
     let desk = Desk::open().await;
     let calls = (0..CLIENTS).map(|n| {
         let desk = &desk;
@@ -106,7 +106,7 @@ async fn a_document_that_is_deleted_while_many_write_it_leaves_nothing() {
 /// The condition on the membership decides. A write whose function read the membership before its
 /// end is refused as well.
 #[tokio::test]
-async fn no_write_of_a_removed_member_follows_the_removal() {
+async fn no_write_of_a_removed_member_succeeds_after_the_removal() {
     let desk = Desk::with_club("c").await;
     desk.own("m", "max", Some(CLUB), &json!({ "a": "0" })).await;
     let (is_written, is_removed) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::desk::{DOC, Desk, add_editor, begin, create, delete, hidden, put, read, restore, version, versions};
 
 #[tokio::test]
-async fn a_deleted_document_leaves_nothing_and_its_id_is_free() {
+async fn a_deleted_document_leaves_no_item_and_its_id_is_free() {
     let desk = Desk::open().await;
     for n in 1..=30 {
         desk.expect(200, put(DOC, if n % 2 == 0 { "a" } else { "b" }, "text", n).customer("ann")).await;

@@ -46,7 +46,7 @@ async fn only_staff_chooses_the_id_of_a_document() {
 }
 
 #[tokio::test]
-async fn a_document_without_an_id_gets_one_and_without_sections_has_none() {
+async fn a_document_gets_a_generated_id_and_may_have_no_sections() {
     let desk = Desk::open().await;
     let call = Call::new("POST /v1/documents").json(&json!({ "title": "Empty", "sections": {} }));
     let body = desk.expect(201, call.customer("ann")).await;
@@ -57,7 +57,7 @@ async fn a_document_without_an_id_gets_one_and_without_sections_has_none() {
 }
 
 #[tokio::test]
-async fn the_current_document_is_read_in_two_requests_whatever_its_size() {
+async fn the_current_document_is_read_in_two_requests_at_any_size() {
     let desk = Desk::open().await;
     let sections: Value = (0..50).map(|n| (format!("{n} #+~é"), json!("x".repeat(4000)))).collect();
     desk.own("large", "ann", None, &sections).await;
@@ -91,7 +91,7 @@ async fn a_text_of_100_kb_fits_and_a_larger_one_is_refused_before_the_table_sees
 }
 
 #[tokio::test]
-async fn a_document_is_of_an_organization_that_its_creator_is_a_member_of() {
+async fn a_document_of_an_organization_is_created_by_a_member_or_staff() {
     let desk = Desk::with_club("c").await;
     let call = |organization: &str| {
         let body = json!({ "title": "t", "organization_id": organization, "sections": { "a": "A" } });
@@ -107,7 +107,7 @@ async fn a_document_is_of_an_organization_that_its_creator_is_a_member_of() {
 }
 
 #[tokio::test]
-async fn what_a_body_must_not_say_is_named_field_by_field() {
+async fn an_invalid_body_is_refused_field_by_field() {
     let desk = Desk::open().await;
     let body = json!({ "id": "a\u{7}", "title": "", "sections": { "ok": 7, "b": "\u{0}" }, "owner_id": "ben" });
     let answer = desk.send(Call::new("POST /v1/documents").json(&body).customer("ann")).await;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::desk::{DOC, Desk, begin, discard, hidden, publish, put, read, restore, texts, version, versions};
 
 #[tokio::test]
-async fn what_is_drafted_is_not_current_before_it_is_published_and_then_all_of_it_is() {
+async fn a_draft_becomes_current_as_a_whole_when_it_is_published() {
     let desk = Desk::with_club("c").await;
     let begun = desk.send(begin("c", 1).customer("mia")).await;
     assert_eq!((begun.status, begun.header("etag")), (201, Some("\"2\"")));
@@ -35,7 +35,7 @@ async fn what_is_drafted_is_not_current_before_it_is_published_and_then_all_of_i
 }
 
 #[tokio::test]
-async fn publishing_writes_two_items_whatever_was_drafted() {
+async fn publishing_writes_two_items_for_any_draft() {
     let desk = Desk::open().await;
     desk.expect(201, begin(DOC, 1).customer("ann")).await;
     for n in 0..10 {
@@ -48,7 +48,7 @@ async fn publishing_writes_two_items_whatever_was_drafted() {
 }
 
 #[tokio::test]
-async fn a_draft_that_is_given_up_leaves_nothing() {
+async fn a_discarded_draft_leaves_no_item() {
     let desk = Desk::open().await;
     let before = desk.stored(DOC).await;
     desk.expect(201, begin(DOC, 1).customer("ann")).await;
@@ -65,7 +65,7 @@ async fn a_draft_that_is_given_up_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn there_is_one_draft_or_none() {
+async fn a_document_has_at_most_one_draft() {
     let desk = Desk::open().await;
     let missing = (409, "draft_missing".to_owned());
     assert_eq!(desk.refusal(publish(DOC, 1).customer("ann")).await, missing);

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::desk::{DOC, Desk, add_editor, hidden, put, read, remove_editor};
 
 #[tokio::test]
-async fn an_editor_is_added_and_removed_as_often_as_one_likes() {
+async fn an_addition_or_removal_of_an_editor_can_be_repeated() {
     let desk = Desk::open().await;
     assert_eq!(desk.refusal(put(DOC, "a", "X", 1).customer("ben")).await, hidden());
     for _ in 0..2 {
@@ -27,7 +27,7 @@ async fn an_editor_is_added_and_removed_as_often_as_one_likes() {
 }
 
 #[tokio::test]
-async fn only_the_owner_and_staff_say_who_edits() {
+async fn only_the_owner_and_staff_choose_the_editors() {
     let desk = Desk::open().await;
     desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
     let forbidden = (403, "forbidden".to_owned());
@@ -43,7 +43,7 @@ async fn only_the_owner_and_staff_say_who_edits() {
 }
 
 #[tokio::test]
-async fn of_more_than_a_hundred_who_are_added_at_once_a_hundred_get_in() {
+async fn a_hundred_of_more_editors_added_at_once_are_accepted() {
     let desk = Desk::open().await;
     let names: Vec<String> = (0..120).map(|n| format!("editor-{n}")).collect();
     for chunk in names.chunks(40) {

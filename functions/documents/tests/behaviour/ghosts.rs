@@ -93,7 +93,7 @@ async fn an_admin_without_a_profile_writes_no_document_of_the_organization() {
 }
 
 #[tokio::test]
-async fn to_who_was_erased_a_document_does_not_exist() {
+async fn a_document_does_not_exist_to_an_erased_customer() {
     let desk = Desk::with_club("c").await;
     desk.enter("ann", Role::Member).await;
     desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
@@ -111,7 +111,7 @@ async fn to_who_was_erased_a_document_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_document_of_an_organization_outlives_its_owner_and_is_its_admins_to_give_and_delete() {
+async fn a_document_of_an_organization_outlives_its_owner_and_admins_share_and_delete_it() {
     let desk = Desk::with_club("c").await;
     desk.own("m", "max", Some(CLUB), &json!({ "a": "A1" })).await;
     release(&desk, "m", "max", Tie::Owner).await;
@@ -133,7 +133,7 @@ async fn a_document_of_an_organization_outlives_its_owner_and_is_its_admins_to_g
 }
 
 #[tokio::test]
-async fn what_somebody_owns_and_edits_is_noted_with_them_as_long_as_it_is_so() {
+async fn the_ties_of_a_customer_name_exactly_the_owned_and_edited_documents() {
     let desk = Desk::open().await;
     assert_eq!(ties(&desk, "ann").await, [Tie::Owner]);
     for _ in 0..2 {

@@ -38,7 +38,7 @@ async fn an_old_version_comes_back_as_a_new_one_and_history_stays() {
 }
 
 #[tokio::test]
-async fn a_version_that_never_was_is_not_found_and_no_number_is_no_version() {
+async fn a_missing_version_is_not_found_and_a_version_is_a_number() {
     let desk = Desk::open().await;
     for number in [0, 2, u64::MAX] {
         assert_eq!(desk.refusal(version(DOC, number).customer("ann")).await, hidden());

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::desk::{DOC, Desk, put, read, version};
 
 #[tokio::test]
-async fn one_section_is_changed_by_writing_it_alone_as_a_version_of_its_own() {
+async fn a_change_of_a_section_writes_only_that_section_as_a_new_version() {
     let desk = Desk::open().await;
     let before = desk.stored(DOC).await;
     let answer = desk.send(put(DOC, "b", "B2", 1).customer("ann")).await;
@@ -22,7 +22,7 @@ async fn one_section_is_changed_by_writing_it_alone_as_a_version_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_section_changes_only_at_the_version_that_was_seen() {
+async fn a_section_changes_only_at_the_current_version() {
     let desk = Desk::open().await;
     let bare = http_api::sample::Call::new("PUT /v1/documents/{id}/sections/{name}").path("id", DOC).path("name", "a");
     let bare = bare.json(&json!({ "text": "X" }));

@@ -76,7 +76,7 @@ async fn a_document_of_fifty_sections_of_quotes_is_read_in_pages_as_draft_versio
 }
 
 #[tokio::test]
-async fn a_bad_cursor_says_nothing_of_a_document_to_a_stranger() {
+async fn a_stranger_with_a_bad_cursor_learns_nothing_about_a_document() {
     let desk = Desk::with_club("c").await;
     for call in [read("c"), version("c", 1), read(DOC), read("none"), version("none", 1)] {
         assert_eq!(desk.refusal(call.clone().query("cursor", "x").customer("ben")).await, hidden());

@@ -34,7 +34,7 @@ async fn one_message_that_cannot_be_read_is_named_alone() {
 }
 
 #[tokio::test]
-async fn events_for_others_are_passed_over() {
+async fn events_for_other_consumers_are_skipped() {
     let warehouse = Warehouse::open(3).await;
     let stock = json!({
         "id": format!("{:032x}", 1), "type": "StockLow", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
@@ -60,7 +60,7 @@ async fn an_order_that_was_paid_on_the_spot_waits_as_well() {
 }
 
 #[tokio::test]
-async fn without_time_every_message_comes_again() {
+async fn messages_are_delivered_again_if_no_time_is_left() {
     let warehouse = Warehouse::open(3).await;
     warehouse.set(&order(1), OrderStatus::Paid).await;
     let messages = [paid(&order(1)), moved(&order(2), "paid", "cancelled")];

@@ -17,7 +17,7 @@ async fn crashing(warehouse: &Warehouse, polls: usize, messages: &[Value]) -> bo
 }
 
 #[tokio::test]
-async fn a_crash_while_an_order_is_taken_in_loses_nothing() {
+async fn a_crash_during_the_admission_of_an_order_loses_no_order() {
     for polls in 0..300 {
         let warehouse = Warehouse::open(1).await;
         for number in 1..=2 {
@@ -39,7 +39,7 @@ async fn a_crash_while_an_order_is_taken_in_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_crash_while_an_order_leaves_wakes_the_next_all_the_same() {
+async fn a_crash_while_an_order_leaves_does_not_block_the_next_order() {
     for polls in 0..300 {
         let warehouse = Warehouse::open(1).await;
         for number in 1..=2 {
@@ -62,7 +62,7 @@ async fn a_crash_while_an_order_leaves_wakes_the_next_all_the_same() {
 /// The table becomes slow at any point, so that time runs out there. A message is acknowledged only
 /// when its order has its station.
 #[tokio::test]
-async fn a_message_whose_order_was_not_looked_after_comes_again() {
+async fn a_message_of_an_unhandled_order_is_delivered_again() {
     let mut came_again = 0;
     for polls in 0..300 {
         let warehouse = Warehouse::open(1).await;
@@ -90,7 +90,7 @@ async fn a_message_whose_order_was_not_looked_after_comes_again() {
 /// Orders are paid, picked, shipped and cancelled at random. Messages arrive late, twice and in any
 /// order, and handlers crash.
 #[tokio::test]
-async fn whatever_the_schedule_the_queue_ends_as_the_orders_say() {
+async fn the_queue_agrees_with_the_orders_after_every_schedule() {
     for seed in 0..12 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{Warehouse, moved, order, paid, take};
 
 #[tokio::test]
-async fn the_first_orders_get_the_stations_and_the_others_wait_in_the_order_of_placing() {
+async fn the_first_orders_get_the_stations_and_the_others_wait_in_their_order() {
     let warehouse = Warehouse::open(2).await;
     for number in [3, 1, 4, 2] {
         warehouse.pay(&order(number)).await;
@@ -51,7 +51,7 @@ async fn an_order_whose_payment_event_repeats_has_one_station() {
 }
 
 #[tokio::test]
-async fn being_picked_keeps_the_station() {
+async fn an_order_keeps_its_station_while_it_is_picked() {
     let warehouse = Warehouse::open(1).await;
     warehouse.pay(&order(1)).await;
     warehouse.set(&order(1), OrderStatus::Picking).await;
@@ -93,7 +93,7 @@ async fn a_payment_event_after_the_order_has_left_changes_nothing() {
 }
 
 #[tokio::test]
-async fn with_fewer_stations_no_order_is_removed_and_none_is_admitted() {
+async fn with_fewer_stations_no_order_is_removed_or_admitted() {
     let warehouse = Warehouse::open(3).await;
     for number in 1..=4 {
         warehouse.pay(&order(number)).await;
@@ -113,7 +113,7 @@ async fn with_fewer_stations_no_order_is_removed_and_none_is_admitted() {
 
 /// Fifty orders are paid at once and picked at three stations, while another task observes them.
 #[tokio::test(flavor = "multi_thread")]
-async fn however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_are_in_the_end() {
+async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end() {
     const ORDERS: u8 = 50;
     let warehouse = Warehouse::open(3).await;
     let orders: Vec<OrderId> = (1..=ORDERS).map(order).collect();

@@ -103,16 +103,20 @@ pub fn paid(id: &OrderId) -> Value {
 /// Returns a message about a status change of the order.
 pub fn moved(id: &OrderId, from: &str, to: &str) -> Value {
     let data = json!({
-        "order_id": id, "customer_id": "c1", "from": from, "to": to, "total": {"amount": 129, "currency": "USD"}, "placed_at": PLACED,
+        "order_id": id, "customer_id": "c1", "from": from, "to": to, "total": {"amount": 129, "currency": "USD"},
+        "placed_at": PLACED,
     });
-    let detail = json!({"id": format!("{:032x}", 7), "type": "OrderStatusChanged", "version": 1, "occurred_at": PLACED, "data": data});
+    let detail = json!({
+        "id": format!("{:032x}", 7), "type": "OrderStatusChanged", "version": 1, "occurred_at": PLACED, "data": data,
+    });
     message(&format!("{id}-{to}"), &detail)
 }
 
 pub fn message(id: &str, detail: &Value) -> Value {
     let event = json!({
         "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": detail["type"], "source": "bodega",
-        "account": "123456789012", "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [], "detail": detail,
+        "account": "123456789012", "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [],
+        "detail": detail,
     });
     json!({"messageId": id, "receiptHandle": "h", "body": event.to_string(), "attributes": {}, "messageAttributes": {}})
 }

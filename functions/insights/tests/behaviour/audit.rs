@@ -58,7 +58,8 @@ async fn staff_lists_the_removals_of_a_day_newest_first() {
     assert_eq!(
         answer.body["items"][0],
         json!({
-            "entity": "Session", "item": "h2", "removed_at": "2026-11-20T23:59:59.000Z", "removed_by": "ttl", "sequence_number": "100",
+            "entity": "Session", "item": "h2", "removed_at": "2026-11-20T23:59:59.000Z", "removed_by": "ttl",
+            "sequence_number": "100",
             "archive": "expired/h2.json",
         })
     );

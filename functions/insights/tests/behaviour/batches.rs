@@ -115,7 +115,7 @@ async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_stores() {
 }
 
 #[tokio::test]
-async fn a_point_that_is_sent_again_is_one_point_and_says_what_was_said_last() {
+async fn a_repeated_point_is_stored_once_with_the_last_value() {
     let desk = Desk::open().await;
     let at = in_seconds(-5);
     // The point is sent twice in one batch, then in a second batch. A crowd of fifty batches
@@ -135,7 +135,7 @@ async fn a_point_that_is_sent_again_is_one_point_and_says_what_was_said_last() {
 }
 
 #[tokio::test]
-async fn a_point_without_an_id_is_another_each_time_and_says_which() {
+async fn a_point_without_an_id_gets_a_new_id_each_time() {
     let desk = Desk::open().await;
     let mut point = point("m", 1, in_seconds(-1), "");
     point["id"] = Value::Null;
@@ -187,7 +187,7 @@ async fn the_response_reports_each_point_that_the_table_refused() {
 }
 
 #[tokio::test]
-async fn a_table_that_does_parts_of_batches_gets_all_of_them() {
+async fn unprocessed_points_of_a_batch_are_sent_again_until_all_are_stored() {
     let desk = Desk::open().await;
     let at = in_seconds(-60);
     let points: Vec<Value> = (0..60).map(|n| point("m", n, at, &format!("{n:03}"))).collect();
@@ -199,7 +199,7 @@ async fn a_table_that_does_parts_of_batches_gets_all_of_them() {
 }
 
 #[tokio::test]
-async fn a_table_that_takes_nothing_is_a_503() {
+async fn a_table_that_stores_no_point_causes_a_503() {
     let at = in_seconds(-60);
     let runs = [(FaultKind::Throttle, "throttled"), (FaultKind::Error, "unavailable")].map(async |(kind, code)| {
         let desk = Desk::open().await;

@@ -35,7 +35,7 @@ async fn a_counter_does_not_exist_before_its_first_split_or_addition() {
 }
 
 #[tokio::test]
-async fn what_is_added_is_1_to_1000_and_nothing_else_is_taken() {
+async fn an_addition_is_an_integer_from_1_to_1000() {
     let desk = Desk::open().await;
     let call = || Call::new("POST /v1/counters/{name}").path("name", "views");
     for bad in [
@@ -70,7 +70,7 @@ async fn a_name_in_any_script_and_with_any_mark_is_a_counter_of_its_own() {
 }
 
 #[tokio::test]
-async fn an_addition_with_a_key_counts_once_and_has_one_answer() {
+async fn an_addition_with_a_key_counts_once_and_has_one_response() {
     let desk = Desk::open().await;
     for caller in [None, Some("c1")] {
         let call = |amount| {
@@ -114,7 +114,7 @@ async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
 
 /// Covers a function that reads the head before a split and writes after it.
 #[tokio::test]
-async fn who_has_seen_an_older_number_of_shards_is_counted() {
+async fn an_addition_with_an_outdated_number_of_shards_is_counted() {
     let desk = Desk::open().await;
     let name = CounterName::new("views").unwrap();
     for seen in [1, 2, 4] {
@@ -130,7 +130,7 @@ async fn who_has_seen_an_older_number_of_shards_is_counted() {
 }
 
 #[tokio::test]
-async fn additions_in_each_others_way_split_a_counter_once_in_a_while() {
+async fn repeated_conflicts_between_additions_split_a_counter_once() {
     let desk = Desk::open().await;
     // Occasional conflicts do not make a counter hot.
     desk.break_with(FaultKind::Conflict, 1.0, Some(2), 0);

@@ -27,7 +27,7 @@ async fn insist(desk: &Desk, call: &Call) -> Answered {
 }
 
 #[tokio::test]
-async fn fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_was_answered() {
+async fn readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_is_split() {
     let desk = Desk::open().await;
     desk.done(add("views", 1)).await;
     let (begun, answered) = (AtomicU64::new(1), AtomicU64::new(1));
@@ -57,7 +57,7 @@ async fn fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_w
 }
 
 #[tokio::test]
-async fn a_crowd_at_one_shard_makes_itself_more() {
+async fn many_clients_at_one_shard_cause_more_shards() {
     let desk = Desk::open().await;
     let calls: Vec<Call> = (0..50).map(|n| add("views", 2).header("idempotency-key", &format!("k{n}"))).collect();
     let answers = join_all(calls.iter().map(|call| insist(&desk, call))).await;
@@ -110,7 +110,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_d
 /// The table adds, but its response is lost. The SDK sends the transaction again with the same
 /// token. The test does not use the route, where the fault would hit the read of the head first.
 #[tokio::test]
-async fn a_lost_answer_of_the_table_doubles_nothing() {
+async fn a_lost_response_of_the_table_repeats_no_effect() {
     let desk = Desk::open().await;
     let name = CounterName::new("views").unwrap();
     let additions = [0, 1].map(|shard| counter::add(&name, shard, 5, None, in_seconds(0)).unwrap());

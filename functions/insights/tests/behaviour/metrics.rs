@@ -61,7 +61,7 @@ async fn a_thousand_points_of_30_days_are_read_page_by_page_in_their_order() {
 }
 
 #[tokio::test]
-async fn points_that_come_while_a_list_is_read_neither_repeat_nor_lose_others() {
+async fn points_added_while_a_list_is_read_neither_repeat_nor_hide_others() {
     let desk = Desk::open().await;
     let begin = in_seconds(-20 * 3600);
     let points: Vec<_> = (0..90).map(|n| (begin.plus_millis(n * 100), format!("p{n}"))).collect();
@@ -87,7 +87,7 @@ async fn points_that_come_while_a_list_is_read_neither_repeat_nor_lose_others() 
 }
 
 #[tokio::test]
-async fn a_list_is_of_the_last_day_unless_it_says_from_and_to_which_are_both_included() {
+async fn a_list_covers_the_last_day_or_the_period_between_from_and_to_inclusive() {
     let desk = Desk::open().await;
     let now = in_seconds(0);
     let at = |hours: i64| now.plus_seconds(-hours * 3600);
@@ -115,7 +115,7 @@ async fn a_list_is_of_the_last_day_unless_it_says_from_and_to_which_are_both_inc
 
 /// The table of a test never removes expired items.
 #[tokio::test]
-async fn a_point_whose_time_is_over_is_not_listed_though_it_is_still_there() {
+async fn an_expired_point_is_not_listed_before_its_removal() {
     let desk = Desk::open().await;
     let now = in_seconds(0);
     let points = [(now.plus_seconds(-30 * DAY - 1), "over"), (now.plus_seconds(-30 * DAY + 120), "alive")];
@@ -140,7 +140,7 @@ async fn a_metric_without_points_costs_no_more_than_its_days_have_shards() {
 }
 
 #[tokio::test]
-async fn only_staff_reads_a_metric_and_a_cursor_is_good_for_its_list_alone() {
+async fn only_staff_reads_a_metric_and_a_cursor_is_valid_only_for_its_list() {
     let desk = Desk::open().await;
     let points: Vec<Value> = (0..3).map(|n| point("m", n, in_seconds(-n), &n.to_string())).collect();
     desk.done(store(&points)).await;

@@ -105,7 +105,7 @@ async fn a_shop_is_created_once_and_changed_only_at_its_current_version() {
 }
 
 #[tokio::test]
-async fn of_many_who_enter_or_change_a_shop_at_once_one_wins() {
+async fn one_of_many_concurrent_creations_or_changes_of_a_shop_wins() {
     let shop = Shop::open().await;
     let statuses = async |headers: (&'static str, &'static str)| {
         let attempts = (0..6).map(|number| {
@@ -122,7 +122,7 @@ async fn of_many_who_enter_or_change_a_shop_at_once_one_wins() {
 }
 
 #[tokio::test]
-async fn a_shop_that_cannot_be_is_refused() {
+async fn an_invalid_shop_is_refused() {
     let shop = Shop::open().await;
     let good = json!({"country": "CH", "city": "Bern", "name": "x"});
     assert_eq!(shop.send(put("s").json(&good).staff("s1")).await.status, 428);
@@ -201,7 +201,7 @@ async fn the_pages_of_a_month_lead_through_all_its_totals_once() {
 
 /// Each day of the online shop is a sum over shards. A page ends only after all items of a day.
 #[tokio::test]
-async fn a_total_that_lies_in_many_items_is_one_entry_on_pages_of_every_size() {
+async fn a_total_of_several_items_is_one_entry_on_pages_of_every_size() {
     let shop = Shop::open().await;
     let mut expected = Vec::new();
     for day in 1..=5 {
@@ -238,7 +238,7 @@ async fn a_total_that_lies_in_many_items_is_one_entry_on_pages_of_every_size() {
 }
 
 #[tokio::test]
-async fn a_month_is_needed_and_what_is_no_month_or_no_place_is_refused() {
+async fn a_list_needs_a_month_and_refuses_an_invalid_month_or_place() {
     let shop = Shop::open().await;
     let refused = async |query: &[(&str, &str)]| {
         let answer = shop.send(list("US", query).staff("s1")).await;

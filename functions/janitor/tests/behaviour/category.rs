@@ -48,7 +48,7 @@ fn far() -> time::Instant {
 const PLACES: [&str; 5] = ["A", "A~B", "A~B~C", "Z", "Z~C"];
 
 #[tokio::test]
-async fn a_category_that_was_left_moving_is_moved_to_its_end() {
+async fn the_janitor_finishes_an_interrupted_move_of_a_category() {
     let shop = Shop::open(0).await;
     let none = Grace::seconds(0);
     assert_eq!(shop.janitor().go_on(Instant::now(), none, far()).await, None, "nothing was ever moved");
@@ -72,7 +72,7 @@ async fn a_category_that_was_left_moving_is_moved_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_category_that_cannot_be_moved_is_tried_again_and_orders_do_not_suffer() {
+async fn a_failed_move_of_a_category_is_retried_and_does_not_delay_orders() {
     let shop = Shop::open(1).await;
     shop.leave_moving().await;
     let plan = shop.plan(1, 1);

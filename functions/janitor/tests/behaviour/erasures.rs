@@ -89,7 +89,7 @@ async fn sessions(shop: &Shop) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_the_archive_has_of_an_erased_customer_goes_and_nothing_of_anybody_else_or_of_the_books() {
+async fn the_archive_loses_an_erased_customers_objects_and_keeps_the_books_and_all_others() {
     let shop = Shop::open(1).await;
     let (hers, his) = (belongings(&ann()).unwrap(), belongings(&"bob".parse().unwrap()).unwrap());
     let books = [collection(&order::head(&"o1".parse().unwrap()).unwrap().key().pk), collection(&profile_key().pk)];
@@ -125,7 +125,7 @@ async fn an_erasure_waits_twice_the_grace_for_late_archiving() {
 }
 
 #[tokio::test]
-async fn what_began_in_the_moment_of_the_erasure_goes_too() {
+async fn items_begun_at_the_instant_of_the_erasure_are_deleted() {
     let shop = Shop::open(1).await;
     erase(&shop, 0).await;
     let moment = Instant::now().plus_seconds(-1);
@@ -140,7 +140,7 @@ async fn what_began_in_the_moment_of_the_erasure_goes_too() {
 
 /// This holds even if the erasure takes many rounds.
 #[tokio::test]
-async fn who_came_back_keeps_what_began_since() {
+async fn a_customer_who_returns_keeps_the_items_begun_since_the_erasure() {
     let shop = Shop::open(1).await;
     archive(&shop, &belongings(&ann()).unwrap(), 1);
     erase(&shop, 0).await;
@@ -178,7 +178,7 @@ async fn an_erasure_that_the_archive_refuses_is_kept_and_finished_later() {
 /// The erasure needs more than one page of the bucket, and the store fails now and then. Each round
 /// makes progress, and in the end all objects are deleted.
 #[tokio::test]
-async fn an_erasure_of_more_than_one_round_goes_on_where_it_stopped() {
+async fn an_erasure_of_more_than_one_round_continues_where_it_stopped() {
     let shop = Shop::open(1).await;
     archive(&shop, &belongings(&ann()).unwrap(), 1_100);
     erase(&shop, 0).await;
@@ -196,7 +196,7 @@ async fn an_erasure_of_more_than_one_round_goes_on_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn who_came_back_and_was_erased_once_more_is_waited_for_once_more() {
+async fn a_second_erasure_of_a_customer_who_returned_waits_again() {
     let shop = Shop::open(1).await;
     erase(&shop, 500).await;
     let first = shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);

@@ -45,7 +45,7 @@ async fn a_list_that_cannot_be_read_is_a_failure() {
 
 /// Every response of the table is 300 ms late, which is too late for most orders.
 #[tokio::test]
-async fn what_there_is_no_time_for_is_left_whole_and_counted() {
+async fn an_order_without_enough_time_is_left_unchanged_and_counted() {
     let shop = Shop::open(1).await;
     shop.stock_up(&product(1), 100).await;
     let plans: Vec<Plan> = (1..=20).map(|number| shop.plan(number, 1)).collect();

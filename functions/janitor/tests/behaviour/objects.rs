@@ -86,7 +86,7 @@ async fn run_round(shop: &Shop, grace: u32) -> Round {
 }
 
 #[tokio::test]
-async fn what_nothing_references_is_deleted_after_the_grace() {
+async fn an_unreferenced_object_is_deleted_after_the_grace() {
     let shop = shop(&[(MediaKind::Picture, 1), (MediaKind::Content, 2), (MediaKind::Picture, 3)]).await;
     for (kind, number, since) in
         [(MediaKind::Picture, 1, begun()), (MediaKind::Content, 2, begun()), (MediaKind::Picture, 3, Instant::now())]
@@ -102,7 +102,7 @@ async fn what_nothing_references_is_deleted_after_the_grace() {
 }
 
 #[tokio::test]
-async fn what_is_referenced_stays_whatever_is_noted() {
+async fn a_referenced_object_stays_despite_any_note() {
     let shop = shop(&[(MediaKind::Picture, 1), (MediaKind::Content, 2)]).await;
     list(&shop, vec![picture(1)]).await;
     let file = MediaObject { id: id(2), content_type: "text/plain".to_owned(), bytes: 1 };
@@ -115,7 +115,7 @@ async fn what_is_referenced_stays_whatever_is_noted() {
 }
 
 #[tokio::test]
-async fn an_object_that_could_not_be_deleted_is_kept_from_use_until_it_is() {
+async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
     let shop = shop(&[(MediaKind::Picture, 1)]).await;
     let noted_before = note(MediaKind::Picture, 1, begun());
     shop.table.write(&media::note(&noted_before).unwrap()).await.unwrap();
@@ -141,7 +141,7 @@ async fn an_object_that_could_not_be_deleted_is_kept_from_use_until_it_is() {
 /// These janitors leave no time: a copy may then complete after its deletion and remain, but no
 /// picture may lose its object.
 #[tokio::test]
-async fn janitors_that_come_too_early_delete_nothing_that_is_referenced() {
+async fn janitors_that_run_too_early_delete_no_referenced_object() {
     let shop = shop(&[]).await;
     let (shop, product_id): (&Shop, &ProductId) = (&shop, &product(1));
     let media = &shop.media();

@@ -15,7 +15,7 @@ use crate::support::{Shop, begun, counts, done};
 const LINES: usize = 2 * RESERVED_AT_ONCE + 10;
 
 #[tokio::test]
-async fn an_order_that_was_not_placed_is_undone_wherever_it_was_left() {
+async fn an_order_that_was_not_placed_is_undone_from_any_step() {
     for reserved in 0..=3 {
         let shop = Shop::open(LINES).await;
         let plan = shop.plan(1, LINES);
@@ -91,7 +91,7 @@ async fn an_unfinished_order_is_left_alone_during_the_grace() {
 }
 
 #[tokio::test]
-async fn two_at_once_do_no_harm() {
+async fn two_concurrent_janitors_undo_each_order_once() {
     let shop = Shop::open(LINES).await;
     let plans: Vec<_> = (1..=3).map(|number| shop.plan(number, LINES)).collect();
     shop.leave(&plans[0], 3).await;

@@ -13,7 +13,7 @@ fn after_the_lease() -> key_schema::instant::Instant {
 }
 
 #[tokio::test]
-async fn a_crash_before_the_message_is_accepted_costs_nothing() {
+async fn a_crash_before_the_message_is_accepted_loses_no_message() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     shop.post.next(Act::LoseIt);
@@ -54,7 +54,7 @@ async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
 /// Lambda ends a function at its deadline, counts that as a failure and invokes it again. The
 /// message would be sent a second time.
 #[tokio::test]
-async fn a_record_that_the_table_does_not_answer_for_is_left_before_the_invocation_would_be_killed() {
+async fn a_record_without_a_response_of_the_table_is_given_up_before_the_timeout() {
     let shop = Shop::open().await;
     let faults = shop.table.faults().clone();
     shop.post.next(Act::AcceptAfter(Box::new(move || {
@@ -75,7 +75,7 @@ async fn a_record_that_the_table_does_not_answer_for_is_left_before_the_invocati
 }
 
 #[tokio::test]
-async fn nothing_is_sent_when_no_time_is_left_to_record_it() {
+async fn no_message_is_sent_without_the_time_to_record_it() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let late = shop.notifier.take(&event, at(NOW), Clock::now() + MARGIN).await;

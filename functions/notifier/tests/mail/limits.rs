@@ -73,7 +73,7 @@ async fn a_code_goes_to_the_address_for_which_it_was_requested_without_the_custo
 }
 
 #[tokio::test]
-async fn a_code_that_can_prove_nothing_any_more_is_not_sent() {
+async fn an_obsolete_code_is_not_sent() {
     let shop = Shop::open().await;
     shop.profile("zoe@example.com", false).await;
     let old = shop.requested(1, "zoe@example.com", LATER).await;
@@ -202,7 +202,7 @@ async fn an_abandoned_message_is_not_sent_after_a_complaint() {
 }
 
 #[tokio::test]
-async fn a_full_mailbox_stops_nothing_and_a_report_in_another_form_fails() {
+async fn a_full_mailbox_stops_no_mail_and_a_report_in_another_form_fails() {
     let shop = Shop::open().await;
     assert_eq!(take(&shop, &bounce("Transient", "zoe@example.com"), at(NOW)).await, Outcome::NoNews);
     assert_eq!(take(&shop, &shop.placed(1), at(NOW)).await, Outcome::Sent);

@@ -16,7 +16,8 @@ async fn a_placed_order_is_confirmed_with_its_lines() {
     assert_eq!((sent.to.as_str(), sent.kind), ("zoe@example.com", "OrderPlaced"));
     assert_eq!(sent.subject, "Your order");
     let text = format!(
-        "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n1 x Milk: 0.99 USD\n\
+        "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n\
+         1 x Milk: 0.99 USD\n\
          Total: 3.57 USD\nOrdered on: 2026-11-20\n",
         shop.order
     );
@@ -47,7 +48,7 @@ async fn only_steps_that_matter_to_a_customer_send_a_mail() {
 /// A customer who did not pay must not read that somebody cancelled the order, or look for a
 /// refund.
 #[tokio::test]
-async fn an_order_that_lapsed_says_why_it_was_cancelled_and_that_nothing_is_owed() {
+async fn the_mail_of_a_lapsed_order_states_the_reason_and_that_no_payment_is_due() {
     let shop = Shop::open().await;
     let lapsed = shop.moved_because(1, "pending", "cancelled", "lapsed");
     assert_eq!(shop.notifier.take(&lapsed, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
@@ -108,7 +109,7 @@ async fn a_repeated_event_sends_one_mail() {
 }
 
 #[tokio::test]
-async fn of_deliveries_at_the_same_time_one_sends() {
+async fn one_of_several_concurrent_deliveries_sends() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), at_once()))).await;
@@ -120,7 +121,7 @@ async fn of_deliveries_at_the_same_time_one_sends() {
 }
 
 #[tokio::test]
-async fn with_time_a_delivery_waits_for_the_one_under_way() {
+async fn with_time_a_delivery_waits_for_a_concurrent_one() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), patient()))).await;
@@ -129,7 +130,7 @@ async fn with_time_a_delivery_waits_for_the_one_under_way() {
 }
 
 #[tokio::test]
-async fn who_is_gone_gets_no_mail() {
+async fn a_missing_customer_gets_no_mail() {
     let shop = Shop::open().await;
     shop.remove("CUSTOMER#c1", "PROFILE").await;
     assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::NotFound);
@@ -140,7 +141,7 @@ async fn who_is_gone_gets_no_mail() {
 }
 
 #[tokio::test]
-async fn a_busy_mail_service_is_asked_again_in_the_same_attempt() {
+async fn a_busy_mail_service_gets_another_request_in_the_same_attempt() {
     let shop = Shop::open().await;
     for _ in 0..2 {
         shop.post.next(Act::Fail(MailError::Throttled("TooManyRequestsException".into())));
@@ -150,7 +151,7 @@ async fn a_busy_mail_service_is_asked_again_in_the_same_attempt() {
 }
 
 #[tokio::test]
-async fn what_was_certainly_not_sent_is_tried_again_without_a_wait() {
+async fn a_message_that_was_certainly_not_sent_is_retried_without_a_wait() {
     let shop = Shop::open().await;
     shop.post.next(Act::Fail(MailError::Refused("SendingPausedException".into())));
     let event = shop.placed(1);
@@ -161,7 +162,7 @@ async fn what_was_certainly_not_sent_is_tried_again_without_a_wait() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_for_good_is_given_up() {
+async fn a_permanently_refused_message_is_given_up() {
     let shop = Shop::open().await;
     shop.post.next(Act::Fail(MailError::Rejected("MessageRejected".into())));
     let event = shop.placed(1);
@@ -171,7 +172,7 @@ async fn a_message_that_is_refused_for_good_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_recipient_that_is_not_one_plain_address_gets_no_mail_and_uses_none_up() {
+async fn a_recipient_that_is_not_one_plain_address_gets_no_mail_and_uses_no_quota() {
     for email in [
         "zoe,eve@example.com",
         "<zoe@example.com",
@@ -195,7 +196,7 @@ async fn a_recipient_that_is_not_one_plain_address_gets_no_mail_and_uses_none_up
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_written_sends_nothing_again() {
+async fn a_record_that_cannot_be_written_causes_no_second_message() {
     let shop = Shop::open().await;
     let faults = shop.table.faults().clone();
     shop.post.next(Act::AcceptAfter(Box::new(move || {
@@ -217,7 +218,7 @@ async fn a_record_that_is_written_late_is_written() {
 }
 
 #[tokio::test]
-async fn a_replay_of_the_archive_tells_no_old_stories() {
+async fn a_replay_of_the_archive_sends_no_mail_about_old_events() {
     let shop = Shop::open().await;
     let mut replayed = shop.placed(1);
     replayed.replay = Some("rebuild".into());
@@ -229,7 +230,7 @@ async fn a_replay_of_the_archive_tells_no_old_stories() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_known_fails_and_one_for_others_is_passed_over() {
+async fn an_unknown_event_fails_and_an_event_for_other_consumers_is_skipped() {
     let shop = Shop::open().await;
     let mut newer = shop.placed(1);
     newer.detail["version"] = json!(2);

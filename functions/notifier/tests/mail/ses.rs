@@ -41,7 +41,7 @@ async fn a_message_reaches_the_mail_service_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn a_throttled_mail_service_is_asked_again() {
+async fn a_throttled_mail_service_gets_another_request() {
     let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
     server.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: Some(3), seed: 0 }).unwrap();
     let notifier = Notifier::new(shop.table.table(), ses(&server), shop.table.codes());
@@ -57,9 +57,9 @@ async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
         let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
         server.faults().add(Fault { kind, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
         let (notifier, event) = (Notifier::new(shop.table.table(), ses(&server), shop.table.codes()), shop.placed(1));
-        assert!(
-            matches!(notifier.take(&event, at(NOW), at_once()).await, Err(NotifyError::Mail(error)) if !error.is_certain())
-        );
+        assert!(matches!(
+            notifier.take(&event, at(NOW), at_once()).await, Err(NotifyError::Mail(error)) if !error.is_certain(),
+        ));
         assert!(matches!(notifier.take(&event, at(NOW).plus_seconds(1), at_once()).await, Err(NotifyError::Claimed)));
         assert_eq!(notifier.take(&event, at(NOW).plus_seconds(60), at_once()).await.unwrap(), Outcome::Sent);
         assert_eq!(mails(&server).len(), 1);

@@ -222,7 +222,8 @@ impl Shop {
     /// Returns the event of the order's placing. The number becomes its id.
     pub fn placed(&self, number: u32) -> Delivery {
         let data = json!({
-            "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null, "status": "pending",
+            "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null,
+            "status": "pending",
             "total": {"amount": 357, "currency": "USD"}, "line_count": 2, "placed_at": NOW,
         });
         delivery("OrderPlaced", number, data)
@@ -247,7 +248,8 @@ impl Shop {
 
 pub fn delivery(kind: &str, number: u32, data: Value) -> Delivery {
     let event = json!({
-        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": kind, "source": "bodega", "account": "123456789012",
+        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": kind, "source": "bodega",
+        "account": "123456789012",
         "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [],
         "detail": {"id": format!("{number:032x}"), "type": kind, "version": 1, "occurred_at": NOW, "data": data},
     });

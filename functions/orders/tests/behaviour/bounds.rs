@@ -45,7 +45,7 @@ async fn a_customer_has_at_most_20_unpaid_orders_and_each_that_leaves_makes_room
 }
 
 #[tokio::test]
-async fn a_customer_places_at_most_so_many_orders_a_day_cancelled_ones_included() {
+async fn a_customer_places_a_limited_number_of_orders_a_day_including_cancelled_ones() {
     let shop = Shop::open().await;
     shop.product("tea", 1_000).await;
     shop.limit(&json!({ "max_orders_per_day": 4 })).await;
@@ -142,7 +142,7 @@ async fn a_checkout_has_the_same_bounds_and_names_the_line_of_the_cart() {
 }
 
 #[tokio::test]
-async fn staff_has_no_bounds_and_takes_none_of_the_customers_room() {
+async fn orders_of_staff_have_no_bounds_and_do_not_count_for_the_customer() {
     let shop = Shop::open().await;
     shop.product("tea", 10_000).await;
     shop.limit(&json!({ "max_pending_quantity": 1, "max_pending_orders": 1 })).await;
@@ -158,7 +158,7 @@ async fn staff_has_no_bounds_and_takes_none_of_the_customers_room() {
 }
 
 #[tokio::test]
-async fn of_20_orders_at_once_as_many_are_placed_as_the_bounds_allow() {
+async fn the_bounds_hold_for_20_concurrent_orders() {
     let shop = Shop::open().await;
     shop.product("tea", 1_000).await;
     shop.limit(&json!({ "max_pending_orders": 5 })).await;
@@ -229,7 +229,7 @@ async fn the_largest_list_of_open_orders_fits_an_item_and_is_still_changed() {
 }
 
 #[tokio::test]
-async fn an_order_whose_entry_has_expired_is_paid_and_cancelled_all_the_same() {
+async fn an_order_with_an_expired_entry_can_still_be_paid_and_cancelled() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     for to in ["paid", "cancelled"] {
@@ -250,7 +250,7 @@ async fn an_order_whose_entry_has_expired_is_paid_and_cancelled_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_customers_order_lapses_after_an_hour_or_the_setting_and_staffs_only_if_it_says_so() {
+async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_request() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     let minutes = |order: &Value| {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::shop::{Shop, checkout, errors, money};
 
 #[tokio::test]
-async fn a_checkout_takes_the_prices_that_the_customer_has_seen_or_is_refused() {
+async fn a_checkout_at_other_prices_than_the_customer_has_seen_is_refused() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     shop.product("rice", 10).await;

@@ -20,7 +20,7 @@ fn ids(answer: &Answered) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_customer_sees_the_own_orders_newest_first_in_pages_and_nobody_elses() {
+async fn a_customer_pages_through_only_the_own_orders_newest_first() {
     let shop = Shop::open().await;
     shop.sign_up("bob").await;
     shop.product("tea", 10).await;

@@ -97,7 +97,7 @@ async fn customers_may_only_pay_from_the_wallet_and_cancel_before_picking() {
 }
 
 #[tokio::test]
-async fn a_step_needs_the_version_that_the_client_has_seen() {
+async fn a_step_needs_the_current_version() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let seen = at(&shop, "pending", "k").await;
@@ -111,7 +111,7 @@ async fn a_step_needs_the_version_that_the_client_has_seen() {
 }
 
 #[tokio::test]
-async fn of_a_payment_and_a_cancellation_at_once_one_happens_and_goods_and_money_agree() {
+async fn one_of_a_concurrent_payment_and_cancellation_succeeds_and_goods_match_money() {
     for round in 0..5 {
         let shop = Shop::open().await;
         shop.product("tea", 10).await;

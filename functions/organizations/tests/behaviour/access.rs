@@ -32,7 +32,7 @@ fn writes() -> Vec<Call> {
 }
 
 #[tokio::test]
-async fn an_organization_exists_to_its_members_and_staff_only() {
+async fn only_members_and_staff_see_an_organization() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     for call in reads().into_iter().chain(writes()) {
@@ -55,7 +55,7 @@ async fn an_organization_exists_to_its_members_and_staff_only() {
 }
 
 #[tokio::test]
-async fn what_somebody_is_a_member_of_is_theirs_and_staffs_to_know() {
+async fn only_the_customer_and_staff_see_the_customers_memberships() {
     let club = Club::open().await;
     assert_eq!(club.refusal(organizations_of("bob")).await.0, 401);
     assert_eq!(club.refusal(organizations_of("bob").customer("ann")).await, hidden());

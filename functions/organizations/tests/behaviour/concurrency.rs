@@ -13,7 +13,7 @@ use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_me
 const CLIENTS: usize = 50;
 
 #[tokio::test]
-async fn of_many_who_change_one_version_one_wins_and_the_others_change_nothing() {
+async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_nothing() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     let names: Vec<String> = (0..CLIENTS).map(|n| format!("name {n}")).collect();
@@ -34,7 +34,7 @@ async fn of_many_who_change_one_version_one_wins_and_the_others_change_nothing()
 }
 
 #[tokio::test]
-async fn of_many_who_add_the_same_team_one_does_and_it_is_counted_once() {
+async fn one_of_many_concurrent_additions_of_a_team_succeeds_and_the_team_counts_once() {
     let club = Club::open().await;
     let added = join_all((0..CLIENTS).map(|_| club.settled(|| add_team(CLUB, "t").customer("ann")))).await;
     let of = |status| added.iter().filter(|answer| answer.status == status).count();
@@ -64,7 +64,7 @@ async fn a_membership_that_began_after_the_read_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn however_many_admins_leave_at_once_one_is_left() {
+async fn one_admin_is_left_after_any_number_leave_at_once() {
     let admins: Vec<String> = (0..8).map(|n| format!("admin-{n}")).collect();
     let club = Club::open().await;
     for admin in &admins {
@@ -92,7 +92,7 @@ async fn however_many_admins_leave_at_once_one_is_left() {
 }
 
 #[tokio::test]
-async fn somebody_who_is_moved_between_teams_by_many_is_counted_in_one() {
+async fn a_member_moved_between_teams_by_many_callers_is_counted_in_one_team() {
     let club = Club::open().await;
     for team in ["a", "b"] {
         club.expect(201, add_team(CLUB, team).customer("ann")).await;

@@ -69,7 +69,7 @@ async fn a_customer_without_a_profile_cannot_found_an_organization_or_become_a_m
 }
 
 #[tokio::test]
-async fn to_who_was_erased_an_organization_does_not_exist() {
+async fn an_organization_does_not_exist_to_an_erased_customer() {
     let club = Club::open().await;
     lose_profile(&club, "ann").await;
     erase(&club, "ann").await;
@@ -108,7 +108,7 @@ async fn staff_removes_a_last_admin_whose_erasure_has_begun() {
 }
 
 #[tokio::test]
-async fn staff_removes_a_last_admin_who_has_no_profile_and_no_other() {
+async fn staff_removes_only_a_last_admin_without_a_profile() {
     let club = Club::open().await;
     let last = (409, "last_admin".to_owned());
     assert_eq!(club.refusal(remove_member(CLUB, "ann").staff("s1")).await, last);

@@ -208,7 +208,7 @@ async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
 
 /// Otherwise a removed member could return by the old invitation.
 #[tokio::test]
-async fn who_is_added_by_staff_has_no_invitation_left() {
+async fn a_member_added_by_staff_has_no_open_invitation() {
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
     club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
@@ -222,7 +222,7 @@ async fn who_is_added_by_staff_has_no_invitation_left() {
 }
 
 #[tokio::test]
-async fn an_organization_has_at_most_100_open_invitations_however_many_are_sent_at_once() {
+async fn an_organization_has_at_most_100_open_invitations_even_if_more_are_sent_at_once() {
     let club = Club::open().await;
     let customers: Vec<String> = (0..MAX_OF_ORGANIZATION + 5).map(|n| format!("customer-{n:03}")).collect();
     for customer in &customers {
@@ -286,7 +286,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
 }
 
 #[tokio::test]
-async fn of_many_acceptances_at_once_one_begins_the_membership_and_it_is_counted_once() {
+async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_once() {
     let club = Club::open().await;
     // Only some rounds have an acceptance between the two reads of another one.
     for _ in 0..10 {
@@ -304,7 +304,7 @@ async fn of_many_acceptances_at_once_one_begins_the_membership_and_it_is_counted
 /// Either the acceptance is first and the membership stays, or the withdrawal is first and there is
 /// none.
 #[tokio::test]
-async fn an_acceptance_and_a_withdrawal_at_once_leave_one_of_both_outcomes() {
+async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
     let club = Club::open().await;
     let mut outcomes = [0, 0];
     for round in 0..CLIENTS {

@@ -25,7 +25,7 @@ async fn a_membership_is_set_changed_and_ended_and_each_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn a_member_is_a_customer_and_in_a_team_that_there_is() {
+async fn a_member_is_an_existing_customer_in_an_existing_team() {
     let club = Club::open().await;
     assert_eq!(club.refusal(put_member(CLUB, "nobody", "member", None).customer("ann")).await, hidden());
     let answer = club.send(put_member(CLUB, "eve", "member", Some("none")).customer("ann")).await;
@@ -55,7 +55,7 @@ async fn the_last_admin_neither_leaves_nor_becomes_a_mere_member() {
 }
 
 #[tokio::test]
-async fn a_member_who_is_no_admin_may_leave_and_nothing_else() {
+async fn a_member_who_is_no_admin_may_only_leave() {
     let club = Club::open().await;
     let forbidden = (403, "forbidden".to_owned());
     for call in [

@@ -58,7 +58,7 @@ async fn an_organization_comes_with_all_its_teams_in_one_query() {
 }
 
 #[tokio::test]
-async fn a_name_changes_only_at_the_version_that_was_seen() {
+async fn a_name_changes_only_at_the_current_version() {
     let club = Club::open().await;
     let bare = Call::new("PATCH /v1/organizations/{id}").path("id", CLUB).json(&json!({ "name": "Go" }));
     assert_eq!(club.refusal(bare.customer("ann")).await, (428, "if_match_missing".into()));

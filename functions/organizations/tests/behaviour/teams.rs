@@ -7,7 +7,7 @@ use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_me
 const TEAM: &str = "Läufer #1+~";
 
 #[tokio::test]
-async fn a_team_is_added_once_and_renamed_in_the_version_that_was_seen() {
+async fn a_team_is_added_once_and_renamed_at_the_current_version() {
     let club = Club::open().await;
     let added = club.send(add_team(CLUB, TEAM).customer("ann")).await;
     assert_eq!((added.status, added.header("etag")), (201, Some("\"1\"")));
@@ -23,7 +23,7 @@ async fn a_team_is_added_once_and_renamed_in_the_version_that_was_seen() {
 }
 
 #[tokio::test]
-async fn a_team_that_somebody_is_in_stays() {
+async fn a_team_with_members_cannot_be_removed() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, TEAM).customer("ann")).await;
     club.expect(201, add_team(CLUB, "other").customer("ann")).await;

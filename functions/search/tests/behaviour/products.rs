@@ -57,7 +57,8 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
         item,
         json!({
             "id": "p1", "name": "Crushed ice", "brand": "Private", "package_size": "22 LB",
-            "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"}, "summary": "Cold & <clear> ice",
+            "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"},
+            "summary": "Cold & <clear> ice",
             "in_stock": true, "rating": {"average": 4.33, "count": 3},
             "highlights": {"name": ["Crushed <em>ice</em>"], "summary": ["Cold &amp; &lt;clear&gt; <em>ice</em>"]},
         })
@@ -79,7 +80,7 @@ async fn facets_count_all_hits_and_can_be_followed() {
 }
 
 #[tokio::test]
-async fn a_category_whose_name_looks_like_a_path_is_not_taken_for_one() {
+async fn a_category_name_that_looks_like_a_path_is_not_read_as_a_path() {
     let shelf = [
         product("p1", "Ice", "Private", &["GROCERY / ICE"], 1),
         product("p2", "Ice", "Private", &["GROCERY", "ICE"], 2),
@@ -106,7 +107,7 @@ async fn a_product_without_reviews_has_no_average() {
 }
 
 #[tokio::test]
-async fn filters_and_orders_do_what_they_say() {
+async fn filters_and_orders_select_and_sort_the_hits() {
     let shop = Shop::with(&shelf(), &[]).await;
     for (query, expected) in [
         (&[("category", "GROCERY~FRZN_20ICE"), ("sort", "name")][..], &["p1", "p2"][..]),
@@ -239,7 +240,7 @@ async fn a_bad_parameter_is_refused() {
 }
 
 #[tokio::test]
-async fn a_shop_that_never_had_a_product_finds_none() {
+async fn a_search_in_a_shop_without_products_finds_no_product() {
     let answer = Shop::empty().await.products(&[("q", "ice")]).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(
@@ -249,7 +250,7 @@ async fn a_shop_that_never_had_a_product_finds_none() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_away_is_503_and_says_when_to_come_back() {
+async fn an_unavailable_engine_causes_a_503_with_retry_after() {
     let shop = Shop::embedded().await;
     let faults = shop.server.as_ref().unwrap().faults();
     for kind in [FaultKind::Error, FaultKind::Throttle, FaultKind::Reset] {

@@ -11,7 +11,7 @@ use crate::shop::{Shop, ids, order, product};
 
 /// The registry lists this lookup under `token`, because every function makes it for each route.
 #[tokio::test]
-async fn the_routes_read_only_the_revocation_of_the_callers_sign_in_from_the_table() {
+async fn the_routes_read_only_the_revocation_of_the_callers_sign_in() {
     let test = TestTable::create().await;
     let ice = product("p1", "Ice", "Glace", &["FROZEN"], 100);
     let mut shop = Shop::with(&[ice], &[order("o1", "c1", "paid", 1)]).await;

@@ -22,7 +22,7 @@ async fn a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_
 }
 
 #[tokio::test]
-async fn what_is_kept_costs_no_request_and_an_answer_says_for_how_long_it_may_be_kept() {
+async fn cached_settings_cost_no_request_and_a_response_states_its_maximum_age() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
@@ -42,7 +42,7 @@ async fn what_is_kept_costs_no_request_and_an_answer_says_for_how_long_it_may_be
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_keeps_nothing_old() {
+async fn a_clock_that_was_set_back_prolongs_no_cached_settings() {
     let shop = Shop::open().await;
     let (here, there) = (shop.function(), shop.function());
     assert_eq!(there.version().await, 0);
@@ -52,7 +52,7 @@ async fn a_clock_that_was_set_back_keeps_nothing_old() {
 }
 
 #[tokio::test]
-async fn staff_see_the_settings_as_they_are_and_refresh_what_is_kept() {
+async fn staff_reads_the_current_settings_and_refreshes_the_cached_ones() {
     let shop = Shop::open().await;
     let (here, there) = (shop.function(), shop.function());
     assert_eq!(there.version().await, 0);
@@ -63,7 +63,7 @@ async fn staff_see_the_settings_as_they_are_and_refresh_what_is_kept() {
 }
 
 #[tokio::test]
-async fn a_function_that_learns_that_it_is_behind_looks_again() {
+async fn a_function_with_outdated_settings_reads_them_again() {
     let shop = Shop::open().await;
     let (here, there) = (shop.function(), shop.function());
     assert_eq!(there.version().await, 0);
@@ -74,7 +74,7 @@ async fn a_function_that_learns_that_it_is_behind_looks_again() {
 }
 
 #[tokio::test]
-async fn a_change_whose_outcome_is_unknown_leaves_nothing_in_memory() {
+async fn a_change_with_an_unknown_outcome_leaves_no_settings_in_memory() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
@@ -87,7 +87,7 @@ async fn a_change_whose_outcome_is_unknown_leaves_nothing_in_memory() {
 }
 
 #[tokio::test]
-async fn settings_in_memory_outlive_a_table_that_is_away() {
+async fn cached_settings_outlast_an_outage_of_the_table() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "n": 1 } }))).await;

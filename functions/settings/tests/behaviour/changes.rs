@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::shop::{Shop, change, first, get, put, whole};
 
 #[tokio::test]
-async fn before_anything_is_set_there_are_no_values_at_version_0() {
+async fn the_settings_are_empty_at_version_0_before_the_first_change() {
     let shop = Shop::open().await;
     let function = shop.function();
     let answer = function.send(get()).await;
@@ -35,7 +35,7 @@ async fn the_first_settings_are_those_of_version_0_changed_or_created() {
 }
 
 #[tokio::test]
-async fn a_change_replaces_everything_and_needs_the_version_that_was_seen_last() {
+async fn a_change_replaces_all_settings_and_needs_the_current_version() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "a": 1, "b": 2 }, "private": { "c": 3 } }))).await;
@@ -60,7 +60,7 @@ async fn a_change_replaces_everything_and_needs_the_version_that_was_seen_last()
 
 /// An unknown tag is parsed as version 0. It must not create the first settings.
 #[tokio::test]
-async fn a_tag_that_was_never_given_out_sets_nothing() {
+async fn an_unknown_tag_changes_no_settings() {
     let shop = Shop::open().await;
     let function = shop.function();
     for tag in ["W/\"0\"", "\"00\"", "\"\"", "\"x\"", "\"1\""] {
@@ -108,7 +108,7 @@ async fn values_are_kept_as_they_were_written_to_the_last_digit() {
 }
 
 #[tokio::test]
-async fn settings_that_are_none_are_refused_and_the_largest_are_taken() {
+async fn invalid_settings_are_refused_and_the_largest_are_accepted() {
     let shop = Shop::open().await;
     let function = shop.function();
     let refused = async |body: Value, pointers: &[&str]| {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::shop::{Shop, change, first, get, whole};
 
 #[tokio::test]
-async fn of_fifty_who_set_them_at_once_one_wins_in_every_copy() {
+async fn one_of_fifty_concurrent_changes_wins_in_every_copy() {
     let shop = Shop::open().await;
     let functions: Vec<_> = (0..5).map(|_| shop.function()).collect();
     for version in 0..3_u64 {

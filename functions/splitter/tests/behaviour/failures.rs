@@ -54,7 +54,7 @@ async fn a_response_that_never_comes_takes_only_the_remaining_time() {
 
 /// The splitter first asks the table which rule it has. A table that counts nothing has no rule.
 #[tokio::test]
-async fn a_table_that_counts_nothing_is_reported_as_an_error() {
+async fn a_table_without_a_rule_is_reported_as_an_error() {
     let watch = Watch::begin().await;
     let other = TestTable::create().await;
     let uncounted = splitter::round::Splitter::new(other.table(), crate::watch::cloudwatch(watch.insights.url()));

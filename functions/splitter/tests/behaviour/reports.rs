@@ -30,7 +30,7 @@ fn contributor(keys: &Value, at: &Value, value: &Value) -> Value {
 }
 
 #[test]
-fn the_counters_of_a_documented_report_are_hot_in_the_last_minute_that_was() {
+fn the_counters_of_a_documented_report_are_hot_in_their_last_hot_minute() {
     let report = serde_json::from_str(DOCUMENTED).unwrap();
     let expected = [(name("a#b"), documented(0)), (name("product:1082185"), documented(1))];
     assert_eq!(hot(&report, documented(2)), expected);
@@ -46,7 +46,7 @@ fn the_counters_of_a_documented_report_are_hot_in_the_last_minute_that_was() {
 }
 
 #[test]
-fn garbage_hides_nothing_and_is_nothing() {
+fn an_invalid_entry_of_a_report_is_ignored_and_hides_no_other() {
     let (hot_key, at, now) = (partition("views", false), json!(minute(0).as_seconds()), minute(1));
     let head = partition("views", true);
     let good = contributor(&json!([hot_key]), &at, &json!(10.0));
@@ -86,7 +86,7 @@ fn garbage_hides_nothing_and_is_nothing() {
 }
 
 #[test]
-fn a_window_holds_the_last_five_whole_minutes_and_the_one_that_is_not_over() {
+fn a_window_has_the_last_five_whole_minutes_and_the_current_one() {
     let at = minute(9).as_seconds();
     assert_eq!(window(minute(9)), (at - 300, at));
     assert_eq!(window(minute(9).plus_seconds(59)), (at - 300, at + 59));
@@ -96,7 +96,8 @@ proptest! {
     #[test]
     fn the_key_of_every_shard_gives_its_counter_back(text in "\\PC{1,40}") {
         let Ok(name) = CounterName::new(text.as_str()) else { return Ok(()) };
-        let report = json!({"Contributors": [contributor(&json!([partition(&text, false)]), &json!(minute(0).as_seconds()), &json!(10))]});
+        let keys = json!([partition(&text, false)]);
+        let report = json!({"Contributors": [contributor(&keys, &json!(minute(0).as_seconds()), &json!(10))]});
         prop_assert_eq!(hot(&report, minute(1)), [(name, minute(0))]);
     }
 }

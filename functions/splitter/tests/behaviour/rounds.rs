@@ -9,7 +9,7 @@ use tokio::time;
 use crate::watch::{Watch, minute, partition};
 
 #[tokio::test]
-async fn a_throttled_counter_is_split_and_what_else_is_throttled_is_left_alone() {
+async fn a_throttled_counter_is_split_and_other_throttled_keys_are_left_alone() {
     let watch = Watch::begin().await;
     for counter in ["hot", "warm", "cold", "product:1", "50 #"] {
         assert!(watch.add(counter).await);
@@ -48,7 +48,7 @@ async fn requests_of_all_shards_of_a_counter_count_together() {
 }
 
 #[tokio::test]
-async fn each_minute_of_heat_splits_once_however_often_it_is_reported() {
+async fn each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly() {
     let watch = Watch::begin().await;
     let hot = partition("views", false);
     watch.throttle(&hot, minute(0), 100);

@@ -134,7 +134,8 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
     assert_eq!(
         shop.bucket.json(&name),
         json!({
-            "entity": "Session", "key": {"PK": "SESSION#s1", "SK": "SESSION"}, "removed_at": REMOVED_AT, "removed_by": "ttl",
+            "entity": "Session", "key": {"PK": "SESSION#s1", "SK": "SESSION"}, "removed_at": REMOVED_AT,
+            "removed_by": "ttl",
             "sequence_number": "7", "item": image(&session),
         })
     );
@@ -166,7 +167,7 @@ async fn case_32_a_crash_between_object_and_entry_leaves_one_of_each_in_the_end(
 }
 
 #[tokio::test]
-async fn while_the_archive_is_away_nothing_is_recorded_and_the_record_comes_again() {
+async fn without_the_archive_no_entry_is_written_and_the_record_is_delivered_again() {
     let shop = Shop::open().await;
     let away = Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 0 };
     shop.bucket.server.faults().add(away).unwrap();
@@ -178,7 +179,7 @@ async fn while_the_archive_is_away_nothing_is_recorded_and_the_record_comes_agai
 }
 
 #[tokio::test]
-async fn case_33_what_a_caller_removes_leaves_no_trace() {
+async fn case_33_a_removal_by_a_caller_leaves_no_trace() {
     let shop = Shop::open().await;
     let batch = [remove("1", &session("s1")), by(remove("2", &cart()), Value::Null)];
     assert_eq!(shop.take(&batch).await, None);
@@ -290,7 +291,7 @@ async fn a_retired_order_is_archived_item_by_item_and_recorded_by_its_head() {
 }
 
 #[tokio::test]
-async fn nothing_else_is_audited() {
+async fn other_changes_are_not_audited() {
     let shop = Shop::open().await;
     let entry = Expiration {
         kind: "Session".into(),
@@ -325,7 +326,7 @@ async fn a_key_that_expires_twice_is_archived_and_recorded_twice() {
 }
 
 #[tokio::test]
-async fn what_goes_with_an_erased_customer_is_found_by_the_customer_alone() {
+async fn the_archived_belongings_of_a_customer_are_found_by_the_customers_id_alone() {
     let shop = Shop::open().await;
     shop.sign_up("c2", meta(1).created_at).await;
     let mut strangers = session("s3");
@@ -342,7 +343,7 @@ async fn what_goes_with_an_erased_customer_is_found_by_the_customer_alone() {
 }
 
 #[tokio::test]
-async fn of_who_is_erased_nothing_more_is_archived_and_that_it_expired_is_recorded_without_a_name() {
+async fn an_erased_customers_expired_items_are_not_archived_and_audited_without_a_name() {
     let shop = Shop::open().await;
     assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
     shop.erase("c1").await;

@@ -51,7 +51,7 @@ async fn case_04_when_all_fail_the_answer_is_the_first_sequence_number_and_no_er
 }
 
 #[tokio::test]
-async fn case_05_of_two_sinks_that_fail_the_earlier_record_is_named() {
+async fn case_05_the_answer_names_the_earlier_record_of_two_failing_sinks() {
     let sinks = [Scripted::failing("one", &["4"]), Scripted::failing("two", &["2"])];
     let (consumer, _) = consumer(sinks.iter().map(Scripted::boxed));
     assert_eq!(earliest(&consumer, &five()).await.as_deref(), Some("2"));
@@ -78,7 +78,7 @@ async fn case_07_a_sequence_number_of_40_digits_comes_back_digit_by_digit() {
 }
 
 #[tokio::test]
-async fn case_08_a_record_without_a_sequence_number_fails_the_invocation_before_anything_is_done() {
+async fn case_08_a_record_without_a_sequence_number_fails_the_invocation_before_any_work() {
     let without = |change: &dyn Fn(&mut Value)| {
         let mut record = insert("2", &product("b", 1));
         change(&mut record);
@@ -104,7 +104,7 @@ async fn case_08_a_record_without_a_sequence_number_fails_the_invocation_before_
 }
 
 #[test]
-fn what_is_no_stream_event_is_no_empty_batch() {
+fn an_invalid_stream_event_is_not_an_empty_batch() {
     for payload in ["{}", "[]", "null", r#"{"Records":null}"#, r#"{"records":[]}"#] {
         assert!(serde_json::from_str::<Event>(payload).is_err(), "{payload}");
     }
@@ -144,7 +144,7 @@ async fn case_09_a_malformed_record_is_quarantined_alone() {
 }
 
 #[tokio::test]
-async fn a_malformed_record_that_cannot_be_set_aside_comes_again() {
+async fn a_malformed_record_that_cannot_be_set_aside_is_delivered_again() {
     let sink = Scripted::failing("scripted", &["5"]);
     let (consumer, shelf) = consumer([sink.boxed()]);
     let mut records = five();
@@ -182,7 +182,7 @@ async fn a_malformed_record_is_set_aside_even_while_a_sink_hangs() {
 }
 
 #[tokio::test]
-async fn items_go_side_by_side_up_to_the_bound_and_each_in_order() {
+async fn items_are_processed_concurrently_up_to_the_bound_and_each_in_order() {
     let records: Vec<Value> = (0..30)
         .map(|n| {
             let id = format!("p{}", n % 10);
@@ -219,7 +219,7 @@ async fn an_empty_batch_is_done() {
 }
 
 #[tokio::test]
-async fn what_a_record_lacks_or_has_besides_does_not_matter() {
+async fn missing_and_additional_fields_of_a_record_do_not_matter() {
     let mut record = insert("1", &product("a", 1));
     record["userIdentity"] = json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
     record["novelty"] = json!([1, {"a": null}]);
@@ -239,7 +239,7 @@ async fn what_a_record_lacks_or_has_besides_does_not_matter() {
 }
 
 #[tokio::test]
-async fn an_entity_that_this_program_does_not_know_is_left_to_its_own_consumer() {
+async fn an_unknown_entity_is_left_to_its_own_consumer() {
     let sink = Scripted::failing("scripted", &[]);
     let (consumer, shelf) = consumer([sink.boxed()]);
     let mut newer = insert("1", &product("a", 1));
@@ -259,13 +259,15 @@ async fn an_item_that_was_malformed_can_be_repaired() {
 }
 
 #[tokio::test]
-async fn the_sample_event_of_the_sam_tool_is_survived() {
+async fn the_consumer_handles_the_sample_event_of_the_sam_tool() {
     // The output of `sam local generate-event dynamodb update`, shortened to the parts that are
     // read.
     let change = |sequence: &str, name: &str| {
         json!({
-            "eventID": sequence, "eventVersion": "1.0", "eventSource": "aws:dynamodb", "awsRegion": "us-east-1", "eventName": name,
-            "eventSourceARN": "arn:aws:dynamodb:us-east-1:account-id:table/ExampleTableWithStream/stream/2015-06-27T00:48:05.899",
+            "eventID": sequence, "eventVersion": "1.0", "eventSource": "aws:dynamodb", "awsRegion": "us-east-1",
+            "eventName": name,
+            "eventSourceARN": "arn:aws:dynamodb:us-east-1:account-id:table/ExampleTableWithStream/stream/\
+                2015-06-27T00:48:05.899",
             "dynamodb": {
                 "Keys": {"Id": {"N": "101"}},
                 "NewImage": {"Message": {"S": "New item!"}, "Id": {"N": "101"}},

@@ -97,7 +97,7 @@ fn placed_and_paid(orders: &[&str]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn case_02_behind_an_event_that_the_bus_does_not_take_nothing_of_its_item_is_sent() {
+async fn case_02_an_event_that_the_bus_does_not_accept_holds_back_later_ones_of_its_item() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     bus.fail(&["a"]);
@@ -133,7 +133,7 @@ async fn case_11_a_batch_that_is_delivered_twice_is_sent_once() {
 }
 
 #[tokio::test]
-async fn case_12_a_batch_that_is_replayed_after_later_changes_sends_nothing_and_a_late_one_sends_what_it_is_about() {
+async fn case_12_a_batch_replayed_after_later_changes_sends_no_event_and_a_late_one_does() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     let picking = order("a", OrderStatus::Picking, 3, 1);
@@ -148,7 +148,7 @@ async fn case_12_a_batch_that_is_replayed_after_later_changes_sends_nothing_and_
 }
 
 #[tokio::test]
-async fn case_23_while_the_index_is_down_events_are_sent_once_and_nothing_is_lost_when_it_returns() {
+async fn case_23_events_are_sent_once_and_not_lost_during_an_outage_of_the_index() {
     let (shop, engine, bus) = (Shop::open().await, Engine::embedded().await, ScriptedBus::default());
     let (consumer, shelf) = consumer([engine.sink().await, shop.sink(bus.clone())]);
     let faults = engine.server.as_ref().unwrap().faults();
@@ -181,7 +181,7 @@ async fn case_27_a_change_that_moves_no_status_is_no_event_and_two_moves_in_a_ba
 }
 
 #[tokio::test]
-async fn case_28_after_a_crash_between_publishing_and_marking_the_event_comes_again_with_its_id() {
+async fn case_28_a_crash_between_publishing_and_marking_repeats_the_event_with_its_id() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let batch = [insert("1", &pending("a"))];
     bus.hang();
@@ -202,7 +202,7 @@ async fn case_28_after_a_crash_between_publishing_and_marking_the_event_comes_ag
 }
 
 #[tokio::test]
-async fn case_29_of_ten_entries_the_seventh_fails_and_it_alone_is_sent_again() {
+async fn case_29_only_the_failed_seventh_of_ten_entries_is_sent_again() {
     let (shop, endpoint) = (Shop::open().await, ScriptedEndpoint::failing(7));
     let consumer = shop.consumer(event_bus(&endpoint.start().await, MAX_REQUEST_BYTES));
     let batch: Vec<Value> =
@@ -235,7 +235,7 @@ async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_o
 }
 
 #[tokio::test]
-async fn case_31_a_replay_a_day_later_sends_nothing() {
+async fn case_31_a_replay_a_day_later_sends_no_event() {
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let publisher = || event_bus(server.url(), MAX_REQUEST_BYTES);
     let batch = placed_and_paid(&["a", "b", "c"]);
@@ -280,7 +280,7 @@ async fn partial_failures_of_the_bus_neither_lose_nor_repeat_an_event() {
 }
 
 #[tokio::test]
-async fn without_the_marks_nothing_is_sent() {
+async fn without_the_marks_no_event_is_sent() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     shop.test.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 }).unwrap();
@@ -291,7 +291,7 @@ async fn without_the_marks_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn what_is_out_is_done_even_if_it_cannot_be_marked_and_comes_again_with_its_id_only_if_it_is_delivered_again() {
+async fn a_published_event_without_a_mark_repeats_with_its_id_only_after_a_redelivery() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     let faults = shop.test.faults().clone();

@@ -44,7 +44,7 @@ fn stocks() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_new_product_says_itself_whether_it_is_in_stock_and_its_record_writes_nothing() {
+async fn a_new_product_has_its_own_stock_level_and_its_record_writes_no_copy() {
     for (available, in_stock) in [(0, false), (5, true)] {
         let shop = Shop::with_product(available).await;
         shop.deliver(&[&[insert("1", &stock(available, true, 1)), insert("2", &product("p1", 1))]]).await;
@@ -55,7 +55,7 @@ async fn a_new_product_says_itself_whether_it_is_in_stock_and_its_record_writes_
 }
 
 #[tokio::test]
-async fn only_a_record_in_which_it_changes_is_copied_and_no_version_moves() {
+async fn only_a_changed_stock_level_is_copied_and_the_version_stays() {
     let shop = Shop::with_product(5).await;
     shop.deliver(&[&[modify("2", &stock(5, true, 1), &stock(4, true, 2))]]).await;
     assert!(shop.table.meter().take().is_empty());
@@ -66,7 +66,7 @@ async fn only_a_record_in_which_it_changes_is_copied_and_no_version_moves() {
 }
 
 #[tokio::test]
-async fn case_11_and_13_copies_end_on_the_newest_whatever_is_repeated_and_reordered() {
+async fn case_11_and_13_copies_end_on_the_newest_after_repetitions_and_reordering() {
     for seed in 0..10 {
         let shop = Shop::with_product(5).await;
         let ratings = [(0, 0), (1, 5), (2, 7), (2, 9), (1, 4)].into_iter().zip(0..);
@@ -104,7 +104,7 @@ async fn a_review_that_changes_no_rating_is_not_copied() {
 }
 
 #[tokio::test]
-async fn of_a_product_that_is_not_there_nothing_is_written() {
+async fn a_missing_product_causes_no_write() {
     let shop = Shop::open().await;
     let removed = [remove("3", &stock(5, true, 1)), remove("4", &stats(1, 5, 1)), remove("5", &product("p1", 1))];
     shop.deliver(&[&stocks(), &[insert("1", &stats(1, 5, 1))], &removed]).await;

@@ -49,7 +49,7 @@ async fn a_product_is_found_as_its_item_says() {
 }
 
 #[tokio::test]
-async fn an_order_is_found_once_somebody_can_see_it() {
+async fn an_order_is_found_once_it_is_visible() {
     let engine = Engine::start().await;
     let placing = order("o1", OrderStatus::Placing, 1, 2);
     let pending = order("o1", OrderStatus::Pending, 2, 2);
@@ -142,8 +142,9 @@ async fn case_14_after_a_crash_behind_the_index_write_the_retry_leaves_the_docum
     {
         let (consumer, _) = consumer([Box::new(Search::open(dies).await) as Box<dyn Sink>]);
         let event = event(&batch);
+        let deadline = Instant::now() + Duration::from_secs(60);
         tokio::select! {
-            answer = consumer.take(&event, Instant::now() + Duration::from_secs(60)) => panic!("it answers: {answer:?}"),
+            answer = consumer.take(&event, deadline) => panic!("it answers: {answer:?}"),
             () = taken.notified() => {}
         }
     }
@@ -221,7 +222,7 @@ async fn case_19_the_removal_of_a_document_that_is_not_there_succeeds() {
 }
 
 #[tokio::test]
-async fn case_20_of_a_mixed_bulk_answer_only_429_is_sent_again_400_is_quarantined_409_is_success() {
+async fn case_20_a_mixed_bulk_response_repeats_429_quarantines_400_and_accepts_409() {
     let engine = ScriptedEngine::answering(&[&[201, 409, 429, 400], &[200]]);
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch: Vec<Value> = (1..=4).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
@@ -232,7 +233,7 @@ async fn case_20_of_a_mixed_bulk_answer_only_429_is_sent_again_400_is_quarantine
 }
 
 #[tokio::test]
-async fn what_stays_throttled_fails_at_its_earliest_record_and_nothing_is_quarantined() {
+async fn lasting_throttling_fails_at_the_earliest_record_and_quarantines_no_record() {
     let engine = ScriptedEngine::answering(&[&[201, 429, 503], &[429, 503]]);
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch: Vec<Value> = (1..=3).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
@@ -241,7 +242,7 @@ async fn what_stays_throttled_fails_at_its_earliest_record_and_nothing_is_quaran
 }
 
 #[tokio::test]
-async fn a_lost_index_is_no_fault_of_the_documents() {
+async fn a_lost_index_quarantines_no_document() {
     let engine = ScriptedEngine::answering(&[&[404], &[403], &[201]]);
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch = [insert("1", &product("a", 1))];
@@ -269,7 +270,7 @@ async fn a_batch_is_one_bulk_call_and_records_of_one_item_are_one_operation() {
 }
 
 #[tokio::test]
-async fn when_folded_records_fail_the_first_of_them_is_named_and_when_refused_only_the_newest_is_set_aside() {
+async fn failed_folded_records_name_their_first_and_refused_ones_quarantine_their_newest() {
     let batch = [
         insert("1", &product("b", 1)),
         insert("2", &product("a", 1)),
@@ -316,7 +317,7 @@ async fn case_22_a_number_beyond_double_precision_is_indexed_exactly() {
 }
 
 #[tokio::test]
-async fn case_23_while_the_index_is_down_other_sinks_go_on_and_nothing_is_lost_when_it_returns() {
+async fn case_23_other_sinks_continue_during_an_outage_of_the_index_without_loss() {
     let engine = Engine::embedded().await;
     let other = Scripted::failing("other", &[]);
     let (consumer, shelf) = consumer([engine.sink().await, other.boxed()]);
@@ -349,7 +350,7 @@ async fn a_consumer_that_starts_while_the_index_is_down_creates_it_later() {
 const BEYOND: u64 = 1 << 63;
 
 #[tokio::test]
-async fn case_35_an_item_with_a_rev_that_no_engine_takes_is_set_aside_and_keeps_out_no_other() {
+async fn case_35_an_item_with_a_rev_that_no_engine_accepts_is_set_aside_alone() {
     let engine = Engine::start().await;
     let (consumer, shelf) = consumer([engine.sink().await]);
     let mut version = product("poison2", 1);
@@ -373,7 +374,7 @@ fn spoils(sequence: u64) -> Value {
 }
 
 #[tokio::test]
-async fn case_35_a_document_for_which_the_engine_refuses_the_whole_call_is_set_aside_and_the_others_are_written() {
+async fn case_35_a_document_that_fails_the_whole_call_is_set_aside_and_others_are_written() {
     let engine = Engine::start().await;
     let mut batch: Vec<Value> = (1..=20).map(|n| insert(&n.to_string(), &product(&format!("p{n:02}"), n))).collect();
     batch[4] = spoils(5);
@@ -391,7 +392,7 @@ async fn case_35_a_document_for_which_the_engine_refuses_the_whole_call_is_set_a
 }
 
 #[tokio::test]
-async fn a_batch_of_nothing_but_such_documents_is_split_so_often_a_delivery_and_done_after_some() {
+async fn a_batch_of_documents_that_fail_the_whole_call_is_done_after_several_deliveries() {
     let engine = Engine::start().await;
     let batch: Vec<Value> = (1..=300).map(spoils).collect();
     let (consumer, shelf) = consumer([engine.sink().await]);

@@ -32,7 +32,7 @@ impl Shop {
 }
 
 #[tokio::test]
-async fn a_further_category_lists_a_product_as_it_is_and_where_it_stands() {
+async fn a_further_category_lists_the_current_product_with_its_own_category() {
     let shop = Shop::open().await;
     let one = product("p1", 1);
     shop.put(&one).await;
@@ -49,7 +49,7 @@ async fn a_further_category_lists_a_product_as_it_is_and_where_it_stands() {
 }
 
 #[tokio::test]
-async fn case_38_a_source_that_is_renamed_during_a_replay_of_its_old_name_leaves_copies_with_the_new_name() {
+async fn case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay() {
     for seed in 0..8 {
         let shop = Shop::open().await;
         let [one, two, three] = [1, 2, 3].map(|rev| product("p1", rev));
@@ -67,7 +67,7 @@ async fn case_38_a_source_that_is_renamed_during_a_replay_of_its_old_name_leaves
 }
 
 #[tokio::test]
-async fn case_38_a_membership_that_is_made_while_an_old_record_is_on_its_way_keeps_the_newest_name() {
+async fn case_38_a_membership_created_before_an_old_record_arrives_keeps_the_newest_name() {
     let shop = Shop::open().await;
     let [one, two] = [1, 2].map(|rev| product("p1", rev));
     shop.put(&two).await;
@@ -78,7 +78,7 @@ async fn case_38_a_membership_that_is_made_while_an_old_record_is_on_its_way_kee
 }
 
 #[tokio::test]
-async fn a_copy_of_the_stock_on_the_product_neither_refuses_a_membership_nor_is_shown_in_it() {
+async fn a_copy_of_the_stock_on_the_product_refuses_no_membership_and_is_not_shown_in_it() {
     let shop = Shop::open().await;
     let seen = product("p1", 1);
     let mut copied = seen.clone();
@@ -108,7 +108,7 @@ async fn a_retired_product_leaves_the_list_and_a_revived_one_comes_back() {
 }
 
 #[tokio::test]
-async fn a_membership_that_is_given_up_is_not_brought_back_by_a_record() {
+async fn a_record_does_not_restore_a_removed_membership() {
     let shop = Shop::open().await;
     let [one, two] = [1, 2].map(|rev| product("p1", rev));
     shop.put(&one).await;

@@ -43,7 +43,7 @@ async fn an_order_counts_at_its_shops_place_or_under_unknown_without_one() {
 }
 
 #[tokio::test]
-async fn staff_may_say_where_the_online_shop_is() {
+async fn staff_may_set_the_place_of_the_online_shop() {
     let shop = Shop::open().await;
     shop.put(&store("online", "CH", "Bern")).await;
     let order = sold_in("o1", None, OrderStatus::Pending, 1);
@@ -53,7 +53,7 @@ async fn staff_may_say_where_the_online_shop_is() {
 }
 
 #[tokio::test]
-async fn an_order_is_taken_from_where_it_was_counted_though_its_shop_has_moved() {
+async fn an_order_is_subtracted_where_it_was_counted_although_its_shop_has_moved() {
     let shop = Shop::open().await;
     shop.put(&store("364", "CH", "Zürich")).await;
     let [delivered, returned] = [(OrderStatus::Delivered, 5), (OrderStatus::Returned, 6)]
@@ -167,7 +167,7 @@ async fn orders_of_another_shop_are_counted_in_one_item() {
 /// Earlier releases counted every order of a total in one item. Neither the item nor the order's
 /// proof names a shard.
 #[tokio::test]
-async fn a_total_of_an_earlier_release_counts_and_a_cancellation_takes_its_order_from_it() {
+async fn a_total_of_an_earlier_release_counts_and_a_cancellation_reduces_it() {
     let shop = Shop::open().await;
     let old = sold_in("old", None, OrderStatus::Paid, 2);
     shop.place(&old).await;

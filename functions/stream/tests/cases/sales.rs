@@ -20,7 +20,7 @@ async fn the_lines_of_a_placed_order_are_sales_of_their_products() {
 }
 
 #[tokio::test]
-async fn the_lines_of_a_placed_order_are_what_its_customer_bought_until_it_is_cancelled() {
+async fn the_lines_of_a_placed_order_are_purchases_of_its_customer_until_it_is_cancelled() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 2), order("o1", OrderStatus::Cancelled, 2, 2));
     let other = order("o2", OrderStatus::Pending, 1, 1);
@@ -37,7 +37,7 @@ async fn the_lines_of_a_placed_order_are_what_its_customer_bought_until_it_is_ca
 }
 
 #[tokio::test]
-async fn a_row_of_the_first_release_names_its_customer_as_soon_as_it_is_written_again_and_is_not_counted_again() {
+async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_counts_once() {
     let shop = Shop::open().await;
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     shop.place(&pending).await;
@@ -91,7 +91,7 @@ async fn cancelling_and_returning_reverse_the_sales() {
 }
 
 #[tokio::test]
-async fn case_03_what_succeeded_beside_a_failure_is_not_written_again_on_the_retry() {
+async fn case_03_a_retry_after_a_partial_failure_does_not_repeat_successful_writes() {
     let shop = Shop::open().await;
     let (a, b) = (order("a", OrderStatus::Pending, 1, 1), order("b", OrderStatus::Pending, 1, 1));
     shop.place(&a).await;
@@ -149,7 +149,7 @@ async fn case_13_the_records_of_an_order_may_arrive_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_slow_predecessor_with_an_older_head_overwrites_nothing() {
+async fn a_slow_predecessor_with_an_older_head_overwrites_no_newer_row() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;

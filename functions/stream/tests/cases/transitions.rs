@@ -87,7 +87,7 @@ fn verification(code_expires_at: &str, tries: u64, nonce: Option<&str>, rev: u64
 }
 
 #[test]
-fn a_code_request_is_one_event_and_its_tries_and_use_are_none() {
+fn a_code_request_is_one_event_and_its_attempts_and_use_cause_no_event() {
     let (first, second) = ("2017-01-01T12:10:00.000Z", "2017-01-01T12:20:00.000Z");
     let told_of = |expires_at: &str| {
         let (customer_id, expires_at) = ("c1".parse().unwrap(), expires_at.parse().unwrap());
@@ -139,14 +139,14 @@ fn an_order_is_placed_when_it_becomes_visible() {
 }
 
 #[test]
-fn an_order_that_comes_back_from_the_archive_is_not_placed_again() {
+fn an_order_restored_from_the_archive_is_not_placed_again() {
     for status in [OrderStatus::Delivered, OrderStatus::Cancelled, OrderStatus::Returned] {
         assert_eq!(data(insert("1", &order("o1", status, 8, 1))), None, "{status}");
     }
 }
 
 #[test]
-fn a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells_nothing() {
+fn an_event_of_a_moved_order_has_both_statuses_and_an_unmoved_order_has_no_event() {
     for from in OrderStatus::VISIBLE {
         for to in OrderStatus::VISIBLE {
             match data(modify("1", &order("o1", from, 4, 1), &order("o1", to, 5, 1))) {
@@ -162,7 +162,7 @@ fn a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells
 }
 
 #[test]
-fn an_order_that_lapsed_tells_so_and_any_other_step_gives_no_reason() {
+fn an_event_gives_a_lapse_as_the_reason_and_no_reason_for_other_steps() {
     let reason = |to: OrderStatus, lapsed: bool| {
         let mut new = order("o1", to, 5, 1);
         new.data.lapsed = lapsed;
@@ -237,7 +237,7 @@ fn changes_without_subscribers_cause_no_event() {
 }
 
 #[test]
-fn an_unreadable_old_image_is_an_error_where_an_event_depends_on_it_and_nowhere_else() {
+fn an_unreadable_old_image_is_an_error_only_where_an_event_depends_on_it() {
     fn change<T: Entity>(old: &Stored<T>, new: &Stored<T>) -> Result<Vec<Event>, UnreadableOldImage> {
         told(unreadable(modify("1", old, new)))
     }
@@ -267,7 +267,7 @@ fn an_event_is_a_function_of_the_change_and_not_of_its_delivery() {
 }
 
 #[test]
-fn two_changes_have_two_ids_whatever_they_share() {
+fn two_changes_have_two_ids_despite_equal_fields() {
     let pending = |id: &str, rev| order(id, OrderStatus::Pending, rev, 1);
     let mut reborn = pending("o1", 1);
     reborn.meta.born = "b2".parse().unwrap();

@@ -40,12 +40,12 @@ const CRASH_AND_REPETITION: Bounds = Bounds { crashes: 1, repeats: 1, ..REDUCED 
 const FAILURE: Bounds = Bounds { failures: 1, ..REDUCED };
 
 #[tokio::test(start_paused = true)]
-async fn case_39_a_crash_and_a_repetition_anywhere_leave_orders_and_sessions_as_the_history_says() {
+async fn case_39_orders_and_sessions_match_their_history_after_any_crash_and_repetition() {
     explored("sold and cancelled", &history::sold_and_cancelled(), CRASH_AND_REPETITION, 100);
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_39_a_crash_and_a_repetition_anywhere_leave_copies_as_their_sources_say() {
+async fn case_39_copies_equal_their_sources_after_any_crash_and_repetition() {
     explored(
         "copied from elsewhere, less",
         &history::copied_from_elsewhere().shortened([2, 3]),
@@ -56,17 +56,17 @@ async fn case_39_a_crash_and_a_repetition_anywhere_leave_copies_as_their_sources
 
 #[tokio::test(start_paused = true)]
 #[ignore = "takes minutes"]
-async fn case_39_a_crash_and_a_repetition_anywhere_leave_longer_histories_of_copies_as_their_sources_say() {
+async fn case_39_copies_equal_their_sources_in_longer_histories_with_crash_and_repetition() {
     explored("copied from elsewhere", &history::copied_from_elsewhere(), CRASH_AND_REPETITION, 100_000);
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_39_a_failure_anywhere_leaves_orders_and_sessions_as_the_history_says() {
+async fn case_39_orders_and_sessions_match_their_history_after_any_failure() {
     explored("sold and cancelled", &history::sold_and_cancelled(), FAILURE, 100);
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_39_a_failure_anywhere_leaves_copies_as_their_sources_say() {
+async fn case_39_copies_equal_their_sources_after_any_failure() {
     explored("copied from elsewhere", &history::copied_from_elsewhere(), FAILURE, 100);
 }
 

@@ -17,7 +17,8 @@ pub fn raw(sequence: &str, key: &Key, old: Option<&Item>, new: Option<&Item>) ->
     let mut record = json!({
         "eventID": format!("event-{sequence}"), "eventName": name, "eventSource": "aws:dynamodb",
         "dynamodb": {
-            "SequenceNumber": sequence, "ApproximateCreationDateTime": 1_483_271_606, "StreamViewType": "NEW_AND_OLD_IMAGES",
+            "SequenceNumber": sequence, "ApproximateCreationDateTime": 1_483_271_606,
+            "StreamViewType": "NEW_AND_OLD_IMAGES",
             "Keys": {"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}},
         },
     });

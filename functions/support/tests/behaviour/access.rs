@@ -3,7 +3,7 @@
 use crate::desk::{Desk, answer, ask, open, question, questions_of, support_of};
 
 #[tokio::test]
-async fn questions_are_their_customers_and_staffs_and_to_strangers_they_do_not_exist() {
+async fn only_the_customer_and_staff_see_a_question_and_strangers_get_404() {
     let desk = Desk::open(&["ann", "bob"]).await;
     let id = desk.asked("ann", "Ice").await;
     let calls = || [ask("ann", "Ice"), questions_of("ann"), support_of("ann"), question(&id)];
@@ -22,7 +22,7 @@ async fn questions_are_their_customers_and_staffs_and_to_strangers_they_do_not_e
 }
 
 #[tokio::test]
-async fn somebody_elses_question_looks_like_one_that_is_not_there() {
+async fn another_customers_question_looks_like_a_missing_one() {
     let desk = Desk::open(&["ann", "bob"]).await;
     let id = desk.asked("ann", "Ice").await;
     let (hers, none) = (question(&id).customer("bob"), question("nothing").customer("bob"));

@@ -31,7 +31,7 @@ async fn an_answer_shows_with_its_question_and_takes_it_from_the_queue() {
 }
 
 #[tokio::test]
-async fn a_question_with_its_answers_is_one_query_and_they_are_in_the_order_in_which_they_were_given() {
+async fn a_question_and_its_answers_in_their_order_are_read_with_one_query() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
     for n in 0..MAX_ANSWERS {
@@ -63,7 +63,7 @@ async fn with_a_key_an_answer_is_given_once() {
 }
 
 #[tokio::test]
-async fn a_table_that_misbehaves_neither_loses_an_answer_nor_doubles_it() {
+async fn faults_of_the_table_neither_lose_nor_repeat_an_answer() {
     for (seed, kind) in (0..).zip([FaultKind::Conflict, FaultKind::Throttle, FaultKind::Reset]) {
         let desk = Desk::open(&["ann"]).await;
         let id = desk.asked("ann", "Ice").await;

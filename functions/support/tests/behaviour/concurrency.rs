@@ -39,7 +39,7 @@ async fn fifty_answers_at_once_are_all_counted_in_both_places() {
 }
 
 #[tokio::test]
-async fn of_many_who_give_the_last_answers_as_many_do_as_there_is_room_for() {
+async fn concurrent_last_answers_fill_the_free_places_exactly() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
     for n in 0..95 {

@@ -27,7 +27,7 @@ async fn a_thousand_questions_are_read_page_by_page_in_both_lists() {
 }
 
 #[tokio::test]
-async fn what_is_asked_and_answered_between_two_pages_costs_no_other_question_its_place() {
+async fn questions_and_answers_between_two_pages_hide_and_repeat_no_other_question() {
     let desk = Desk::open(&["ann"]).await;
     let asked = desk.filled("ann", 40).await;
     for list in [questions_of("ann"), open()] {
@@ -54,7 +54,7 @@ async fn what_is_asked_and_answered_between_two_pages_costs_no_other_question_it
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_list_and_its_caller_alone() {
+async fn a_cursor_is_valid_only_for_its_list_and_its_caller() {
     let desk = Desk::open(&["ann", "bob"]).await;
     desk.filled("ann", 3).await;
     let first = desk.send(questions_of("ann").query("limit", "1").staff("s1")).await;
@@ -74,7 +74,7 @@ async fn a_cursor_is_good_for_its_list_and_its_caller_alone() {
 }
 
 #[tokio::test]
-async fn only_open_questions_have_a_list_of_all() {
+async fn the_list_of_all_customers_has_only_open_questions() {
     let desk = Desk::open(&[]).await;
     let list = |status: &str| Call::new("GET /v1/questions").query("status", status).staff("s1");
     for call in [list("answered"), list(""), list("OPEN"), Call::new("GET /v1/questions").staff("s1")] {

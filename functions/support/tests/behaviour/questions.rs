@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
 
 #[tokio::test]
-async fn a_question_is_shown_alike_by_whom_it_was_asked_alone_in_the_list_and_beside_the_profile() {
+async fn a_question_has_one_form_alone_in_the_list_and_beside_the_profile() {
     // The ids contain every character that has a meaning in a key or path. One has the maximum
     // length.
     for customer in ["ann", "a#b~2F+c d", "ä&蘇黎世", &"#".repeat(128)] {
@@ -17,7 +17,8 @@ async fn a_question_is_shown_alike_by_whom_it_was_asked_alone_in_the_list_and_be
         assert_eq!((asked.status, asked.version()), (201, Some(1)));
         assert_eq!(asked.header("location"), Some(format!("/v1/questions/{id}").as_str()));
         let expected = json!({
-            "id": id, "customer_id": customer, "subject": "Ice", "text": "Why?\nHow?", "status": "open", "answer_count": 0,
+            "id": id, "customer_id": customer, "subject": "Ice", "text": "Why?\nHow?", "status": "open",
+            "answer_count": 0,
             "version": 1, "created_at": asked.body["created_at"], "updated_at": asked.body["created_at"],
         });
         assert_eq!(asked.body, expected);
@@ -65,7 +66,7 @@ async fn questions_of_missing_customers_get_404() {
 }
 
 #[tokio::test]
-async fn with_a_key_a_question_is_asked_once_and_has_one_answer() {
+async fn with_a_key_a_question_is_asked_once_and_has_one_response() {
     let desk = Desk::open(&["ann"]).await;
     let call = |subject: &str| ask("ann", subject).header("idempotency-key", "k");
     let first = desk.send(call("Ice")).await;
@@ -86,7 +87,7 @@ async fn with_a_key_a_question_is_asked_once_and_has_one_answer() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_question_is_refused_field_by_field() {
+async fn an_invalid_question_is_refused_field_by_field() {
     let desk = Desk::open(&["ann"]).await;
     let post = |body: &Value| ask("ann", "x").json(body);
     let refused = desk.send(post(&json!({ "subject": "a\nb", "text": "", "by": "me" }))).await;

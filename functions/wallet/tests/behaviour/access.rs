@@ -18,7 +18,7 @@ fn give() -> Call {
 }
 
 #[tokio::test]
-async fn a_wallet_is_its_owners_and_staffs_and_to_strangers_it_does_not_exist() {
+async fn only_the_owner_and_staff_see_a_wallet_and_strangers_get_404() {
     let bank = Bank::open(&["a", "b"]).await;
     bank.pay_in("a", &usd(100)).await;
     for call in [balance_of("a"), entries_of("a")] {
@@ -44,7 +44,7 @@ async fn only_staff_pays_in() {
 }
 
 #[tokio::test]
-async fn only_who_pays_and_staff_can_transfer() {
+async fn only_the_payer_and_staff_can_transfer() {
     let bank = Bank::open(&["a", "b", "c"]).await;
     bank.pay_in("a", &usd(10)).await;
     assert_eq!(bank.send(give()).await.status, 401);

@@ -30,7 +30,7 @@ fn between(n: usize) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
+async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money() {
     let bank = bank().await;
     // The amounts add up to more than twice the money in the wallets, so some transfers are
     // refused.
@@ -60,7 +60,7 @@ async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
 }
 
 #[tokio::test]
-async fn of_many_who_want_the_last_of_the_money_as_many_get_it_as_there_is() {
+async fn concurrent_transfers_of_the_last_money_spend_it_exactly_once() {
     let bank = bank().await;
     let calls = (0..30).map(|n| bank.settled(move || transfer("w0", WALLETS[n % 3 + 1], &usd(10), &format!("k{n}"))));
     let answers = join_all(calls).await;
@@ -72,7 +72,7 @@ async fn of_many_who_want_the_last_of_the_money_as_many_get_it_as_there_is() {
 }
 
 #[tokio::test]
-async fn the_same_transfer_many_times_at_once_moves_money_once_and_has_one_answer() {
+async fn a_transfer_sent_many_times_at_once_moves_money_once_and_has_one_response() {
     let bank = bank().await;
     for round in 0..5_i64 {
         let call = || bank.settled(move || transfer("w0", "w1", &usd(20), &format!("round {round}")));
@@ -89,7 +89,7 @@ async fn the_same_transfer_many_times_at_once_moves_money_once_and_has_one_answe
 }
 
 #[tokio::test]
-async fn of_two_payloads_under_one_key_at_once_one_counts() {
+async fn one_of_two_concurrent_payloads_under_one_key_counts() {
     let bank = bank().await;
     for round in 0..5 {
         let key = format!("round {round}");

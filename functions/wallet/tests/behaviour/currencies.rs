@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::bank::{Bank, balance_of, deposit, euros, transfer, usd};
 
 #[tokio::test]
-async fn a_coin_of_a_stranger_leaves_deposits_and_transfers_in_the_shops_currency_as_they_were() {
+async fn a_coin_of_a_stranger_changes_no_deposit_or_transfer_in_the_shops_currency() {
     let bank = Bank::open(&["victim", "rich", "stranger"]).await;
     bank.pay_in("stranger", &euros(2)).await;
     let unopened = bank.send(balance_of("victim").customer("victim")).await;
@@ -47,7 +47,7 @@ async fn money_leaves_only_the_balance_in_its_currency() {
 
 /// Two currencies of one wallet move at once in both directions, and each keeps its sum.
 #[tokio::test]
-async fn transfers_in_two_currencies_at_once_lose_and_make_no_money_in_either() {
+async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_either() {
     let bank = Bank::open(&["a", "b"]).await;
     for customer in ["a", "b"] {
         bank.pay_in(customer, &usd(40)).await;

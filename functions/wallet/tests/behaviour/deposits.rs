@@ -43,7 +43,7 @@ async fn a_balance_has_a_limit_in_each_currency() {
 }
 
 #[tokio::test]
-async fn a_deposit_that_cannot_be_is_refused() {
+async fn an_invalid_deposit_is_refused() {
     let bank = Bank::open(&["a"]).await;
     let gone = bank.send(deposit("nobody", &json!({ "amount": usd(1) }), "k")).await;
     assert_eq!((gone.status, gone.code()), (404, Some("account_not_found")));
@@ -70,7 +70,7 @@ async fn a_deposit_that_cannot_be_is_refused() {
 }
 
 #[tokio::test]
-async fn a_repetition_gets_the_first_answer_byte_for_byte_and_does_nothing() {
+async fn a_repetition_gets_the_first_response_byte_for_byte_and_has_no_effect() {
     let bank = Bank::open(&["a"]).await;
     let call = deposit("a", &json!({ "amount": usd(500), "note": "once" }), "k");
     let first = bank.raw(&call).await;

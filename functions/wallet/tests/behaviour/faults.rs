@@ -49,7 +49,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
 /// The table runs the transaction, but its response is lost. The SDK sends the transaction again,
 /// and the client request token makes it the same one.
 #[tokio::test]
-async fn a_lost_answer_of_the_table_doubles_nothing() {
+async fn a_lost_response_of_the_table_repeats_no_effect() {
     let bank = Bank::open(&["a", "b"]).await;
     bank.pay_in("a", &usd(100)).await;
     bank.break_with(FaultKind::Timeout, 1.0, Some(1), 0);
@@ -61,7 +61,7 @@ async fn a_lost_answer_of_the_table_doubles_nothing() {
 }
 
 #[tokio::test]
-async fn a_wallet_that_never_comes_to_its_turn_is_answered_with_503_and_nothing_moves() {
+async fn a_transfer_that_always_conflicts_gets_503_and_moves_no_money() {
     let bank = Bank::open(&["a", "b"]).await;
     bank.pay_in("a", &usd(100)).await;
     bank.break_with(FaultKind::Conflict, 1.0, None, 0);

@@ -13,7 +13,7 @@ fn body(from: &Value, to: &Value, amount: &Value) -> Call {
 }
 
 #[tokio::test]
-async fn what_one_wallet_loses_the_other_gets_and_both_say_why() {
+async fn a_transfer_moves_money_between_wallets_and_both_entries_have_its_note() {
     let bank = Bank::open(&["a", "b #2"]).await;
     bank.pay_in("a", &usd(500)).await;
     let call = json!({ "from": "a", "to": "b #2", "amount": usd(200), "note": "for the ice" });
@@ -27,7 +27,8 @@ async fn what_one_wallet_loses_the_other_gets_and_both_say_why() {
     assert_eq!((bank.balance("a").await, bank.balance("b #2").await), (300, 200));
     let entry = |amount, counterparty| {
         json!({
-            "id": id, "amount": amount, "kind": "transfer", "counterparty": counterparty, "note": "for the ice", "at": at,
+            "id": id, "amount": amount, "kind": "transfer", "counterparty": counterparty, "note": "for the ice",
+            "at": at,
         })
     };
     assert_eq!(bank.entries("a", 1).await[0], entry(usd(-200), "b #2"));
@@ -35,7 +36,7 @@ async fn what_one_wallet_loses_the_other_gets_and_both_say_why() {
 }
 
 #[tokio::test]
-async fn everything_may_go_and_not_a_cent_more() {
+async fn a_transfer_may_empty_a_wallet_and_not_overdraw_it() {
     let bank = Bank::open(&["a", "b", "c"]).await;
     bank.pay_in("a", &usd(500)).await;
     let more = bank.send(transfer("a", "b", &usd(501), "k")).await;
@@ -71,7 +72,7 @@ async fn a_missing_account_is_reported_before_a_low_balance() {
 }
 
 #[tokio::test]
-async fn a_wallet_takes_what_it_has_room_for_and_not_a_cent_more() {
+async fn a_transfer_may_fill_a_wallet_and_not_exceed_its_limit() {
     let bank = Bank::open(&["a", "b"]).await;
     for customer in ["a", "b"] {
         bank.pay_in(customer, &usd(100)).await;
@@ -87,7 +88,7 @@ async fn a_wallet_takes_what_it_has_room_for_and_not_a_cent_more() {
 }
 
 #[tokio::test]
-async fn a_transfer_that_cannot_be_is_refused_field_by_field() {
+async fn an_invalid_transfer_is_refused_field_by_field() {
     let bank = Bank::open(&["a", "b"]).await;
     let (a, b) = (json!("a"), json!("b"));
     for (call, pointers) in [
@@ -110,7 +111,7 @@ async fn a_transfer_that_cannot_be_is_refused_field_by_field() {
 }
 
 #[tokio::test]
-async fn a_repetition_gets_the_first_answer_byte_for_byte_and_moves_nothing() {
+async fn a_repetition_gets_the_first_response_byte_for_byte_and_moves_no_money() {
     let bank = Bank::open(&["a", "b"]).await;
     bank.pay_in("a", &usd(500)).await;
     let call = transfer("a", "b", &usd(500), "k");

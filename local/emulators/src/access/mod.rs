@@ -78,7 +78,8 @@ pub struct Refused {
 /// The reason why a call is denied. The message has AWS's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "User: arn:aws:sts::{account}:assumed-role/{caller}/{caller} is not authorized to perform: {} on resource: {} {reason}",
+    "User: arn:aws:sts::{account}:assumed-role/{caller}/{caller} is not authorized to perform: {} on resource: {} \
+    {reason}",
     need.action, need.resource
 )]
 pub struct Denied {
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_are_counted_for_the_grant_that_was_needed_and_denials_by_what_was_asked() {
+    fn uses_are_counted_by_the_needed_grant_and_denials_by_the_denied_action() {
         let (guard, access) = guard(vec![rule(true, "s:Get", "*"), rule(true, "s:*", "x"), rule(false, "s:Put", "x")]);
         let ask = |actions: &[&'static str]| {
             let needs = actions.iter().map(|action| Need::new(*action, "x".to_owned())).collect();
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_in_a_functions_name_counts_and_looking_whether_it_may_does_not() {
+    fn calls_in_a_functions_name_count_and_permission_checks_do_not() {
         let (_, access) = guard(vec![rule(true, "s:Get", "x")]);
         assert!(access.may("F", "s:Get", "x").is_ok() && access.ask("F", "s:Get", "x").is_ok());
         let refused = access.may("F", "s:Put", "x").unwrap_err();
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_checks_only_its_functions_and_an_empty_guard_checks_none() {
+    fn a_guard_checks_only_its_functions_and_an_empty_guard_checks_no_function() {
         let (told, access) = guard(Vec::new());
         let needs = |_: &Access| vec![Need::new("s:Get", "x".to_owned())];
         assert!(told.check(None, needs).is_ok() && told.check(Some("G"), needs).is_ok());

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explicit_deny_wins_wherever_it_stands() {
+    fn an_explicit_deny_wins_at_any_position() {
         let (allow, deny) = (rule(true, "dynamodb:*", "*"), rule(false, "dynamodb:DeleteItem", TABLE));
         for rules in [[allow.clone(), deny.clone()], [deny, allow]] {
             assert_eq!(decided(&rules, "dynamodb:DeleteItem", TABLE), Decision::Denied);

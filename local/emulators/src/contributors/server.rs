@@ -120,7 +120,9 @@ fn report(found: &[Throttled]) -> Value {
         json!({
             "Keys": [throttled.key],
             "ApproximateAggregateValue": throttled.total(),
-            "Datapoints": points.map(|(minute, count)| json!({"Timestamp": minute, "ApproximateValue": count})).collect::<Vec<_>>(),
+            "Datapoints": points
+                .map(|(minute, count)| json!({"Timestamp": minute, "ApproximateValue": count}))
+                .collect::<Vec<_>>(),
         })
     };
     json!({

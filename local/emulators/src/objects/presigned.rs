@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn the_signature_of_the_documentation_is_the_one_that_is_computed() {
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-        let uri = "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
+        let uri = "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE\
+                   %2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
                    &X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host";
         let request =
             Request::builder().uri(uri).header("host", "examplebucket.s3.amazonaws.com").body(Bytes::new()).unwrap();

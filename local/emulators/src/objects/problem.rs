@@ -50,8 +50,9 @@ impl Problem {
     /// rules.
     pub(super) const fn cors(has_rules: bool) -> Self {
         let message = if has_rules {
-            "CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / \
-             Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."
+            "CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request \
+             method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the \
+             resource's CORS spec."
         } else {
             "CORSResponse: CORS is not enabled for this bucket."
         };
@@ -59,13 +60,14 @@ impl Problem {
     }
 
     pub(super) const fn query() -> Self {
-        let message = "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, \
-                       X-Amz-SignedHeaders, and X-Amz-Expires parameters.";
+        let message = "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
+                       X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.";
         Self::new(StatusCode::BAD_REQUEST, "AuthorizationQueryParametersError", message)
     }
 
     pub(super) const fn signature() -> Self {
-        let message = "The request signature we calculated does not match the signature you provided. Check your key and signing method.";
+        let message = "The request signature we calculated does not match the signature you provided. Check your key \
+            and signing method.";
         Self::new(StatusCode::FORBIDDEN, "SignatureDoesNotMatch", message)
     }
 

@@ -266,7 +266,10 @@ mod tests {
                 "plurals": {"type": "stemmer", "language": "minimal_english"},
             },
             "analyzer": {
-                "words": {"type": "custom", "tokenizer": "standard", "filter": ["lowercase", "asciifolding", "stop", "plurals"]},
+                "words": {
+                    "type": "custom", "tokenizer": "standard",
+                    "filter": ["lowercase", "asciifolding", "stop", "plurals"],
+                },
             },
             "normalizer": {"folded": {"type": "custom", "filter": ["lowercase", "asciifolding"]}},
         }))

@@ -195,7 +195,8 @@ impl Cluster {
         self.change(|state| {
             if state.definitions.aliases.contains(name) {
                 return Err(Problem::illegal(format!(
-                    "The provided expression [{name}] matches an alias, specify the corresponding concrete indices instead."
+                    "The provided expression [{name}] matches an alias, specify the corresponding concrete indices \
+                    instead."
                 )));
             }
             state.open.remove(name).ok_or_else(|| Problem::no_such_index(name))?;

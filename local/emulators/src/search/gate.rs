@@ -139,7 +139,7 @@ mod tests {
     use crate::access::Rule;
 
     #[tokio::test]
-    async fn what_is_allowed_reaches_the_engine_and_what_is_not_is_refused_before_it() {
+    async fn an_allowed_call_reaches_the_engine_and_any_other_is_refused_before_it() {
         let engine = SearchServer::start(None).await.unwrap();
         let allowed = |action: &str, resource: &str| Rule {
             sid: None,

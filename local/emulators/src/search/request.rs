@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_values_the_one_that_comes_first_counts() {
+    fn the_first_of_several_values_in_sort_order_counts() {
         let row = [Values::Longs([1, 5].into())];
         let key = |descending| SortKey { by: SortBy::Field(0), descending };
         assert_eq!(key(false).value(0.0, &row), SortValue::Long(1));

@@ -41,7 +41,8 @@ impl Expiry {
             // The engine's rule for an expiry: a whole number that is not negative.
             let question = format!(
                 "SELECT EXISTS (SELECT 1 FROM \"{}\" WHERE \
-                 CAST(json_extract(item_json, ?1) AS INTEGER) < ?2 AND json_extract(item_json, ?1) NOT GLOB '*[^0-9]*')",
+                 CAST(json_extract(item_json, ?1) AS INTEGER) < ?2 \
+                 AND json_extract(item_json, ?1) NOT GLOB '*[^0-9]*')",
                 table.replace('"', "\"\"")
             );
             let path = format!("$.\"{attribute}\".N");

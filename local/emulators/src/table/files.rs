@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throw_away_folder_goes_with_its_value() {
+    fn a_temporary_folder_is_deleted_with_its_value() {
         let files = Files::scratch().unwrap();
         let folder = files.folder.clone();
         assert!(folder.is_dir());

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_question_of_the_engine_is_a_look_up_in_the_index() {
+    fn every_query_of_the_engine_is_a_lookup_in_an_index() {
         let (_files, _engine, store) = opened();
         for question in [BEFORE_EACH_WRITE, EACH_PAGE, EACH_DESCRIPTION] {
             let plan = plan(&store, question);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_stream_gave_out_is_no_sequence_number() {
+    fn a_sequence_number_that_no_stream_issued_is_refused() {
         let (_files, _engine, store) = opened();
         for text in ["", "5", "-1", "abc", "999999999999999999999999999999999999999"] {
             assert!(matches!(store.trim("t", text), Err(Error::SequenceNumber(_))));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_while_another_connection_writes_fails_neither() {
+    fn concurrent_trimming_and_writing_both_succeed() {
         let (files, _engine, store) = opened();
         let other = Connection::open(files.database()).unwrap();
         other.busy_timeout(BUSY).unwrap();

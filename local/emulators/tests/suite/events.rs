@@ -62,7 +62,7 @@ fn fail(server: &EventBusServer, kind: FaultKind, count: Option<u32>, seed: u64)
 }
 
 #[tokio::test]
-async fn what_was_taken_is_there_again_and_what_cannot_be_kept_is_refused() {
+async fn an_accepted_event_survives_a_restart_and_an_event_that_cannot_be_kept_is_refused() {
     let file = std::env::temp_dir().join(format!("bodega-events-{:016x}", fastrand::u64(..)));
     for (run, before) in [(1, vec![]), (2, vec![1])] {
         let accept = move |event: &Published| match event.detail["n"].as_u64() {
@@ -108,7 +108,7 @@ async fn an_event_is_kept_and_handed_to_every_subscriber_before_its_publisher_is
 }
 
 #[tokio::test]
-async fn an_entry_that_is_none_fails_alone() {
+async fn an_invalid_entry_fails_alone() {
     let (server, url) = start().await;
     let entries = [
         entry(0),
@@ -158,7 +158,7 @@ async fn a_request_over_a_limit_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn another_call_and_what_is_no_json_are_refused() {
+async fn another_call_and_invalid_json_are_refused() {
     let server = EventBusServer::start(&[]).await.unwrap();
     for (target, body, code) in [
         ("AWSEvents.PutRule", "{}", "UnknownOperationException"),
@@ -173,7 +173,7 @@ async fn another_call_and_what_is_no_json_are_refused() {
 }
 
 #[tokio::test]
-async fn a_publisher_waits_for_a_subscriber_without_room_and_nothing_is_lost() {
+async fn a_publisher_waits_for_a_full_subscriber_and_no_event_is_lost() {
     let (server, url) = start().await;
     let mut subscriber = server.subscribe(1);
     let putting = tokio::spawn(async move { put(&url, (0..3).map(entry)).await });
@@ -186,7 +186,7 @@ async fn a_publisher_waits_for_a_subscriber_without_room_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_publisher_that_left_while_it_waited_published_what_was_seen_and_no_more() {
+async fn a_publisher_that_left_while_it_waited_published_only_the_received_events() {
     let (server, url) = start().await;
     let mut subscriber = server.subscribe(1);
     let putting = tokio::spawn(async move { put(&url, (0..3).map(entry)).await });
@@ -235,7 +235,7 @@ async fn a_partial_failure_throttles_some_entries_and_takes_the_others() {
 }
 
 #[tokio::test]
-async fn a_fault_does_what_it_says() {
+async fn each_kind_of_fault_has_its_effect() {
     for (kind, code) in [
         (FaultKind::Throttle, "ThrottlingException"),
         (FaultKind::Error, "InternalException"),

@@ -141,7 +141,7 @@ async fn a_message_that_ses_refuses_is_refused_and_not_kept() {
 }
 
 #[tokio::test]
-async fn a_fault_does_what_it_says() {
+async fn each_kind_of_fault_has_its_effect() {
     for (kind, code) in [
         (FaultKind::Throttle, "TooManyRequestsException"),
         (FaultKind::Error, "InternalServiceException"),

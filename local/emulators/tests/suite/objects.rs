@@ -60,7 +60,7 @@ impl Drop for Folder {
 }
 
 #[tokio::test]
-async fn what_the_store_does_not_know_is_refused_rather_than_misunderstood() {
+async fn the_store_refuses_requests_that_it_does_not_know() {
     let server = start(None).await;
     server.put(BUCKET, "a", Bytes::from_static(b"1")).unwrap();
     let to = |method, path: &str| request(&server, method, path);
@@ -260,7 +260,7 @@ async fn shared(request: RequestBuilder) -> (u16, BTreeMap<String, String>) {
 }
 
 #[tokio::test]
-async fn a_preflight_request_returns_what_the_bucket_allows() {
+async fn a_preflight_request_returns_the_rules_of_the_bucket() {
     let server = with_pages().await;
     // Browsers do not sign preflight requests.
     let asked = |path: &str, origin: &str, method: &str, headers: &str| {

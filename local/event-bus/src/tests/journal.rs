@@ -140,7 +140,7 @@ fn hanging() -> Function {
 }
 
 #[test]
-fn what_is_not_settled_is_there_again_in_order_and_lines_that_cannot_be_read_harm_nothing() {
+fn unsettled_events_are_restored_in_order_and_unreadable_lines_are_skipped() {
     let folder = Folder::new();
     let journal = folder.journal();
     for id in ["c", "a", "b"] {
@@ -159,7 +159,7 @@ fn what_is_not_settled_is_there_again_in_order_and_lines_that_cannot_be_read_har
 }
 
 #[test]
-fn the_file_is_bounded_by_what_is_not_settled() {
+fn the_file_is_bounded_by_the_unsettled_events() {
     let folder = Folder::new();
     let journal = folder.journal();
     journal.accept(accepted("first")).unwrap();
@@ -177,7 +177,7 @@ fn the_file_is_bounded_by_what_is_not_settled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_under_way_is_delivered_again_after_a_restart_and_what_was_finished_is_not() {
+async fn a_restart_repeats_the_deliveries_under_way_and_no_finished_ones() {
     let folder = Folder::new();
     let first = Bus::start(&folder, &willing(), &willing()).await;
     first.put("done").await;
@@ -205,7 +205,7 @@ async fn what_was_under_way_is_delivered_again_after_a_restart_and_what_was_fini
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_stays_over_restarts_until_it_is_put_back_and_finished() {
+async fn an_abandoned_delivery_survives_restarts_until_it_is_put_back_and_finished() {
     let folder = Folder::new();
     let first = Bus::start(&folder, &failing(), &failing()).await;
     first.put("e").await;
@@ -243,7 +243,7 @@ async fn what_was_given_up_stays_over_restarts_until_it_is_put_back_and_finished
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closed_journal_takes_nothing() {
+async fn a_closed_journal_accepts_no_event() {
     let folder = Folder::new();
     let function = failing();
     let system = Bus::start(&folder, &function, &willing()).await;

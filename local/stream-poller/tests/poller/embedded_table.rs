@@ -119,7 +119,7 @@ async fn writes_without_change_are_silent_and_a_ttl_deletion_names_its_service()
 }
 
 #[tokio::test]
-async fn a_table_that_is_not_there_has_no_stream() {
+async fn a_missing_table_has_no_stream() {
     let shop = Shop::open().await;
     assert!(matches!(shop.stream("other").await, Err(SourceError::NoStream(_))));
     let function: Arc<dyn stream_poller::Invoke> = Arc::new(Function::willing());

@@ -27,7 +27,7 @@ async fn batches_hold_at_most_their_size_and_keep_the_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_filter_leaves_out_is_passed_and_counted() {
+async fn a_record_that_a_filter_excludes_is_skipped_and_counted() {
     let stream = MemoryStream::new();
     stream.insert(1..=10);
     let function = Function::willing();
@@ -55,7 +55,7 @@ async fn a_write_that_changed_nothing_is_not_delivered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_waits_for_its_window_and_goes_at_once_when_full() {
+async fn a_batch_waits_for_its_window_and_is_sent_at_once_when_full() {
     let stream = MemoryStream::new();
     let function = Function::willing();
     let settings = MappingSettings { batch_size: 3, batching_window: Duration::from_secs(30), ..settings() };
@@ -84,7 +84,7 @@ async fn draining_the_poller_does_not_wait_for_a_batching_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_batch_is_tried_again_whole_and_then_given_to_the_destination() {
+async fn a_failed_batch_is_retried_whole_and_then_sent_to_the_destination() {
     let stream = MemoryStream::new();
     stream.insert(1..=4);
     let (function, bin) = (Function::failing_on(2), Bin::default());
@@ -161,7 +161,7 @@ async fn reported_failures_are_retried_from_the_lowest_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_is_reported_again_and_again_ends_in_the_destination_with_what_follows() {
+async fn a_repeatedly_reported_record_goes_to_the_destination_with_its_successors() {
     let stream = MemoryStream::new();
     stream.insert(1..=4);
     let bin = Bin::default();
@@ -192,7 +192,7 @@ async fn an_empty_or_unknown_identifier_fails_the_whole_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_are_ignored_unless_the_mapping_asks_for_them() {
+async fn reports_are_ignored_unless_the_mapping_enables_them() {
     let stream = MemoryStream::new();
     stream.insert(1..=3);
     let function = Function::new(|_, _| Ok(failures(&[1])));
@@ -224,7 +224,7 @@ async fn without_a_maximum_age_a_record_is_tried_until_the_stream_would_drop_it(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_destination_is_asked_again_and_what_it_never_takes_is_counted_as_lost() {
+async fn a_destination_is_retried_and_batches_that_it_never_accepts_count_as_lost() {
     for (refusals, kept, lost) in [(2, 1, 0), (100, 0, 1)] {
         let stream = MemoryStream::new();
         stream.insert([1]);
@@ -274,7 +274,7 @@ async fn a_failing_mapping_delays_no_other_and_keeps_the_stream_from_being_trimm
 }
 
 #[tokio::test(start_paused = true)]
-async fn mappings_that_go_together_read_each_page_once() {
+async fn mappings_at_the_same_position_read_each_page_once() {
     let stream = MemoryStream::new();
     stream.insert(1..=70);
     let (one, two) = (Function::willing(), Function::willing());
@@ -286,7 +286,7 @@ async fn mappings_that_go_together_read_each_page_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_latest_position_leaves_out_what_is_there() {
+async fn the_latest_position_skips_existing_records() {
     let stream = MemoryStream::new();
     stream.insert([1, 2]);
     let function = Function::willing();
@@ -298,7 +298,7 @@ async fn the_latest_position_leaves_out_what_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn troubles_of_the_stream_lose_and_repeat_nothing() {
+async fn faults_of_the_stream_lose_and_repeat_no_record() {
     let stream = MemoryStream::new();
     let function = Function::willing();
     let poller = start(&stream, vec![mapping(settings(), &function)]).await;
@@ -330,7 +330,7 @@ async fn waiting_ends_although_the_stream_never_rests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_names_nothing_is_success() {
+async fn a_response_that_names_no_record_is_a_success() {
     for answer in [json!(null), json!({}), json!({"batchItemFailures": null}), json!({"batchItemFailures": []})] {
         let stream = MemoryStream::new();
         stream.insert(1..=3);

@@ -44,7 +44,7 @@ async fn the_role_of_each_mapping_is_checked_for_every_call_even_on_a_shared_pag
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_that_may_not_read_stops_its_own_mapping_says_so_and_goes_on_once_it_may() {
+async fn a_role_without_the_right_to_read_stops_and_reports_its_own_mapping_until_it_may() {
     for call in [StreamCall::GetShardIterator, StreamCall::GetRecords] {
         let stream = MemoryStream::new();
         stream.insert(1..=5);

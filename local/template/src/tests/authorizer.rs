@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_authorizer_is_an_issuer_and_who_its_tokens_are_for() {
+fn an_authorizer_is_an_issuer_and_its_audiences() {
     let jwt = |audience: &[&str]| Authorizer {
         name: "Jwt".to_owned(),
         issuer: "https://issuer.example".to_owned(),
@@ -27,7 +27,7 @@ fn an_authorizer_is_an_issuer_and_who_its_tokens_are_for() {
 /// CloudFormation splits a `CommaDelimitedList` at its commas and trims each part. Every reference
 /// to it is a list.
 #[test]
-fn a_parameter_that_is_a_list_is_a_list_wherever_it_is_named() {
+fn a_list_parameter_is_a_list_in_every_reference() {
     let list = "  Level: {Type: CommaDelimitedList, Default: 'shop, office'}\n  Secret";
     let with = |from: &str, to: &str| {
         let text = SMALL.replace("  Level: {Type: String, Default: low}\n  Secret", list).replace(from, to);
@@ -45,7 +45,7 @@ fn a_parameter_that_is_a_list_is_a_list_wherever_it_is_named() {
 /// Functions that verify tokens on public routes trust the same issuer and audience as the gateway.
 /// These come from the stack's user pool or from another issuer.
 #[test]
-fn the_real_functions_that_verify_tokens_themselves_trust_whom_the_gateway_trusts() {
+fn the_real_functions_that_verify_tokens_trust_the_issuer_of_the_gateway() {
     let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop, office");
     let own = local().name("UserPool", "eu-west-1_A1").name("UserPoolClient", "client");
     let expected = [

@@ -73,7 +73,7 @@ fn the_bus_its_rules_and_queues_are_read_with_the_services_defaults() {
 }
 
 #[test]
-fn what_is_not_known_of_the_bus_is_refused_with_its_place() {
+fn unknown_settings_of_the_bus_are_refused_with_their_place() {
     for (from, to, expected) in [
         (
             "Properties: {Name: things}",
@@ -135,7 +135,11 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
         };
         template.rules.iter().filter(takes).map(|rule| rule.logical_id.as_str()).collect()
     };
-    let moved = |from: &str, to: &str| json!({"source": "bodega", "detail-type": "OrderStatusChanged", "detail": {"data": {"from": from, "to": to}}});
+    let moved = |from: &str, to: &str| {
+        json!({
+            "source": "bodega", "detail-type": "OrderStatusChanged", "detail": {"data": {"from": from, "to": to}},
+        })
+    };
     let both = ["NotifierRule", "PickingRule"];
     for (from, to, warehouse) in [
         ("pending", "paid", true),
@@ -157,7 +161,11 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     let requested = json!({"source": "bodega", "detail-type": "EmailVerificationRequested", "detail": {"data": {}}});
     assert_eq!(taken_by(&requested), ["NotifierRule"]);
     // SES reports mails of all stacks of the account on one bus.
-    let reported = |kind: &str, set: &str| json!({"source": "aws.ses", "detail-type": kind, "detail": {"mail": {"tags": {"ses:configuration-set": [set]}}}});
+    let reported = |kind: &str, set: &str| {
+        json!({
+            "source": "aws.ses", "detail-type": kind, "detail": {"mail": {"tags": {"ses:configuration-set": [set]}}},
+        })
+    };
     let set = notifier_variable(&template, "MAIL_CONFIGURATION_SET");
     for kind in ["Email Bounced", "Email Complaint Received"] {
         assert_eq!(taken_by(&reported(kind, set)), ["MailFeedbackRule"]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_real_stream_mappings_report_failures_and_keep_what_they_give_up() {
+fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     let template = real();
     let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
     assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
@@ -79,7 +79,7 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
 }
 
 #[test]
-fn a_mapping_connects_what_the_template_has() {
+fn a_mapping_connects_resources_of_the_template() {
     for (source, expected) in [
         ("'arn:aws:kinesis:r:a:stream/x'", "arn:aws:kinesis:r:a:stream/x is no queue and not the table's stream"),
         ("!GetAtt Table.Arn", "table/Table is no queue and not the table's stream"),
@@ -90,7 +90,8 @@ fn a_mapping_connects_what_the_template_has() {
     }
     let other = small(
         "  One:\n",
-        "  Mapped: {Type: AWS::Lambda::EventSourceMapping, Properties: {FunctionName: One, EventSourceArn: !GetAtt Table.StreamArn}}\n  One:\n",
+        "  Mapped: {Type: AWS::Lambda::EventSourceMapping, Properties: \
+         {FunctionName: One, EventSourceArn: !GetAtt Table.StreamArn}}\n  One:\n",
     );
     let message = other.unwrap_err().to_string();
     assert!(message.contains("FunctionName: One is no function of this template"), "{message}");

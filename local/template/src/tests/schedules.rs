@@ -8,7 +8,7 @@ fn with_schedule(settings: &str) -> Result<Schedule, TemplateError> {
 }
 
 #[test]
-fn a_schedule_is_on_and_has_eventbridges_own_event_unless_said() {
+fn a_schedule_is_on_and_has_eventbridges_own_event_by_default() {
     let schedule = with_schedule("Schedule: rate(5 minutes)").unwrap();
     assert_eq!((schedule.function.as_str(), schedule.event.as_str()), ("One", "Tidy"));
     assert_eq!((schedule.every, schedule.enabled, &schedule.input), (Duration::from_secs(300), true, &None));
@@ -24,7 +24,7 @@ fn a_schedule_is_on_and_has_eventbridges_own_event_unless_said() {
 }
 
 #[test]
-fn what_eventbridge_would_refuse_or_this_system_would_skip_is_refused_with_its_place() {
+fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
     for (settings, expected) in [
         ("Schedule: rate(1 minutes)", "belongs here, not rate(1 minutes)"),
         ("Schedule: rate(2 minute)", "belongs here, not rate(2 minute)"),

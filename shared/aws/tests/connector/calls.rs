@@ -24,7 +24,7 @@ fn failed(failure: Failure, attempts: u32) -> CallError {
 }
 
 #[tokio::test]
-async fn a_response_that_says_later_is_followed_by_another_attempt() {
+async fn a_transient_response_is_followed_by_another_attempt() {
     let server = Server::plain().await;
     let response = call(&service(server.port, LIMITS), "/third-time").await.unwrap();
     assert_eq!((response.status, response.attempts, server.requests()), (200, 3, 3));
@@ -57,7 +57,7 @@ async fn a_call_arrives_with_its_path_headers_and_body() {
 }
 
 #[tokio::test]
-async fn without_a_connection_nothing_was_sent() {
+async fn without_a_connection_no_request_was_sent() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
     let hasty = aws::Connector::new(aws::tls().unwrap(), Duration::from_millis(50));

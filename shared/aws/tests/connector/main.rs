@@ -70,7 +70,7 @@ async fn requests_at_once_have_a_connection_each_and_those_serve_the_next_ones()
 }
 
 #[tokio::test]
-async fn a_request_names_its_host_and_asks_for_a_path() {
+async fn a_request_has_its_host_and_its_path() {
     let server = Server::plain().await;
     let (connector, port) = (connector(), server.port);
     let (_, head) = answer(&connector, &format!("http://127.0.0.1:{port}/a/b?c=d%20e")).await;
@@ -89,7 +89,7 @@ async fn a_request_names_its_host_and_asks_for_a_path() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_what_it_was_is_not_used_again() {
+async fn a_failed_or_half_read_connection_is_not_used_again() {
     let server = Server::plain().await;
     let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
     let url = |path: &str| format!("{base}/{path}");
@@ -123,7 +123,7 @@ async fn a_connection_that_the_server_has_closed_meanwhile_fails_no_request() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_an_error_and_nothing_is_sent_twice() {
+async fn a_missing_response_is_an_error_and_no_request_is_sent_twice() {
     let server = Server::plain().await;
     let (connector, url) = (connector(), format!("http://127.0.0.1:{}/unanswered", server.port));
     assert!(ask(&connector, &url, "hello").await.unwrap_err().is_io());
@@ -131,7 +131,7 @@ async fn an_answer_that_does_not_come_is_an_error_and_nothing_is_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_server_is_who_its_certificate_says_or_gets_no_request() {
+async fn a_server_without_a_valid_certificate_gets_no_request() {
     let (server, issuer) = Server::encrypted("localhost").await;
     let url = format!("https://localhost:{}/body", server.port);
     let trusting = Connector::new(Tls::trusting(issuer.as_bytes()).unwrap(), Duration::from_secs(5));
@@ -157,7 +157,7 @@ fn falling_back(first: &str, then: String) -> (Tls, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn an_unknown_issuer_is_looked_for_among_the_other_roots_once() {
+async fn an_unknown_issuer_causes_one_lookup_in_the_other_roots() {
     let (server, issuer) = Server::encrypted("localhost").await;
     let (stranger, other) = Server::encrypted("localhost").await;
     let url = |server: &Server| format!("https://localhost:{}/body", server.port);

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issuer_is_asked_at_https_or_on_this_machine() {
+    fn an_issuer_is_reached_over_https_or_on_this_machine() {
         for (endpoint, asked) in [
             ("https://issuer.example", "https://issuer.example/.well-known/openid-configuration"),
             ("https://issuer.example/", "https://issuer.example/.well-known/openid-configuration"),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_lie_where_the_issuers_own_document_says_and_no_less_safely() {
+    fn the_issuers_document_names_the_address_of_the_keys_at_the_same_safety() {
         let place = |endpoint: &str, issuer: &str, jwks_uri: &str| {
             let source = Source::new("https://issuer", endpoint).unwrap();
             let place = source.place_of_keys(&format!(r#"{{"issuer":"{issuer}","jwks_uri":"{jwks_uri}","x":1}}"#));

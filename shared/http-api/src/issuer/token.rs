@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_has_three_parts_of_which_the_first_says_how_it_is_signed_and_by_which_key() {
+    fn a_token_has_three_parts_and_the_first_names_the_algorithm_and_the_key() {
         assert_eq!(with_header(r#"{"alg":"RS256","kid":"k","typ":"JWT"}"#), Ok((Algorithm::Rs256, "k".to_owned())));
         assert_eq!(with_header(r#"{"alg":"ES256","kid":""}"#), Ok((Algorithm::Es256, String::new())));
         for alg in ["none", "None", "HS256", "RS384", "RS512", "PS256", "ES384", "EdDSA", "rs256", ""] {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_or_too_long_for_one_is_refused() {
+    fn an_invalid_or_too_long_token_is_refused() {
         let good = format!("{}.{}.{}", part(r#"{"alg":"RS256","kid":"k"}"#), part("{}"), part("s"));
         assert!(parsed(&good).is_ok());
         let padded = format!("{good}=");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_hold_for_their_issuer_and_audience() {
+    fn claims_are_valid_for_their_issuer_and_audience() {
         let with = |more: &str| checked(&format!(r#"{{"exp":{}{more}}}"#, NOW + 60));
         for good in [
             r#","iss":"https://issuer","aud":"shop""#,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_hold_in_their_time_give_or_take_what_clocks_differ() {
+    fn claims_are_valid_in_their_time_with_a_tolerance_for_clocks() {
         let at = |times: &str| checked(&format!(r#"{{"iss":"https://issuer","aud":"shop"{times}}}"#));
         let exp = |seconds: i64| at(&format!(r#","exp":{}"#, NOW + seconds));
         assert_eq!((exp(1), exp(-9), exp(-10)), (Ok(()), Ok(()), Err(Invalid::Time)));

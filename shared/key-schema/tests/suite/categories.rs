@@ -45,9 +45,10 @@ proptest! {
     }
 
     #[test]
-    fn a_path_is_what_its_limits_allow(names in vec(prop_oneof![text(30), "[A-Z]{120}"], 0..10)) {
+    fn a_path_obeys_its_limits(names in vec(prop_oneof![text(30), "[A-Z]{120}"], 0..10)) {
         let each = names.iter().all(|name| (1..=128).contains(&name.len()) && !name.chars().any(char::is_control));
-        let key: usize = names.iter().map(|name| key_schema::encoding::encode(name).len()).sum::<usize>() + names.len().saturating_sub(1);
+        let encoded: usize = names.iter().map(|name| key_schema::encoding::encode(name).len()).sum();
+        let key = encoded + names.len().saturating_sub(1);
         let legal = (1..=MAX_CATEGORY_DEPTH).contains(&names.len()) && each && key <= MAX_CATEGORY_BYTES;
         prop_assert_eq!(CategoryPath::new(names).is_ok(), legal);
     }

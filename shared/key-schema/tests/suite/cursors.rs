@@ -37,7 +37,9 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn a_cursor_opens_to_the_sort_key_that_was_sealed(parts in vec(text(20), 0..5), list in text(8), caller in text(8)) {
+    fn a_cursor_opens_to_the_sort_key_that_was_sealed(
+        parts in vec(text(20), 0..5), list in text(8), caller in text(8),
+    ) {
         // Ids and names contain no control characters, so no sort key contains a NUL.
         let parts: Vec<String> = parts.into_iter().map(|part| part.replace('\0', "")).collect();
         let sort_key = join("", &parts.iter().map(|part| part as _).collect::<Vec<_>>());
@@ -47,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_from_outside_opens_and_none_panics(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
+    fn no_text_from_outside_opens_as_a_cursor_or_panics(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
         let cursors = cursors(&[key("k", 1)]);
         prop_assert_eq!(cursors.open(&SCOPE, &cursor, now()), Err(CursorInvalid));
         prop_assert_eq!(cursors.open(&SCOPE, &other, now()), Err(CursorInvalid));

@@ -79,7 +79,7 @@ fn no_function_depends_on_another_function() {
 }
 
 #[test]
-fn what_is_shared_depends_on_no_function() {
+fn no_shared_crate_depends_on_a_function() {
     let packages = packages();
     assert_apart(&in_folder(&packages, "shared/"), &in_folder(&packages, "functions/"));
 }
@@ -96,7 +96,7 @@ fn the_parts_of_the_local_system_depend_on_no_function() {
 }
 
 #[test]
-fn the_schema_depends_on_nothing_else_of_the_workspace() {
+fn the_schema_depends_on_no_other_crate_of_the_workspace() {
     let packages = packages();
     let schema = packages.iter().find(|package| package.name == "key-schema").unwrap();
     assert!(schema.depends_on.is_empty(), "{:?}", schema.depends_on);

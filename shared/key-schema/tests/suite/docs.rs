@@ -35,13 +35,18 @@ fn the_table_of_access_patterns_is_fresh() {
 fn introduction() -> String {
     "# Access patterns
 
-`UPDATE_DOCS=1 cargo test -p key-schema` generates this page from `shared/key-schema`. The page lists every request that Bodega makes to its table. \
+`UPDATE_DOCS=1 cargo test -p key-schema` generates this page from `shared/key-schema`. The page lists every request \
+that Bodega makes to its table. \
 Only constructors of that crate can make a request, and each constructor names its pattern.
 
-In keys, `<name>` stands for the value of an attribute. The delimiter `#` joins the parts. Inside a part every byte up to `%` (0x25) is written as `%HH`. \
-So a key can contain any id, and keys sort in the order of the values. Numbers have 20 digits. Instants are UTC with milliseconds. \
-`<shard>` is the FNV-1a hash of the id modulo the number of shards of the list. A range *under* `p#` reaches from `p#` to `p$`, because `$` directly follows `#` in byte order. \
-The callers of a pattern are `any` (everybody), `owner` (the owner and staff), `signed in` (every caller with a token), `staff`, and `system` (Bodega itself). \
+In keys, `<name>` stands for the value of an attribute. The delimiter `#` joins the parts. Inside a part every byte up \
+to `%` (0x25) is written as `%HH`. \
+So a key can contain any id, and keys sort in the order of the values. Numbers have 20 digits. Instants are UTC with \
+milliseconds. \
+`<shard>` is the FNV-1a hash of the id modulo the number of shards of the list. A range *under* `p#` reaches from `p#` \
+to `p$`, because `$` directly follows `#` in byte order. \
+The callers of a pattern are `any` (everybody), `owner` (the owner and staff), `signed in` (every caller with a \
+token), `staff`, and `system` (Bodega itself). \
 A condition applies to the items of the key column. *Unchanged* means unchanged since Bodega read the item."
         .to_owned()
 }
@@ -55,7 +60,8 @@ fn patterns() -> String {
             None => areas.push((area, vec![pattern])),
         }
     }
-    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by |\n|---|---|---|---|---|---|---|---|---|";
+    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by \
+        |\n|---|---|---|---|---|---|---|---|---|";
     let table = |(area, patterns): &(&str, Vec<&Pattern>)| {
         let rows: Vec<String> = patterns.iter().map(|pattern| row(pattern)).collect();
         format!("### {area}\n\n{head}\n{}", rows.join("\n"))
@@ -86,9 +92,12 @@ fn row(pattern: &Pattern) -> String {
 fn entities(goldens: &[Golden]) -> String {
     let head = "## Entities
 
-Each row is an entity, with the keys of a stored example. Every item also has `entity`, `version`, `rev`, `born`, `created_at` and `updated_at`. \
-Items that expire have `ttl` in seconds. Items that a request wrote have the request's id in `req`. An item has an index key in *italics* only while it qualifies. \
-A retired product, a reversed sale and the copy of an unshipped order have none. An order in status `placing` has only the one of `UNFINISHED`.
+Each row is an entity, with the keys of a stored example. Every item also has `entity`, `version`, `rev`, `born`, \
+`created_at` and `updated_at`. \
+Items that expire have `ttl` in seconds. Items that a request wrote have the request's id in `req`. An item has an \
+index key in *italics* only while it qualifies. \
+A retired product, a reversed sale and the copy of an unshipped order have none. An order in status `placing` has only \
+the one of `UNFINISHED`.
 
 | Entity | PK | SK | In indexes | Own attributes | Expires |\n|---|---|---|---|---|---|";
     let mut kinds: BTreeMap<&str, Vec<&Golden>> = BTreeMap::new();
@@ -158,7 +167,8 @@ fn indexes(goldens: &[Golden]) -> String {
     };
     let sections: Vec<String> = Index::ALL.iter().map(section).collect();
     format!(
-        "## Indexes\n\nDynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",
+        "## Indexes\n\n\
+        DynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",
         sections.join("\n\n")
     )
 }

@@ -34,7 +34,9 @@ proptest! {
     }
 
     #[test]
-    fn a_part_that_begins_another_sorts_before_it_whatever_follows(a in bytes(6), more in bytes(4), next in bytes(4)) {
+    fn a_part_that_is_a_prefix_of_another_sorts_before_it_with_any_successor(
+        a in bytes(6), more in bytes(4), next in bytes(4),
+    ) {
         let longer: Vec<u8> = a.iter().chain(&more).copied().collect();
         let (short, long) = ([a, next.clone()], [longer, next]);
         prop_assert_eq!(joined_bytes(&short).cmp(&joined_bytes(&long)), short.cmp(&long));
@@ -64,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn what_decodes_was_written_by_the_encoder(candidate in text(8)) {
+    fn only_output_of_the_encoder_decodes(candidate in text(8)) {
         if let Some(part) = decode(&candidate) {
             prop_assert_eq!(encode(&part), candidate);
         }
@@ -89,7 +91,9 @@ proptest! {
     }
 
     #[test]
-    fn newest_first_sorts_backward_and_equal_instants_by_what_follows(a in instant(), b in instant(), x in text(4), y in text(4)) {
+    fn newest_first_sorts_backward_and_equal_instants_by_the_next_part(
+        a in instant(), b in instant(), x in text(4), y in text(4),
+    ) {
         let key = |at, id: &String| join("QUESTION", &[&NewestFirst(at), id]);
         prop_assert_eq!(key(a, &x).cmp(&key(b, &y)), b.cmp(&a).then(x.cmp(&y)));
     }

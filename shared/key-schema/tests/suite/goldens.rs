@@ -190,7 +190,7 @@ fn every_entity_has_a_golden_item() {
 }
 
 #[test]
-fn a_golden_item_decodes_to_the_entity_that_it_was_made_from() {
+fn a_golden_item_decodes_to_its_entity() {
     for golden in goldens(&World::plain()) {
         let read = parse_item(&item_json(&golden.item));
         assert_eq!(read, golden.item, "{}", golden.name);
@@ -221,7 +221,7 @@ fn no_field_of_an_entity_shadows_an_attribute_of_the_schema() {
 }
 
 #[test]
-fn what_does_not_qualify_for_a_sparse_index_has_no_key_in_it() {
+fn an_item_outside_a_sparse_index_has_no_key_in_it() {
     let in_indexes = |name: &str| Index::ALL.into_iter().filter(|index| golden(name).is_in(*index)).collect::<Vec<_>>();
     assert_eq!((in_indexes("Product"), in_indexes("Product-retired")), (vec![Index::Gsi2], vec![]));
     assert_eq!((in_indexes("Order"), in_indexes("Order-placing")), (vec![Index::Gsi2], vec![Index::Gsi1]));
@@ -270,7 +270,7 @@ fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
 }
 
 #[test]
-fn only_what_expires_carries_a_time_to_live_and_it_is_in_seconds() {
+fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
     for golden in goldens(&World::plain()) {
         let expected = match &golden.entity {
             AnyEntity::Session(session) => Some(session.expires_at),
@@ -299,9 +299,13 @@ fn only_what_expires_carries_a_time_to_live_and_it_is_in_seconds() {
 }
 
 #[test]
-fn an_item_of_another_kind_or_with_a_piece_missing_is_not_decoded() {
+fn an_item_of_another_kind_or_without_an_attribute_is_not_decoded() {
     let decode = |item: &Item| Stored::<Product>::from_item(item.clone()).unwrap_err();
-    let expected = |error: DecodeError| matches!(error, DecodeError::OtherEntity { expected: "Product", found } if found == "Stock");
+    let expected = |error: DecodeError| {
+        matches!(
+            error, DecodeError::OtherEntity { expected: "Product", found } if found == "Stock",
+        )
+    };
     assert!(expected(decode(&golden("Stock").item)));
     let product = golden("Product").item;
     let mut nameless = product.clone();
@@ -326,7 +330,7 @@ fn an_item_of_another_kind_or_with_a_piece_missing_is_not_decoded() {
 
 /// Errors are written to logs, and an item may contain personal data.
 #[test]
-fn what_cannot_be_read_is_not_quoted() {
+fn an_error_does_not_quote_an_unreadable_item() {
     for (name, attribute, value, says) in [
         ("Product", "price", "hunter2", "malformed Product: "),
         ("Order", "status", "hunter2, expected x", "malformed Order: unknown variant, expected one of"),

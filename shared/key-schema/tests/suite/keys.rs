@@ -57,7 +57,9 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn an_id_has_1_to_128_bytes_and_nothing_that_a_path_cannot_carry(candidate in text(40), filler in 0usize..130) {
+    fn an_id_has_1_to_128_bytes_and_only_characters_that_a_path_can_carry(
+        candidate in text(40), filler in 0usize..130,
+    ) {
         let candidate = candidate + &"x".repeat(filler);
         let stored = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
         let legal = stored && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
@@ -79,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn an_id_is_at_or_above_the_floor_of_an_instant_exactly_when_it_was_made_then_or_later(
+    fn an_id_is_at_or_above_the_floor_of_every_instant_up_to_its_creation(
         made in instant_since_epoch(), floor in instant_since_epoch(), random: [u8; 10],
     ) {
         prop_assert_eq!(time_ordered(made, random) >= time_ordered_floor(floor), made >= floor);
@@ -145,7 +147,8 @@ fn a_key_is_taken_apart_in_the_named_places_only() {
         "counter.rs: let parts = encoding::split(partition)?;",
         "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
-        "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| path.to_owned()),",
+        "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| \
+        path.to_owned()),",
         "residence.rs: Some(AttributeValue::S(key)) => split(key)?.into_iter().nth(position),",
         "sales.rs: sort_key.split('#').next().unwrap_or_default().parse()",
     ]);

@@ -79,7 +79,7 @@ pub fn readers(index: Index) -> BTreeMap<&'static str, Vec<&'static str>> {
 }
 
 #[test]
-fn every_list_over_an_index_shows_all_that_it_shows_from_the_index_alone() {
+fn every_list_over_an_index_reads_only_the_index() {
     let checked: BTreeSet<&str> = lists().iter().map(|list| list.pattern.id).collect();
     let all: BTreeSet<&str> =
         registry::all().filter(|pattern| pattern.index.is_some()).map(|pattern| pattern.id).collect();
@@ -87,7 +87,7 @@ fn every_list_over_an_index_shows_all_that_it_shows_from_the_index_alone() {
 }
 
 #[test]
-fn an_index_carries_only_what_some_list_shows() {
+fn an_index_carries_only_attributes_that_a_list_shows() {
     for index in Index::ALL {
         for (attribute, readers) in readers(index) {
             assert!(!readers.is_empty(), "{} carries {attribute}, which no list shows", index.name());

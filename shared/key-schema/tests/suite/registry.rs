@@ -13,7 +13,7 @@ use crate::support::at;
 use crate::world::World;
 
 #[test]
-fn every_pattern_has_an_id_of_its_own_of_the_form_area_and_what() {
+fn every_pattern_has_a_unique_id_with_an_area_and_an_action() {
     let mut seen = BTreeSet::new();
     for pattern in registry::all() {
         let word = |word: &str| {
@@ -26,7 +26,7 @@ fn every_pattern_has_an_id_of_its_own_of_the_form_area_and_what() {
 }
 
 #[test]
-fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
+fn every_pattern_names_its_purpose_and_its_callers() {
     for pattern in registry::all() {
         assert!(![pattern.purpose, pattern.key, pattern.detail].contains(&""), "{}", pattern.id);
         assert!(
@@ -37,7 +37,10 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
         );
         assert!(!pattern.used_by.is_empty(), "{} is used by nothing", pattern.id);
         for route in pattern.used_by {
-            let routed = matches!(route.split_once(' '), Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"));
+            let routed = matches!(
+                route.split_once(' '),
+                Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"),
+            );
             assert!(
                 routed
                     || [
@@ -63,7 +66,7 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
 }
 
 #[test]
-fn reads_say_how_fresh_they_are_and_strong_ones_why() {
+fn reads_name_their_consistency_and_strong_reads_the_reason() {
     for pattern in registry::all() {
         let reads = matches!(
             pattern.operation,
@@ -124,7 +127,7 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
 /// A backward read from the profile returns the newest orders, and a forward read returns the
 /// newest questions. Another item between them would be part of every overview.
 #[test]
-fn nothing_but_orders_the_profile_and_questions_sorts_between_them_in_a_customers_partition() {
+fn only_orders_profile_and_questions_sort_between_them_in_a_customers_partition() {
     for golden in goldens(&World::plain()) {
         let key = key_of(&golden.item).unwrap();
         if !key.pk.as_str().starts_with("CUSTOMER#") {

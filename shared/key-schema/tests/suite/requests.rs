@@ -82,7 +82,7 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
 }
 
 #[test]
-fn a_request_is_what_its_pattern_says_that_it_is() {
+fn a_request_agrees_with_its_pattern() {
     for shown in exercises() {
         assert_eq!(shown.operation, shown.pattern.operation, "{}", shown.pattern.id);
     }

@@ -64,7 +64,7 @@ fn an_order_that_one_transaction_takes_is_retired_by_one() {
 }
 
 #[test]
-fn everything_of_a_retired_order_gets_the_same_time_to_live_and_the_head_at_last() {
+fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last() {
     let world = World::plain();
     let order = world.order(OrderStatus::Delivered);
     let (lines, history) = parts(&world, 261);
@@ -114,7 +114,7 @@ fn everything_of_a_retired_order_gets_the_same_time_to_live_and_the_head_at_last
 }
 
 #[test]
-fn a_retirement_that_broke_off_goes_on_with_what_is_left_and_its_own_time() {
+fn an_interrupted_retirement_continues_with_the_remaining_items_and_its_own_time() {
     let world = World::plain();
     let (mut lines, history) = parts(&world, 3);
     lines[0].data.expires_at = Some(world.expiry());
@@ -142,7 +142,7 @@ fn a_retirement_that_broke_off_goes_on_with_what_is_left_and_its_own_time() {
 }
 
 #[test]
-fn what_is_restored_lives_on_beyond_the_rev_that_its_removal_took() {
+fn a_restored_item_has_a_higher_rev_than_its_removal() {
     let world = World::plain();
     let (now, until) = (at(NOW), at("2019-01-02T12:00:00.000Z"));
     let mut kinds = Vec::new();
@@ -183,7 +183,7 @@ fn what_is_restored_lives_on_beyond_the_rev_that_its_removal_took() {
 }
 
 #[test]
-fn only_what_expires_and_is_archived_can_be_restored() {
+fn only_items_that_expire_and_are_archived_can_be_restored() {
     for golden in goldens(&World::plain()) {
         let archived = ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent"];
         let restored = archive::restored(golden.item.clone(), at(NOW), at(NOW));

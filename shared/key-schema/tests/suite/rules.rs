@@ -68,7 +68,7 @@ fn pieces_belong_to_the_product_whose_mark_the_stock_stores() {
 }
 
 #[test]
-fn a_stock_moves_between_nothing_and_the_maximum() {
+fn a_stock_moves_between_zero_and_the_maximum() {
     let mut stock = World::plain().stock().data;
     stock.available = MAX_STOCK - 1;
     assert_eq!((stock.moved(1), stock.moved(2)), (Ok(MAX_STOCK), Err(StockError::TooLarge)));
@@ -133,7 +133,7 @@ fn the_sales_of_one_shop_are_read_from_two_shards_and_those_of_the_online_shop_f
 }
 
 #[test]
-fn the_settings_are_known_by_version_and_values_whatever_the_copy() {
+fn known_settings_have_the_version_and_values_of_any_copy() {
     let stored = World::plain().settings();
     let known = Known::from(stored.clone());
     let Stored { meta, data } = stored;

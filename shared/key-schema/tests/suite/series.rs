@@ -38,7 +38,8 @@ proptest! {
 
     #[test]
     fn a_point_is_found_between_both_instants_until_it_is_30_days_old(
-        when in -3_000_000_000_i64..400_000, from in -3_000_000_000_i64..400_000, to in -3_000_000_000_i64..400_000, id in text(9),
+        when in -3_000_000_000_i64..400_000, from in -3_000_000_000_i64..400_000, to in -3_000_000_000_i64..400_000,
+        id in text(9),
     ) {
         let now = at(NOW);
         let (when, from, to) = (now.plus_millis(when), now.plus_millis(from), now.plus_millis(to));
@@ -51,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn a_query_reaches_over_all_that_is_kept_and_no_further() {
+fn a_query_covers_exactly_the_kept_points() {
     let days = metric::of_name(&name(), Instant::MIN, Instant::MAX, at("2017-03-01T23:58:00.000Z")).unwrap();
     assert_eq!(days.len(), MAX_DAYS);
     let first = days.first().unwrap().bounds().unwrap();
@@ -76,7 +77,7 @@ fn a_number_keeps_its_digits_and_no_more_than_38() {
 }
 
 #[test]
-fn a_counter_doubles_its_shards_from_one_to_the_most_there_can_be() {
+fn a_counter_doubles_its_shards_from_one_to_the_maximum() {
     let (world, now) = (World::plain(), at(NOW));
     let name = &world.counter;
     assert_eq!(counter::shards(None), 1);

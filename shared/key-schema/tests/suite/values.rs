@@ -29,7 +29,8 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_parser_of_instants_panic(
-        year in "[0-9]{4}", rest in "-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,12})?", zone in "(Z|z|[+-][0-2][0-9]:[0-6][0-9]|)",
+        year in "[0-9]{4}", rest in "-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,12})?",
+        zone in "(Z|z|[+-][0-2][0-9]:[0-6][0-9]|)",
         other in text(30),
     ) {
         if let Ok(instant) = format!("{year}{rest}{zone}").parse::<Instant>() {
@@ -68,7 +69,9 @@ proptest! {
     }
 
     #[test]
-    fn an_email_address_that_is_taken_has_one_at_sign_and_no_white_space(candidate in text(12), tail in "(@[a-z.]{0,4})?") {
+    fn an_email_address_that_is_taken_has_one_at_sign_and_no_white_space(
+        candidate in text(12), tail in "(@[a-z.]{0,4})?",
+    ) {
         let candidate = candidate + &tail;
         if let Ok(email) = candidate.parse::<Email>() {
             for text in [email.as_str(), &email.folded()] {
@@ -97,7 +100,7 @@ fn other_spellings_of_an_instant_are_read_and_digits_beyond_the_millisecond_cut_
 
 /// The last two texts are valid in RFC 3339, but in UTC they are outside the years 0 to 9999.
 #[test]
-fn what_is_no_instant_is_refused() {
+fn an_invalid_instant_is_refused() {
     for wrong in [
         "",
         "2017-01-01",
@@ -261,7 +264,7 @@ fn folding_is_stable_for_every_letter_and_for_those_that_it_changes_with_every_a
 }
 
 #[test]
-fn what_is_no_email_address_or_user_name_is_refused() {
+fn an_invalid_email_address_or_user_name_is_refused() {
     for wrong in ["", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "a\u{FF20}b", "a@b\u{FF20}c", "a@\u{3000}b"] {
         assert_eq!(wrong.parse::<Email>(), Err(NameError::Email), "{wrong:?}");
     }

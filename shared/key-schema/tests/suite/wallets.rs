@@ -83,7 +83,7 @@ fn usd(amount: i64) -> Money {
 }
 
 #[test]
-fn a_wallet_gives_what_it_has_and_takes_what_it_has_room_for() {
+fn a_balance_stays_between_zero_and_its_limit() {
     assert_eq!(minus(Some(&wallet(10)), usd(10)), Ok(usd(0)));
     assert_eq!(minus(Some(&wallet(10)), usd(11)), Err(WalletError::Insufficient));
     assert_eq!(minus(None, usd(1)), Err(WalletError::Insufficient));
@@ -111,7 +111,7 @@ fn put(guarded: &Guarded) -> &Item {
 }
 
 #[test]
-fn every_movement_adds_to_a_balance_what_its_entry_says() {
+fn every_movement_adds_the_amount_of_its_entry_to_a_balance() {
     let (world, now) = (World::plain(), at("2017-02-05T12:00:00.000Z"));
     let (customer, order, id) = (&world.customer, &world.order, &world.entry);
     let debit = wallet::debit(customer, usd(774), order, id, now).unwrap();
@@ -178,7 +178,7 @@ fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attr
 }
 
 #[test]
-fn a_wallet_that_an_earlier_version_opened_in_another_currency_is_converted_without_a_change_of_its_balance() {
+fn an_earlier_wallet_in_another_currency_is_converted_with_the_same_balance() {
     let foreign = World::plain().foreign_wallet();
     assert_eq!((foreign.balance(Currency::USD), foreign.balances()), (usd(0), vec![euros(4_500)]));
     let convert = wallet::convert(&foreign).unwrap().unwrap();

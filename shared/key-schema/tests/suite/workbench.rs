@@ -22,7 +22,7 @@ fn the_nosql_workbench_model_is_fresh() {
 /// Workbench has one column per attribute. It could not show an attribute with two types, and an
 /// index could not project it.
 #[test]
-fn an_attribute_has_one_type_whatever_entity_it_is_of() {
+fn an_attribute_has_one_type_in_all_entities() {
     for (name, kinds) in attribute_types() {
         assert_eq!(kinds.len(), 1, "{name} is {kinds:?}");
     }

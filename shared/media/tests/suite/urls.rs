@@ -24,7 +24,7 @@ async fn upload(media: &Media) -> String {
 }
 
 #[tokio::test]
-async fn what_was_agreed_is_taken_and_read_back() {
+async fn an_agreed_upload_is_accepted_and_read_back() {
     let (server, media) = start().await;
     let (now, sum) = (SystemTime::now(), STANDARD.encode(digest(&SHA256, BODY)));
     let upload = media.upload(NAME, Expected { sha256: Some(&sum), ..expected() }, now).await.unwrap();
@@ -42,7 +42,7 @@ async fn what_was_agreed_is_taken_and_read_back() {
 }
 
 #[tokio::test]
-async fn another_length_type_or_content_is_refused_and_leaves_nothing() {
+async fn an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_object() {
     let (server, media) = start().await;
     let url = upload(&media).await;
     let refused = (403, "SignatureDoesNotMatch".to_owned());
@@ -84,7 +84,7 @@ fn chunked(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_url_is_good_for_its_object_and_its_method_alone() {
+async fn a_url_is_valid_only_for_its_object_and_its_method() {
     let (server, media) = start().await;
     let url = upload(&media).await;
     let refused = (403, "SignatureDoesNotMatch".to_owned());
@@ -116,7 +116,7 @@ async fn a_url_is_good_for_its_object_and_its_method_alone() {
 }
 
 #[tokio::test]
-async fn a_url_is_good_for_its_time_alone() {
+async fn a_url_is_valid_only_for_its_time() {
     let (server, media) = start().await;
     let second = Duration::from_secs(1);
     let refused = (403, "AccessDenied".to_owned());

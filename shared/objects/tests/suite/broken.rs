@@ -55,7 +55,7 @@ async fn a_body_that_keeps_breaking_off_is_no_body() {
 }
 
 #[tokio::test]
-async fn a_body_announced_as_too_large_is_not_waited_for() {
+async fn a_body_announced_as_too_large_is_refused_at_once() {
     let (store, _given) = serve(&["content-length: 999999999999\r\n\r\nx"]);
     assert!(matches!(store.get("a").await, Err(ObjectError::TooLarge)));
 }

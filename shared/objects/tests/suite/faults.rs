@@ -79,7 +79,7 @@ async fn a_store_that_never_answers_is_given_up_in_time() {
 }
 
 #[tokio::test]
-async fn a_late_answer_is_an_answer() {
+async fn a_late_response_is_accepted() {
     let (server, store) = start().await;
     fail(&server, FaultKind::Slow, Some(1));
     assert_eq!(store.put_new("a", b"1".to_vec(), Class::Standard).await.unwrap(), Put::Created);
@@ -87,7 +87,7 @@ async fn a_late_answer_is_an_answer() {
 }
 
 #[tokio::test]
-async fn a_write_that_meets_another_comes_again() {
+async fn a_write_that_conflicts_with_another_is_retried() {
     let (server, store) = start().await;
     fail(&server, FaultKind::Conflict, Some(3));
     assert_eq!(store.put_new("a", b"1".to_vec(), Class::Standard).await.unwrap(), Put::Created);

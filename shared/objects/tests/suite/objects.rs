@@ -80,7 +80,7 @@ async fn the_first_writer_of_a_name_wins() {
 }
 
 #[tokio::test]
-async fn of_many_writers_of_a_name_at_once_exactly_one_creates_it() {
+async fn exactly_one_of_many_concurrent_writers_of_a_name_creates_it() {
     let (server, _) = start().await;
     // Each store has its own connections.
     let stores: Vec<ObjectStore> = (0..24).map(|_| store(&server)).collect();
@@ -141,7 +141,7 @@ async fn a_hostile_name_is_a_name_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_is_refused_and_nothing_is_written() {
+async fn an_invalid_name_is_refused_and_no_object_is_written() {
     let (_server, store) = start().await;
     for name in ["", &"x".repeat(1025), "a\nb", "a\0", "a\u{85}"] {
         let error = store.put_new(name, vec![], Class::Standard).await.unwrap_err();

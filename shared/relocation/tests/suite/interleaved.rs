@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_in_between_everything_ends_at_the_new_place(
+    fn every_interleaving_ends_with_all_items_at_the_new_place(
         first in prop::collection::vec(changes(), 1..8),
         meanwhile in prop::collection::vec((0usize..40, changes()), 0..10),
         from in prop::sample::select(vec![vec!["A", "B"], vec!["A", "C#"], vec!["A"], vec!["A", "B", "ä %"]]),

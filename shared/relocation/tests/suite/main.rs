@@ -58,7 +58,7 @@ async fn furnished() -> Shop {
 }
 
 #[tokio::test]
-async fn everything_below_goes_along_and_nothing_else() {
+async fn a_move_takes_exactly_the_subtree_along() {
     let shop = furnished().await;
     let before = shop.categories(&TOPS).await;
     shop.begin(&from(), &to()).await;
@@ -82,7 +82,7 @@ async fn everything_below_goes_along_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_category_that_moves_back_is_what_it_was() {
+async fn a_category_that_moves_back_is_unchanged() {
     let shop = furnished().await;
     for (from, to) in [(from(), to()), (to(), from())] {
         shop.begin(&from, &to).await;
@@ -94,7 +94,7 @@ async fn a_category_that_moves_back_is_what_it_was() {
 }
 
 #[tokio::test]
-async fn work_that_breaks_off_anywhere_is_taken_up_where_it_was_left() {
+async fn work_interrupted_at_any_point_continues_where_it_stopped() {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
     let mut broken = 0;
@@ -113,7 +113,7 @@ async fn work_that_breaks_off_anywhere_is_taken_up_where_it_was_left() {
 }
 
 #[tokio::test]
-async fn it_breaks_off_once_at_every_point_and_ends_right() {
+async fn a_move_interrupted_once_at_any_point_ends_right() {
     for waits in (0..160).step_by(4) {
         let shop = furnished().await;
         shop.begin(&from(), &to()).await;
@@ -129,7 +129,7 @@ async fn it_breaks_off_once_at_every_point_and_ends_right() {
 }
 
 #[tokio::test]
-async fn many_at_once_do_each_thing_once() {
+async fn concurrent_movers_do_each_step_once() {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
     let tables: Vec<_> = (0..5).map(|_| shop.another()).collect();
@@ -165,7 +165,7 @@ async fn a_table_that_is_throttled_or_fails_costs_only_time() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_when_the_time_is_up() {
+async fn no_step_begins_after_the_deadline() {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
     let begun = shop.current().await;

@@ -29,7 +29,7 @@ async fn a_product_whose_request_has_seen_the_old_category_follows_it() {
 }
 
 #[tokio::test]
-async fn nothing_ends_before_those_requests_can_have_ended() {
+async fn a_move_ends_only_after_all_requests_that_saw_the_old_category() {
     let mut shop = settling().await;
     let waiting = shop.current().await;
     assert_eq!(Mover::new(&shop.table).go_on(far()).await.unwrap(), Some(waiting.clone()), "the usual time");
@@ -40,7 +40,7 @@ async fn nothing_ends_before_those_requests_can_have_ended() {
 }
 
 #[tokio::test]
-async fn a_category_that_came_back_without_those_above_it_gets_them_back() {
+async fn a_category_that_returned_without_its_ancestors_gets_them_back() {
     let shop = settling().await;
     // Written by a request that had seen the ancestors.
     let orphan = path(&["A", "B #1", "ä~/%", "new"]);
@@ -51,7 +51,7 @@ async fn a_category_that_came_back_without_those_above_it_gets_them_back() {
 }
 
 #[tokio::test]
-async fn a_category_that_came_into_being_behind_the_walk_moves_with_what_is_said_about_it() {
+async fn a_category_created_behind_the_walk_moves_with_its_description() {
     let mut shop = furnished().await;
     shop.begin(&from(), &to()).await;
     while shop.current().await.phase != Phase::Placing {
@@ -70,7 +70,7 @@ async fn a_category_that_came_into_being_behind_the_walk_moves_with_what_is_said
 }
 
 #[tokio::test]
-async fn what_has_no_room_at_the_new_place_stays_with_its_categories() {
+async fn a_product_with_a_path_too_deep_for_the_new_place_stays_with_its_categories() {
     let mut shop = Shop::open().await;
     let (from, to) = (path(&["A", "B"]), path(&["Out", "1", "2", "3", "4"]));
     let deep = path(&["A", "B", "C", "D", "E", "F", "G"]);

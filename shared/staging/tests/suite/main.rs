@@ -50,7 +50,7 @@ async fn a_large_order_is_invisible_until_it_is_placed_completely() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_nothing() {
+async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_item() {
     let shop = Shop::open(LINES).await;
     for number in [5, RESERVED_AT_ONCE + 3, LINES] {
         shop.stock(number, TAKEN - 1, true).await;
@@ -88,7 +88,7 @@ async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() 
 }
 
 #[tokio::test]
-async fn stock_that_goes_while_the_order_is_placed_is_refused_with_everything_undone() {
+async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     let mut met = 0;
@@ -121,7 +121,7 @@ async fn stock_that_goes_while_the_order_is_placed_is_refused_with_everything_un
 }
 
 #[tokio::test]
-async fn whatever_breaks_off_is_undone_unless_it_was_placed() {
+async fn an_interrupted_order_is_undone_unless_it_was_placed() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let (mut undone, mut waits) = (0, 0);
@@ -146,7 +146,7 @@ async fn whatever_breaks_off_is_undone_unless_it_was_placed() {
 }
 
 #[tokio::test]
-async fn undoing_that_breaks_off_is_taken_up_again() {
+async fn an_interrupted_undoing_is_continued() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     let begun = async |shop: &Shop, basket: &Basket| {
@@ -174,7 +174,7 @@ async fn undoing_that_breaks_off_is_taken_up_again() {
 }
 
 #[tokio::test]
-async fn a_slow_placer_takes_no_step_behind_who_undoes_and_who_undoes_overlooks_no_step() {
+async fn a_slow_placer_takes_no_step_after_an_undoer_and_an_undoer_misses_no_step() {
     let shop = Shop::open(FEW).await;
     let (mut before, mut behind) = (0, 0);
     for waits in (0..).step_by(stride()) {
@@ -207,7 +207,7 @@ async fn a_slow_placer_takes_no_step_behind_who_undoes_and_who_undoes_overlooks_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_places_and_two_who_undo_end_with_all_or_nothing() {
+async fn a_placer_and_two_undoers_end_with_a_whole_order_or_no_order() {
     let shop = Shop::open(FEW).await;
     let (mut placed, mut gone) = (0, 0);
     for number in 1..=12 {
@@ -240,7 +240,7 @@ async fn one_who_places_and_two_who_undo_end_with_all_or_nothing() {
 }
 
 #[tokio::test]
-async fn lost_answers_and_conflicts_double_nothing() {
+async fn lost_responses_and_conflicts_repeat_no_effect() {
     for (seed, kind) in
         [(1, FaultKind::Reset), (2, FaultKind::Conflict), (3, FaultKind::Throttle), (4, FaultKind::Error)]
     {
@@ -299,7 +299,7 @@ async fn cancelled(shop: &Shop, basket: &Basket) {
 }
 
 #[tokio::test]
-async fn the_stock_of_a_large_cancelled_order_goes_back_once_whatever_breaks_off() {
+async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions() {
     let lines = RETURNED_AT_ONCE + 120;
     let shop = Shop::open(lines).await;
     let mut waits = 0;

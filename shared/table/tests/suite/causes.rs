@@ -41,7 +41,7 @@ fn response(status: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_response_that_cannot_be_read_is_reported_as_such() {
+async fn an_unreadable_response_is_reported_as_unreadable() {
     let page = "<html>sign in, ann@example.com</html>";
     for (given, said) in [
         (response("200 OK", page), "status 200 with a body that cannot be read"),

@@ -226,7 +226,7 @@ fn index_units(old: Option<&Item>, new: Option<&Item>, index: Index) -> usize {
 const REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 #[tokio::test]
-async fn every_access_pattern_costs_what_docs_cost_md_says() {
+async fn every_access_pattern_has_the_cost_in_docs_cost_md() {
     // Boxed, because the measurement is one deep future.
     correlation::caused_by(Some(REQUEST), Box::pin(measure())).await;
 }
@@ -257,8 +257,10 @@ async fn measure() {
 fn render(costs: &[Cost]) -> String {
     let mut text = format!(
         "# Cost of every access pattern\n\n\
-         `UPDATE_DOCS=1 cargo test -p table` generates this page. Without the variable the test compares it, and fails when the cost of a\n\
-         pattern changes. The embedded table reports the read units. The write units follow from the items' sizes. Prices: {PRICES_OF}.\n\
+         `UPDATE_DOCS=1 cargo test -p table` generates this page. Without the variable the test compares it, and fails \
+         when the cost of a\n\
+         pattern changes. The embedded table reports the read units. The write units follow from the items' sizes. \
+         Prices: {PRICES_OF}.\n\
          A million read units cost {READ_PRICE} dollars, and a million write units {WRITE_PRICE} dollars.\n\n\
          | pattern | measured on | requests | read units | write units | items | bytes | dollars per million |\n\
          | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
@@ -289,8 +291,10 @@ fn several_requests(costs: &[Cost]) -> String {
     let names: Vec<String> = several.iter().map(|pattern| format!("`{}`", pattern.id)).collect();
     format!(
         "\n## More than one request\n\n\
-         Only sharded lists take more than one request: one per shard, all at the same time. Many clients write to these lists, and one partition takes 1,000 write units\n\
-         a second. A sharded list costs at least half a read unit per shard. [Requests and capacity](design/capacity.md) lists the routes that take several requests.\n\n\
+         Only sharded lists take more than one request: one per shard, all at the same time. Many clients write to \
+         these lists, and one partition takes 1,000 write units\n\
+         a second. A sharded list costs at least half a read unit per shard. [Requests and \
+         capacity](design/capacity.md) lists the routes that take several requests.\n\n\
          {}\n",
         names.join(", ")
     )

@@ -77,7 +77,7 @@ fn points(name: &MetricName, shards: impl IntoIterator<Item = u32>) -> Vec<Store
 }
 
 #[tokio::test]
-async fn a_page_asks_each_shard_for_its_share_and_the_one_that_has_more_once_again() {
+async fn a_page_reads_a_share_of_each_shard_and_more_of_a_shard_that_has_more() {
     let test = TestTable::create().await;
     let table = test.table();
     let mut random = fastrand::Rng::with_seed(8);
@@ -115,7 +115,7 @@ async fn a_page_asks_each_shard_for_its_share_and_the_one_that_has_more_once_aga
 }
 
 #[tokio::test]
-async fn a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_request_and_through_unprocessed_keys() {
+async fn a_batch_of_reads_keeps_its_order_over_several_requests_and_unprocessed_keys() {
     let test = with_customers(10).await;
     let table = test.table();
     test.faults().add(fault(FaultKind::Partial, 0.7, Some(8))).unwrap();
@@ -164,7 +164,7 @@ async fn a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed
 }
 
 #[tokio::test]
-async fn a_cancelled_transaction_names_every_action_that_was_refused_with_the_item_that_stood_in_the_way() {
+async fn a_cancelled_transaction_names_every_refused_action_with_its_existing_item() {
     let test = with_customers(2).await;
     let table = test.table();
     let mut third = data::customer(3);
@@ -193,7 +193,7 @@ async fn a_refused_write_gives_back_the_item_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_meets_another_is_tried_again() {
+async fn a_transaction_that_conflicts_with_another_is_retried() {
     let test = TestTable::create().await;
     test.faults().add(fault(FaultKind::Conflict, 1.0, Some(5))).unwrap();
     test.table().transact(&customer::create(&data::customer(1)).unwrap()).await.unwrap();
@@ -231,7 +231,7 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
 /// because its own effect would refuse it. A transaction is repeated, because its token identifies
 /// it to DynamoDB.
 #[tokio::test]
-async fn a_lost_answer_neither_doubles_a_write_nor_makes_its_author_the_loser_of_a_race_with_himself() {
+async fn a_lost_response_neither_repeats_a_write_nor_fails_its_own_retry() {
     let lose_one = fault(FaultKind::Timeout, 1.0, Some(1));
     let single = async {
         let test = with_customers(1).await;

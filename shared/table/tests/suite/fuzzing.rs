@@ -86,7 +86,8 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     assert_eq!(step.lines().last().unwrap().trim(), ".ci/fuzz", "all targets are run");
 
     let section = format!(
-        "{} targets, with {all_kept} kept inputs and {made} made-up inputs.\n\n| target | kept | made up | property of every input |\n| --- | --- | --- | --- |\n{}",
+        "{} targets, with {all_kept} kept inputs and {made} made-up inputs.\n\n\
+        | target | kept | made up | property of every input |\n| --- | --- | --- | --- |\n{}",
         targets.len(),
         rows.trim_end(),
     );
@@ -109,7 +110,7 @@ fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
 }
 
 #[test]
-fn what_is_fuzzed_is_built_of_what_is_deployed() {
+fn fuzz_targets_are_built_with_the_deployed_dependencies() {
     let (ours, fuzzed) = (locked("Cargo.lock"), locked("fuzz/Cargo.lock"));
     assert!(fuzzed.len() > 100, "{}", fuzzed.len());
     for (name, versions) in &fuzzed {

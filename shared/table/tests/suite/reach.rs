@@ -52,7 +52,7 @@ async fn a_table_that_was_reached_answers_the_first_request_over_the_same_connec
 }
 
 #[tokio::test]
-async fn a_table_that_refuses_is_asked_once() {
+async fn a_table_that_refuses_gets_one_request() {
     let test = TestTable::create().await;
     for kind in [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset] {
         test.faults().add(Fault { kind, rate: 1.0, count: Some(9), seed: 1 }).unwrap();

@@ -40,7 +40,7 @@ fn every_guarantee_of_the_readme_has_tests_that_exist() {
 }
 
 #[test]
-fn every_threat_has_something_against_it_and_tests_that_are_there() {
+fn every_threat_has_a_countermeasure_and_tests_that_exist() {
     let page = read("SECURITY.md");
     let threats = rows(&page, "## Threats and measures");
     assert!(threats.len() >= 15);
@@ -101,7 +101,7 @@ fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
 }
 
 #[test]
-fn the_compiler_is_pinned_to_the_version_that_the_manifest_asks_for() {
+fn the_compiler_is_pinned_to_the_version_of_the_manifest() {
     let value = |file: &str, name: &str| {
         let text = read(file);
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
@@ -152,7 +152,7 @@ fn every_secret_is_a_hidden_parameter() {
 }
 
 #[test]
-fn what_is_built_on_is_checked_before_a_change_lands() {
+fn dependencies_are_checked_before_a_change_lands() {
     let run = read(".ci/run");
     let default = run.lines().find(|line| line.trim().starts_with("steps=(")).unwrap();
     assert!(default.contains(" supply "), "{default}");

@@ -146,11 +146,19 @@ fn every_technique_is_a_row_with_a_test_or_named_as_open() {
 #[test]
 fn the_page_of_techniques_is_fresh() {
     let (tests, costs) = (tests(), costs());
-    let mut text = "# Techniques\n\n`UPDATE_DOCS=1 cargo test -p table` generates this page. Without the variable the test compares it. Each row is a DynamoDB design technique of Bodega, with its entities, \
-        its access patterns and the measured cost of one use ([cost.md](cost.md)), the routes that use them, and tests that fail without the technique.\n"
+    let mut text = "# Techniques\n\n\
+        `UPDATE_DOCS=1 cargo test -p table` generates this page. Without the variable the test compares it. Each row \
+        is a DynamoDB design technique of Bodega, with its entities, its access patterns and the measured cost of one \
+        use ([cost.md](cost.md)), the routes that use them, and tests that fail without the technique.\n"
         .to_owned();
     for (letter, title, _, techniques) in CHAPTERS {
-        writeln!(text, "\n## {title}\n\n| # | technique | entities | access patterns and cost | routes and functions | tests |\n|---|---|---|---|---|---|").unwrap();
+        writeln!(
+            text,
+            "\n## {title}\n\n\
+            | # | technique | entities | access patterns and cost | routes and functions | tests |\n\
+            |---|---|---|---|---|---|"
+        )
+        .unwrap();
         for technique in techniques {
             let patterns = technique.patterns.iter().map(|id| format!("`{id}` {}", cost_of(id, &costs)));
             let routes: BTreeSet<&str> =

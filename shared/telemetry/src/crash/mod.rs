@@ -26,7 +26,8 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.transferred", "A product's memberships have moved. The memberships of other products have not."),
     (
         "customers.belongings.erased",
-        "Everything of a customer except the profile is erased. With the profile, a retry finds items added in between.",
+        "Everything of a customer except the profile is erased. With the profile, a retry finds items added in \
+         between.",
     ),
     ("customers.erasure.begun", "A customer's profile is marked, and gets no further items. Nothing is erased yet."),
     (

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_armed_point_strikes_as_often_as_it_was_asked_to() {
+    fn an_armed_point_strikes_as_often_as_requested() {
         let folder = Folder::new("count");
         assert_eq!(folder.passes(1), [false], "nothing is armed");
         arm(&folder.0, POINT, &plan(1.0, Some(2), 0)).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_or_no_rate_is_refused() {
+    fn an_unknown_point_and_an_invalid_rate_are_refused() {
         let folder = Folder::new("refused");
         let unknown = arm(&folder.0, "../stream", &plan(1.0, None, 0)).unwrap_err().to_string();
         assert!(unknown.contains("no crash point") && unknown.contains(POINT), "{unknown}");

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn one_entry_or_none_cannot_be_halved() {
+    fn a_batch_of_at_most_one_entry_cannot_be_halved() {
         for request in
             [json!({"RequestItems": {"a": [1]}}), json!({"RequestItems": {}}), json!({"RequestItems": 5}), json!([])]
         {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_left_undone_itself_is_kept() {
+    fn entries_that_the_table_left_unprocessed_stay_unprocessed() {
         let request = json!({"RequestItems": {"a": [1, 2, 3, 4]}}).to_string();
         let halves = Halves::of(Operation::BatchWrite, request.as_bytes()).unwrap();
         let answer = halves.answer(Operation::BatchWrite, br#"{"UnprocessedItems":{"a":[2]}}"#).unwrap();

@@ -90,12 +90,17 @@ mod tests {
             ),
             (
                 Operation::BatchWrite,
-                json!({"RequestItems": {"t": [{"PutRequest": {"Item": key("A")}}, {"DeleteRequest": {"Key": key("B")}}]}}),
+                json!({"RequestItems": {
+                    "t": [{"PutRequest": {"Item": key("A")}}, {"DeleteRequest": {"Key": key("B")}}],
+                }}),
                 vec!["A", "B"],
             ),
             (
                 transact,
-                json!({"TransactItems": [{"Update": {"Key": key("A")}}, {"Put": {"Item": key("B")}}, {"ConditionCheck": {"Key": key("A")}}]}),
+                json!({"TransactItems": [
+                    {"Update": {"Key": key("A")}}, {"Put": {"Item": key("B")}},
+                    {"ConditionCheck": {"Key": key("A")}},
+                ]}),
                 vec!["A", "B"],
             ),
             (Operation::Other, json!({"Key": key("A")}), vec![]),

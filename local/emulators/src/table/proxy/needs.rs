@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_needs_its_operation_on_what_it_names() {
+    fn a_call_needs_its_operation_on_each_resource_that_it_names() {
         let table = "arn:aws:dynamodb:r:a:table/t";
         for (operation, body, expected) in [
             ("GetItem", json!({"TableName": "t", "Key": {}}), vec![format!("dynamodb:GetItem {table}")]),

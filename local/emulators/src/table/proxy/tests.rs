@@ -116,7 +116,7 @@ fn transaction(puts: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_transaction_that_takes_time_keeps_everybody_else_off_its_items() {
+async fn a_slow_transaction_keeps_all_other_requests_off_its_items() {
     let shop = Shop::open().await;
     let (key, time) = (vec!["PK".to_owned()], Duration::from_millis(300));
     shop.proxy.let_transactions_take(TransactionTime { key, time });
@@ -153,7 +153,7 @@ async fn a_transaction_that_takes_time_keeps_everybody_else_off_its_items() {
 }
 
 #[tokio::test]
-async fn refusals_do_nothing_and_count() {
+async fn a_refused_request_has_no_effect_and_is_counted() {
     let shop = Shop::open().await;
     for (kind, expected) in [
         (FaultKind::Throttle, (400, "ProvisionedThroughputExceededException")),
@@ -185,7 +185,7 @@ async fn a_conflict_cancels_a_transaction_with_one_reason_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_was_done_and_a_reset_was_not() {
+async fn a_request_with_a_lost_response_takes_effect_and_a_reset_one_does_not() {
     let shop = Shop::open().await;
     shop.fault(FaultKind::Timeout);
     assert!(shop.try_ask("PutItem", put("lost")).await.is_err());
@@ -239,7 +239,7 @@ async fn a_ttl_deletion_is_seen_in_the_stream_with_its_identity() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sweep_leaves_nothing_although_the_table_grows_ahead_of_it() {
+async fn a_sweep_leaves_no_expired_item_although_the_table_grows_ahead_of_it() {
     let shop = Arc::new(Shop::open().await);
     let ttl = json!({"TableName": "shop", "TimeToLiveSpecification":
         {"AttributeName": "ttl", "Enabled": true}});
@@ -321,7 +321,7 @@ async fn trimmed_records_are_gone_and_later_ones_are_numbered_on() {
 }
 
 #[tokio::test]
-async fn kept_data_is_there_again_and_a_second_system_is_refused() {
+async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
     let data = std::env::temp_dir().join(format!("bodega-test-{:016x}", fastrand::u64(..)));
     let write = json!({"TableName": "shop", "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
         "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
@@ -340,7 +340,7 @@ async fn kept_data_is_there_again_and_a_second_system_is_refused() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_away_is_unavailable_and_a_bad_address_refused() {
+async fn an_unreachable_table_is_unavailable_and_a_bad_address_is_refused() {
     let shop = Shop::open().await;
     let Shop { table, proxy, http } = shop;
     drop(table);

@@ -136,7 +136,7 @@ async fn a_truncated_response_is_retried() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_waited_for() {
+async fn a_call_waits_for_a_slow_response() {
     let (server, client) = start(None).await;
     fail(&server, FaultKind::Slow, 1.0, Some(1));
     assert_eq!(live(&client).await, 0);
@@ -236,7 +236,7 @@ async fn send(server: &SearchServer, method: &str, path: &str, body: &Value) -> 
 }
 
 #[tokio::test]
-async fn what_the_engine_does_not_know_is_refused_not_ignored() {
+async fn the_engine_refuses_requests_that_it_does_not_know() {
     let (server, client) = start(None).await;
     client.bulk(&writes(3)).await.unwrap();
     for body in [
@@ -269,7 +269,7 @@ async fn what_the_engine_does_not_know_is_refused_not_ignored() {
 }
 
 #[tokio::test]
-async fn every_supported_query_finds_what_it_should() {
+async fn every_supported_query_finds_the_expected_documents() {
     let (server, client) = start(None).await;
     client.bulk(&writes(5)).await.unwrap();
     for (query, count) in [

@@ -24,7 +24,7 @@ async fn indices_can_be_ensured_again_and_by_two_at_once() {
 }
 
 #[tokio::test]
-async fn a_write_before_the_index_exists_creates_nothing() {
+async fn a_write_before_the_index_exists_creates_no_index() {
     let engine = Engine::without_indices().await;
     let outcomes = engine.client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(&outcomes[..], [BulkOutcome::Rejected { status: 404, .. }]), "{outcomes:?}");
@@ -36,7 +36,7 @@ async fn a_write_before_the_index_exists_creates_nothing() {
 }
 
 #[tokio::test]
-async fn the_highest_rev_wins_in_whatever_order_writes_arrive() {
+async fn the_highest_rev_wins_in_every_order_of_arrival() {
     let engine = Engine::start().await;
     let named = |name: &str| product("p", name, "b", &["c"], 1);
     let writes = [
@@ -112,7 +112,7 @@ async fn typing_mistakes_are_forgiven_and_exact_words_come_first() {
 }
 
 #[tokio::test]
-async fn what_was_typed_is_never_query_syntax() {
+async fn typed_text_is_never_query_syntax() {
     let engine = Engine::with_products(&shop()).await;
     for words in ["*", "name:*", "ice OR milk", "-ice", "\"", "}}", "/.*/", "(", "a\\", "id:milk~2^4", "日本語", "🧊"]
     {
@@ -123,7 +123,7 @@ async fn what_was_typed_is_never_query_syntax() {
 }
 
 #[tokio::test]
-async fn the_longest_text_is_not_too_much_for_the_engine() {
+async fn the_engine_accepts_the_longest_text() {
     let products: Vec<_> =
         (0..300).map(|n| product(&n.to_string(), &format!("abcde{n:03}fg"), "brand", &["c"], 1)).collect();
     let engine = Engine::with_products(&products).await;

@@ -91,7 +91,7 @@ async fn writes_during_a_rebuild_are_in_both_indices_and_older_backfill_does_not
 }
 
 #[tokio::test]
-async fn concurrent_writers_lose_nothing_to_a_rebuild() {
+async fn a_rebuild_loses_no_write_of_concurrent_writers() {
     let engine = Engine::with_products(&[]).await;
     let client = engine.client.clone();
     let stop = Arc::new(AtomicBool::new(false));
@@ -165,7 +165,7 @@ async fn a_rebuild_that_was_interrupted_can_be_abandoned() {
 }
 
 #[tokio::test]
-async fn of_two_who_begin_a_rebuild_at_once_one_does() {
+async fn one_of_two_concurrent_rebuilds_begins() {
     let engine = Engine::start().await;
     let (one, other) = tokio::join!(engine.client.begin_rebuild(PRODUCTS), engine.client.begin_rebuild(PRODUCTS));
     assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
@@ -257,7 +257,7 @@ async fn new_fields_are_added_to_the_index_in_use_with_its_documents_kept() {
 }
 
 #[tokio::test]
-async fn documents_without_the_field_to_page_by_are_not_passed_over_in_silence() {
+async fn a_page_of_documents_without_the_sort_field_is_an_error() {
     let engine = Engine::start().await;
     let lines = (0..4).map(|n| {
         let action = json!({"index": {"_index": format!("{}-products-v1", engine.prefix), "_id": n.to_string()}});
@@ -272,7 +272,7 @@ async fn documents_without_the_field_to_page_by_are_not_passed_over_in_silence()
 }
 
 #[tokio::test]
-async fn tombstones_are_copied_to_the_new_index_unless_it_has_something_newer() {
+async fn tombstones_are_copied_to_the_new_index_unless_it_has_a_newer_document() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     let old: Vec<_> = ["ice", "rice", "milk", "soap"].iter().map(|id| remove(id, 4)).collect();

@@ -142,7 +142,7 @@ async fn an_engine_remembers_the_version_of_a_deleted_document_only_for_a_while(
 }
 
 #[tokio::test]
-async fn an_engine_is_probed_and_nothing_is_left_behind() {
+async fn a_probe_of_the_engine_leaves_no_document() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     for _ in 0..2 {

@@ -9,7 +9,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Product", "Order"],
         patterns: &[],
         tests: &[
-            "case_40_after_long_random_schedules_with_faults_everywhere_everything_equals_the_table",
+            "case_40_everything_equals_the_table_after_long_random_schedules_with_faults",
             "case_11_a_batch_that_is_delivered_twice_leaves_the_same_index",
         ],
     },
@@ -19,7 +19,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order"],
         patterns: &["marks.known", "marks.keep"],
         tests: &[
-            "a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells_nothing",
+            "an_event_of_a_moved_order_has_both_statuses_and_an_unmoved_order_has_no_event",
             "an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained",
         ],
     },
@@ -35,7 +35,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "An audit with one entry for each expired item",
         entities: &["Expiration"],
         patterns: &["audit.record"],
-        tests: &["what_expires_is_archived_and_audited_once_and_what_its_owner_ends_is_not"],
+        tests: &["an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not"],
     },
     Technique {
         id: "S5",
@@ -52,17 +52,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Copies that follow their source",
         entities: &["Membership", "Product"],
         patterns: &["memberships.refresh", "products.copy-stock", "products.copy-rating"],
-        tests: &["case_11_and_13_copies_end_on_the_newest_whatever_is_repeated_and_reordered"],
+        tests: &["case_11_and_13_copies_end_on_the_newest_after_repetitions_and_reordering"],
     },
     Technique {
         id: "S7",
         what: "At-least-once delivery: partial batch responses, poison records in quarantine, replay",
         entities: &[],
         patterns: &[],
-        tests: &[
-            "case_09_a_malformed_record_is_quarantined_alone",
-            "case_36_a_redrive_after_a_newer_update_leaves_the_newer_and_a_second_one_the_same_state",
-        ],
+        tests: &["case_09_a_malformed_record_is_quarantined_alone", "case_36_a_repeated_redrive_keeps_a_newer_update"],
     },
     Technique {
         id: "S8",

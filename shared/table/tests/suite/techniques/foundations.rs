@@ -10,7 +10,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &[],
         tests: &[
             "every_pattern_is_produced_by_a_constructor",
-            "a_function_may_do_what_its_access_patterns_need_and_nothing_else",
+            "a_function_may_do_exactly_the_actions_of_its_access_patterns",
             "the_table_of_access_patterns_is_fresh",
         ],
     },
@@ -23,11 +23,12 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F3",
-        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where an index carries nothing else",
+        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where \
+            an index carries nothing else",
         entities: &[],
         patterns: &[],
         tests: &[
-            "a_golden_item_decodes_to_the_entity_that_it_was_made_from",
+            "a_golden_item_decodes_to_its_entity",
             "no_field_of_an_entity_shadows_an_attribute_of_the_schema",
             "a_key_is_taken_apart_in_the_named_places_only",
         ],
@@ -44,18 +45,19 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Few overloaded indexes that project only attributes that readers need",
         entities: &[],
         patterns: &[],
-        tests: &["an_index_carries_only_what_some_list_shows", "projections_are_within_the_limits_of_dynamodb"],
+        tests: &["an_index_carries_only_attributes_that_a_list_shows", "projections_are_within_the_limits_of_dynamodb"],
     },
     Technique {
         id: "F6",
         what: "Eventually consistent reads by default; each strong read gives its reason",
         entities: &[],
         patterns: &[],
-        tests: &["reads_say_how_fresh_they_are_and_strong_ones_why"],
+        tests: &["reads_name_their_consistency_and_strong_reads_the_reason"],
     },
     Technique {
         id: "F7",
-        what: "Small items: a bucket stores pictures and texts over 100 KB, by presigned URL; the table records the objects in use",
+        what: "Small items: a bucket stores pictures and texts over 100 KB, by presigned URL; the table records the \
+            objects in use",
         entities: &["ProductContent", "ProductPictures", "UnsettledObject"],
         patterns: &[
             "pictures.list",
@@ -69,11 +71,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
         tests: &[
             "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
-            "another_length_type_or_content_is_refused_and_leaves_nothing",
-            "a_url_is_good_for_its_object_and_its_method_alone",
-            "adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition",
-            "what_nothing_references_is_deleted_after_the_grace",
-            "janitors_that_come_too_early_delete_nothing_that_is_referenced",
+            "an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_object",
+            "a_url_is_valid_only_for_its_object_and_its_method",
+            "an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it",
+            "an_unreferenced_object_is_deleted_after_the_grace",
+            "janitors_that_run_too_early_delete_no_referenced_object",
             "an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused",
         ],
     },
@@ -115,7 +117,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "no_index_partition_is_named_by_a_low_cardinality_value_alone",
             "a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetition",
-            "fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_was_answered",
+            "readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_is_split",
         ],
     },
     Technique {

@@ -8,10 +8,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Time to live; expired items are hidden before DynamoDB removes them",
         entities: &["Session", "Cart"],
         patterns: &["sessions.active", "carts.get"],
-        tests: &[
-            "an_expired_session_is_gone_though_nothing_has_removed_it",
-            "a_lapsed_cart_is_empty_though_nothing_has_removed_it",
-        ],
+        tests: &["an_expired_session_is_gone_before_its_removal", "an_expired_cart_is_empty_before_its_removal"],
     },
     Technique {
         id: "T2",
@@ -20,7 +17,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["metrics.store", "metrics.of-name"],
         tests: &[
             "a_thousand_points_of_30_days_are_read_page_by_page_in_their_order",
-            "a_point_whose_time_is_over_is_not_listed_though_it_is_still_there",
+            "an_expired_point_is_not_listed_before_its_removal",
         ],
     },
     Technique {
@@ -30,8 +27,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["metrics.store", "counters.add", "orders.by-status"],
         tests: &[
             "shards_are_where_they_have_always_been",
-            "a_point_that_is_sent_again_is_one_point_and_says_what_was_said_last",
-            "an_addition_with_a_key_counts_once_and_has_one_answer",
+            "a_repeated_point_is_stored_once_with_the_last_value",
+            "an_addition_with_a_key_counts_once_and_has_one_response",
         ],
     },
     Technique {
@@ -41,9 +38,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["counters.head", "counters.split", "counters.read"],
         tests: &[
             "a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause",
-            "each_minute_of_heat_splits_once_however_often_it_is_reported",
-            "the_counters_of_a_documented_report_are_hot_in_the_last_minute_that_was",
-            "fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_was_answered",
+            "each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly",
+            "the_counters_of_a_documented_report_are_hot_in_their_last_hot_minute",
+            "readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_is_split",
         ],
     },
     Technique {
@@ -62,7 +59,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Expiration"],
         patterns: &["audit.record", "audit.of-day"],
         tests: &[
-            "case_33_what_a_caller_removes_leaves_no_trace",
+            "case_33_a_removal_by_a_caller_leaves_no_trace",
             "dynamodb_is_known_in_either_spelling_of_the_identity",
         ],
     },
@@ -72,9 +69,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &[],
         patterns: &[],
         tests: &[
-            "nothing_is_measured_that_nothing_reads",
-            "every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody",
-            "the_dashboard_shows_the_api_the_table_the_stream_and_what_each_route_costs",
+            "no_metric_is_collected_without_a_reader",
+            "every_alarm_has_a_line_of_instructions_and_notifies_the_operators",
+            "the_dashboard_shows_api_table_stream_and_the_cost_of_each_route",
         ],
     },
 ];

@@ -9,7 +9,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "OrderLine", "Stock"],
         patterns: &["orders.place"],
         tests: &[
-            "of_200_orders_for_a_product_with_50_in_stock_exactly_50_are_placed",
+            "exactly_50_of_200_orders_for_a_product_with_50_in_stock_are_placed",
             "a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line",
         ],
     },
@@ -19,13 +19,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Wallet", "WalletEntry"],
         patterns: &["wallet.transfer"],
         tests: &[
-            "fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money",
+            "fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money",
             "a_missing_account_is_reported_before_a_low_balance",
         ],
     },
     Technique {
         id: "W3",
-        what: "At most 100 actions in a transaction, checked before the call; larger orders take several, under an invisible head",
+        what: "At most 100 actions in a transaction, checked before the call; larger orders take several, under an \
+            invisible head",
         entities: &["Order"],
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
@@ -39,7 +40,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Unique values through claim items",
         entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim"],
         patterns: &["customers.create", "customers.rename", "customers.delete"],
-        tests: &["of_two_who_want_a_name_at_once_one_gets_it", "a_new_name_is_claimed_and_the_old_one_free"],
+        tests: &["one_of_two_concurrent_claims_of_a_name_wins", "a_new_name_is_claimed_and_the_old_one_free"],
     },
     Technique {
         id: "W5",
@@ -54,7 +55,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Review", "ReviewStats", "Like", "LikeCount"],
         patterns: &["reviews.create", "reviews.change", "reviews.delete", "likes.put", "likes.remove"],
         tests: &[
-            "twenty_who_review_at_once_are_all_counted",
+            "twenty_concurrent_reviews_are_all_counted",
             "fifty_customers_like_one_product_at_once_and_all_are_counted",
         ],
     },
@@ -63,7 +64,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A set of limited size: the warehouse's picking stations",
         entities: &["PickingStations"],
         patterns: &["picking.admit"],
-        tests: &["however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_are_in_the_end"],
+        tests: &["at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end"],
     },
     Technique {
         id: "W8",
@@ -73,7 +74,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "an_order_whose_payment_event_repeats_has_one_station",
             "the_set_may_become_empty_and_be_filled_again",
-            "an_editor_is_added_and_removed_as_often_as_one_likes",
+            "an_addition_or_removal_of_an_editor_can_be_repeated",
         ],
     },
     Technique {
@@ -83,7 +84,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["reviews.create", "reviews.change", "stores.create", "stores.change", "documents.create"],
         tests: &[
             "a_review_exists_once_and_its_conditions_hold",
-            "of_many_who_enter_or_change_a_shop_at_once_one_wins",
+            "one_of_many_concurrent_creations_or_changes_of_a_shop_wins",
             "a_document_is_created_once_and_is_version_1",
         ],
     },
@@ -93,7 +94,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Customer", "Product", "Order"],
         patterns: &["customers.update", "products.update", "orders.move"],
         tests: &[
-            "of_two_changes_at_once_one_wins_and_the_other_gets_412",
+            "one_of_two_concurrent_changes_wins_and_the_other_gets_412",
             "a_change_without_the_current_version_changes_nothing",
         ],
     },
@@ -102,7 +103,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A condition on the same item: a document's editors",
         entities: &["Document"],
         patterns: &["documents.put-section", "documents.add-editor"],
-        tests: &["the_condition_on_the_document_itself_refuses_who_is_no_editor"],
+        tests: &["the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor"],
     },
     Technique {
         id: "W12",
@@ -123,9 +124,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "documents.version",
         ],
         tests: &[
-            "what_is_drafted_is_not_current_before_it_is_published_and_then_all_of_it_is",
+            "a_draft_becomes_current_as_a_whole_when_it_is_published",
             "an_old_version_comes_back_as_a_new_one_and_history_stays",
-            "many_who_read_and_try_again_until_they_win_leave_versions_without_gaps",
+            "many_concurrent_callers_that_retry_until_success_leave_versions_without_gaps",
         ],
     },
     Technique {
@@ -133,7 +134,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Sections with separate versions",
         entities: &["DocumentSection"],
         patterns: &["documents.put-section", "documents.texts"],
-        tests: &["one_section_is_changed_by_writing_it_alone_as_a_version_of_its_own"],
+        tests: &["a_change_of_a_section_writes_only_that_section_as_a_new_version"],
     },
     Technique {
         id: "W15",
@@ -142,7 +143,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["categories.add", "products.create-many"],
         tests: &[
             "a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed",
-            "what_the_table_keeps_refusing_is_reported_as_throttled_and_was_not_written",
+            "a_line_that_the_table_keeps_refusing_is_reported_as_throttled_and_not_written",
         ],
     },
     Technique {
@@ -150,9 +151,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Batch reads of more than 100 keys, in order",
         entities: &["Customer"],
         patterns: &["customers.hydrate", "products.many"],
-        tests: &[
-            "a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_request_and_through_unprocessed_keys",
-        ],
+        tests: &["a_batch_of_reads_keeps_its_order_over_several_requests_and_unprocessed_keys"],
     },
     Technique {
         id: "W17",
@@ -161,7 +160,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.move"],
         tests: &[
             "every_step_that_is_not_in_an_orders_life_is_refused_from_every_status",
-            "of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412",
+            "one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412",
         ],
     },
     Technique {
@@ -170,8 +169,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["IdempotencyRecord"],
         patterns: &["idempotency.get", "orders.place", "wallet.transfer", "wallet.deposit", "stock.adjust"],
         tests: &[
-            "a_key_that_is_sent_20_times_at_once_makes_one_order_and_one_answer",
-            "the_same_transfer_many_times_at_once_moves_money_once_and_has_one_answer",
+            "a_key_sent_20_times_at_once_creates_one_order_and_one_response",
+            "a_transfer_sent_many_times_at_once_moves_money_once_and_has_one_response",
         ],
     },
 ];
