@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http_api::fields::text;
-use http_api::{Code, Precondition, Problem, Request, Response, Services};
+use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::category::{self, CategoryAbout, CategoryAction};
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -34,10 +34,10 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     request.staff()?;
     let path = path(request)?;
     let precondition = request.precondition()?;
-    let mut body = request.object()?;
-    let title = body.optional("title", text(1..=MAX_TITLE));
-    let description = body.optional("description", text(1..=MAX_DESCRIPTION));
-    let (title, description) = body.finish((title, description))?;
+    read_fields!(request.object()? => {
+        title: optional(text(1..=MAX_TITLE)),
+        description: optional(text(1..=MAX_DESCRIPTION)),
+    });
     let at = Instant::now();
     let about = CategoryAbout { path, title, description };
     match precondition {

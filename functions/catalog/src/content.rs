@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http_api::fields::long_text;
-use http_api::{Code, Precondition, Problem, Request, Response};
+use http_api::{Code, Precondition, Problem, Request, Response, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
@@ -51,9 +51,9 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let precondition = request.precondition()?;
-    let mut body = request.object()?;
-    let text = body.required("text", long_text(0..=MAX_TEXT));
-    let text = body.finish(text)?;
+    read_fields!(request.object()? => {
+        text: required(long_text(0..=MAX_TEXT)),
+    });
     write(app, id, Wanted::Text(text), precondition).await
 }
 

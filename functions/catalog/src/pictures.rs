@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use http_api::fields::text;
-use http_api::{Code, Problem, Request, Response};
+use http_api::{Code, Problem, Request, Response, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
@@ -50,9 +50,9 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;
-    let mut body = request.object()?;
-    let alt = body.optional("alt", text(1..=MAX_ALT));
-    let alt = body.finish(alt)?;
+    read_fields!(request.object()? => {
+        alt: optional(text(1..=MAX_ALT)),
+    });
     let (mut backoff, mut kept) = (Backoff::new(), None::<Kept>);
     loop {
         let read = read(app, &product).await?;

@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use http_api::fields::{integer, long_text, text};
-use http_api::{Code, Precondition, Problem, Request, Response, Services};
+use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
@@ -36,11 +36,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let (product_id, customer_id) = names(request)?;
     request.owner(&customer_id)?;
     let precondition = request.precondition()?;
-    let mut body = request.object()?;
-    let rating = body.required("rating", integer(1..=5_u64));
-    let title = body.required("title", text(1..=MAX_TITLE));
-    let text = body.required("text", long_text(1..=MAX_TEXT));
-    let (rating, title, text) = body.finish((rating, title, text))?;
+    read_fields!(request.object()? => {
+        rating: required(integer(1..=5_u64)),
+        title: required(text(1..=MAX_TITLE)),
+        text: required(long_text(1..=MAX_TEXT)),
+    });
     let review = Review { product_id, customer_id, rating, title, text };
     match precondition {
         Precondition::Absent => create(services, review).await,

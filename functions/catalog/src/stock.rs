@@ -10,7 +10,7 @@
 //! [`Once`] describes how the function recognises a repeated request.
 
 use http_api::fields::{integer, text};
-use http_api::{Code, Once, Problem, Request, Response, Services};
+use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -28,10 +28,8 @@ const MAX_REASON: usize = 200;
 pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
-    let mut body = request.object()?;
-    let pieces = body.required("set", integer(0..=MAX_STOCK));
-    let pieces = body.finish(pieces)?;
-    match services.table.update(&product::set_stock(&id, pieces, Instant::now())?).await {
+    read_fields!(request.object()? => { set: required(integer(0..=MAX_STOCK)), });
+    match services.table.update(&product::set_stock(&id, set, Instant::now())?).await {
         Ok(stock) => Ok(Response::ok(&StockView { stock: stock.available })),
         Err(WriteError::Refused(_)) => Err(no_such_product()),
         Err(WriteError::Table(error)) => Err(error.into()),

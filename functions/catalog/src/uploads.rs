@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use http_api::fields::{integer, one_of, text};
 use http_api::json::Value;
-use http_api::{Code, Invalid, Problem, Request, Response};
+use http_api::{Code, Invalid, Problem, Request, Response, read_fields};
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -44,11 +44,11 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
     request.staff()?;
     let product: ProductId = request.path("id")?;
     let (types, most) = taken(kind);
-    let mut body = request.object()?;
-    let content_type = body.required("content_type", one_of::<String>(types));
-    let bytes = body.required("bytes", integer(1..=most));
-    let sha256 = body.optional("sha256", sha256);
-    let (content_type, bytes, sha256) = body.finish((content_type, bytes, sha256))?;
+    read_fields!(request.object()? => {
+        content_type: required(one_of::<String>(types)),
+        bytes: required(integer(1..=most)),
+        sha256: optional(sha256),
+    });
     let read = pictures::read(app, &product).await?;
     if !read.is_sold() {
         return Err(no_such_product());

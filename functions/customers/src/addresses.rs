@@ -4,7 +4,7 @@
 //! at once both succeed. An If-Match header with the customer's ETag is honoured.
 
 use http_api::fields::text;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::{self, Address, Customer, MAX_ADDRESSES};
 use key_schema::id::AddressName;
 use key_schema::instant::Instant;
@@ -61,12 +61,12 @@ fn refused(stored: &Item, version: Option<u64>) -> Result<(), Problem> {
 }
 
 fn read(request: &Request<'_>) -> Result<Address, Problem> {
-    let mut body = request.object()?;
-    let street = body.required("street", text(1..=200));
-    let city = body.required("city", place_name);
-    let postal_code = body.optional("postal_code", text(1..=32));
-    let region = body.optional("region", place_name);
-    let country = body.required("country", place_name);
-    let (street, city, postal_code, region, country) = body.finish((street, city, postal_code, region, country))?;
+    read_fields!(request.object()? => {
+        street: required(text(1..=200)),
+        city: required(place_name),
+        postal_code: optional(text(1..=32)),
+        region: optional(place_name),
+        country: required(place_name),
+    });
     Ok(Address { street, city, postal_code, region, country })
 }

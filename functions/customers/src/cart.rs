@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use http_api::fields::integer;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
@@ -46,9 +46,9 @@ pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Res
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
-    let mut body = request.object()?;
-    let quantity = body.required("quantity", integer(1..=MAX_QUANTITY));
-    let quantity = body.finish(quantity)?;
+    read_fields!(request.object()? => {
+        quantity: required(integer(1..=MAX_QUANTITY)),
+    });
     let stored = check(services, owner.customer(), &product).await?;
     let now = Instant::now();
     let line = CartLine { quantity, added_at: now };

@@ -13,7 +13,7 @@
 use http_api::body::Invalid;
 use http_api::fields::{one_of, parsed};
 use http_api::json::Value;
-use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn};
+use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn, read_fields};
 use key_schema::change::Change as Update;
 use key_schema::customer::{self, Customer, Names, Place, Tier, TierIndexKey};
 use key_schema::instant::Instant;
@@ -122,13 +122,13 @@ struct PlacePatch {
 
 impl Patch {
     fn read(request: &Request<'_>) -> Result<Self, Problem> {
-        let mut body = request.object()?;
-        let email = body.replaced("email", parsed);
-        let username = body.replaced("username", parsed);
-        let name = body.replaced("name", name);
-        let place = body.changed("place", PlacePatch::read);
-        let tier = body.replaced("tier", one_of(&["bronze", "silver", "gold"]));
-        let (email, username, name, place, tier) = body.finish((email, username, name, place, tier))?;
+        read_fields!(request.object()? => {
+            email: replaced(parsed),
+            username: replaced(parsed),
+            name: replaced(name),
+            place: changed(PlacePatch::read),
+            tier: replaced(one_of(&["bronze", "silver", "gold"])),
+        });
         Ok(Self { email, username, name, place, tier })
     }
 
@@ -164,10 +164,10 @@ impl Patch {
 
 impl PlacePatch {
     fn read(value: Value<'_>) -> Result<Self, Invalid> {
-        let mut place = value.object()?;
-        let country = place.replaced("country", place_name);
-        let city = place.replaced("city", place_name);
-        let (country, city) = place.finish((country, city))?;
+        read_fields!(value.object()? => {
+            country: replaced(place_name),
+            city: replaced(place_name),
+        });
         Ok(Self { country, city })
     }
 

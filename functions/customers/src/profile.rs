@@ -5,7 +5,7 @@ use http_api::fields::{parsed, text};
 use http_api::json::Value;
 use http_api::url::location;
 use http_api::view::CustomerView;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::{self, Customer, CustomerAction, Place};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
@@ -22,13 +22,13 @@ use crate::view::OverviewView;
 /// POST /v1/customers: creates a customer. Only a verified email address is claimed.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    let mut body = request.object()?;
-    let id = body.optional("id", parsed::<CustomerId>);
-    let email = body.required("email", parsed::<Email>);
-    let username = body.required("username", parsed);
-    let name = body.required("name", name);
-    let place = body.optional("place", place);
-    let (id, email, username, name, place) = body.finish((id, email, username, name, place))?;
+    read_fields!(request.object()? => {
+        id: optional(parsed::<CustomerId>),
+        email: required(parsed::<Email>),
+        username: required(parsed),
+        name: required(name),
+        place: optional(place),
+    });
     let id = id.unwrap_or_else(|| caller.id().clone());
     if id != *caller.id() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with an id other than their own."));
@@ -129,9 +129,9 @@ pub fn place_name(value: Value<'_>) -> Result<String, Invalid> {
 }
 
 fn place(value: Value<'_>) -> Result<Place, Invalid> {
-    let mut place = value.object()?;
-    let country = place.required("country", place_name);
-    let city = place.required("city", place_name);
-    let (country, city) = place.finish((country, city))?;
+    read_fields!(value.object()? => {
+        country: required(place_name),
+        city: required(place_name),
+    });
     Ok(Place { country, city })
 }

@@ -5,7 +5,7 @@ use http_api::body::Invalid;
 use http_api::fields::{integer, text};
 use http_api::json::Value;
 use http_api::url::location;
-use http_api::{Problem, Request, Response, Services};
+use http_api::{Problem, Request, Response, Services, read_fields};
 use key_schema::id::SessionId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -25,10 +25,10 @@ const DEFAULT_TTL_SECONDS: i64 = 86_400;
 /// POST /v1/customers/{id}/sessions: starts a session of a customer with a profile.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let mut body = request.object()?;
-    let device = body.required("device", device);
-    let ttl = body.optional("ttl_seconds", integer(1..=MAX_TTL_SECONDS));
-    let (device, ttl) = body.finish((device, ttl))?;
+    read_fields!(request.object()? => {
+        device: required(device),
+        ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
+    });
     let now = Instant::now();
     // Staff may begin a session for a customer. The sign-in of that token is not the customer's.
     let mine = owner.caller().id() == owner.customer();
@@ -36,7 +36,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),
         id: SessionId::generate(now, services.random()?),
         customer_id: owner.customer().clone(),
-        expires_at: now.plus_seconds(ttl.unwrap_or(DEFAULT_TTL_SECONDS)),
+        expires_at: now.plus_seconds(ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS)),
         device,
     };
     let session = Stored::new(session, services.born(now)?, now);
@@ -73,13 +73,13 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 /// PUT /v1/sessions/{id}: restarts the session's lifetime from now, and may rename the device.
 pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
-    let mut body = request.object()?;
-    let device = body.optional("device", device);
-    let ttl = body.optional("ttl_seconds", integer(1..=MAX_TTL_SECONDS));
-    let (device, ttl) = body.finish((device, ttl))?;
+    read_fields!(request.object()? => {
+        device: optional(device),
+        ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
+    });
     let now = Instant::now();
     let session = mine(services, request, now).await?;
-    let expires_at = match ttl {
+    let expires_at = match ttl_seconds {
         Some(ttl) => now.plus_seconds(ttl),
         // A request without a lifetime must not shorten the remaining one.
         None => now.plus_seconds(DEFAULT_TTL_SECONDS).max(session.expires_at),

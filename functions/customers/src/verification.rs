@@ -5,7 +5,7 @@
 //! requests share the tries.
 
 use http_api::fields::text;
-use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn};
+use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn, read_fields};
 use key_schema::code::Subject;
 use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
@@ -82,9 +82,9 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
 /// PUT /v1/customers/{id}/email/verification: verifies the address with the code.
 pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let mut body = request.object()?;
-    let code = body.required("code", text(1..=32));
-    let code = body.finish(code)?;
+    read_fields!(request.object()? => {
+        code: required(text(1..=32)),
+    });
     let (profile, pending) = read(services, owner.customer()).await?;
     if profile.email_verified {
         return Ok(respond(&profile));

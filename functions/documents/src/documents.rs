@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use http_api::fields::{long_text, map, parsed, text};
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::document::{self, Document, DocumentAction, DocumentSection, MAX_SECTIONS, MAX_TEXT};
 use key_schema::id::{DocumentId, OrganizationId, SectionName};
 use key_schema::instant::Instant;
@@ -24,12 +24,12 @@ const MAX_TITLE: usize = 200;
 /// one or take one.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    let mut body = request.object()?;
-    let id = body.optional("id", parsed::<DocumentId>);
-    let title = body.required("title", text(1..=MAX_TITLE));
-    let organization = body.optional("organization_id", parsed::<OrganizationId>);
-    let sections = body.required("sections", map::<SectionName, String>(MAX_SECTIONS, long_text(0..=MAX_TEXT)));
-    let (id, title, organization_id, sections) = body.finish((id, title, organization, sections))?;
+    read_fields!(request.object()? => {
+        id: optional(parsed::<DocumentId>),
+        title: required(text(1..=MAX_TITLE)),
+        organization_id: optional(parsed::<OrganizationId>),
+        sections: required(map::<SectionName, String>(MAX_SECTIONS, long_text(0..=MAX_TEXT))),
+    });
     if id.is_some() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of a document."));
     }

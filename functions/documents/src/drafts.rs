@@ -1,7 +1,7 @@
 //! Drafts: the next version, prepared out of sight of readers, and published in one write.
 
 use http_api::fields::text;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::document;
 use key_schema::document::Draft;
 
@@ -35,9 +35,9 @@ pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Respo
 /// POST documents/{id}/publish: publishes the draft as the current version.
 pub async fn publish(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Writer)?;
-    let mut body = request.object()?;
-    let note = body.optional("note", text(1..=MAX_NOTE));
-    let note = body.finish(note)?;
+    read_fields!(request.object()? => {
+        note: optional(text(1..=MAX_NOTE)),
+    });
     let open = asked.open(services).await?;
     let draft = draft_of(&open).await?;
     let (transaction, document) = document::publish(open.edit(), &draft, note)?;

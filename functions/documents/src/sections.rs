@@ -5,7 +5,7 @@
 //! together begins a draft first.
 
 use http_api::fields::long_text;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::document::{self, MAX_SECTIONS, MAX_TEXT};
 use key_schema::id::{DocumentId, SectionName};
 
@@ -37,9 +37,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name = request.signed_in().and_then(|_| request.path::<SectionName>("name"))?;
     let asked = asked(request, Standing::Writer)?;
-    let mut body = request.object()?;
-    let text = body.required("text", long_text(0..=MAX_TEXT));
-    let text = body.finish(text)?;
+    read_fields!(request.object()? => {
+        text: required(long_text(0..=MAX_TEXT)),
+    });
     let open = asked.open(services).await?;
     let sections = open.document.draft.as_ref().map_or(&open.document.sections, |draft| &draft.sections);
     if sections.len() >= MAX_SECTIONS && !sections.contains_key(&name) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use http_api::fields::{integer, text};
-use http_api::{Code, Page, Problem, Request, Response, Services};
+use http_api::{Code, Page, Problem, Request, Response, Services, read_fields};
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
@@ -87,11 +87,11 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// POST documents/{id}/restore: publishes an old version again, as a new version.
 pub async fn restore(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request, Standing::Writer)?;
-    let mut body = request.object()?;
-    let number = body.required("version", integer(1..=MAX_NUMBER));
-    let note = body.optional("note", text(1..=MAX_NOTE));
-    let (number, note) = body.finish((number, note))?;
-    let (head, version) = read_version(services, &asked.id, number).await?;
+    read_fields!(request.object()? => {
+        version: required(integer(1..=MAX_NUMBER)),
+        note: optional(text(1..=MAX_NOTE)),
+    });
+    let (head, version) = read_version(services, &asked.id, version).await?;
     let open = asked.over(services, head).await?;
     if open.document.draft.is_some() {
         let problem =

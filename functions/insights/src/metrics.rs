@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use http_api::body::Invalid;
 use http_api::fields::{array, instant, parsed};
 use http_api::json::Value;
-use http_api::{Code, FieldError, Problem, Request, Response, Services};
+use http_api::{Code, FieldError, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{MAX_ID_BYTES, MetricName, PointId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored, key_of};
@@ -60,9 +60,9 @@ fn read(
     request: &Request<'_>,
     now: Instant,
 ) -> Result<Vec<Result<Stored<MetricPoint>, Invalid>>, Problem> {
-    let mut body = request.object()?;
-    let points = body.required("points", array(1..=MAX_POINTS, Ok));
-    let points = body.finish(points)?;
+    read_fields!(request.object()? => {
+        points: required(array(1..=MAX_POINTS, Ok)),
+    });
     let mut numbers = request.texts_of("points", "value")?.into_iter();
     let mut all = Vec::with_capacity(points.len());
     for point in points {
@@ -79,21 +79,21 @@ fn read_point(
     generated: PointId,
     now: Instant,
 ) -> Result<Stored<MetricPoint>, Invalid> {
-    let mut fields = point.object()?;
-    let name = fields.required("name", parsed::<MetricName>);
-    let value = fields.required("value", |value| match (value, number) {
+    read_fields!(point.object()? => {
+        name: required(parsed::<MetricName>),
+        value: required(|value| match (value, number) {
         (Value::Integer(_) | Value::OtherNumber, Some(text)) => {
             text.parse::<Decimal>().map_err(|error| Invalid::new(error.to_string()))
         }
         _ => Err(Invalid::new("must be a number")),
-    });
-    let at = fields.required("at", |value| {
+    }),
+        at: required(|value| {
         let at = instant(value)?;
         metric::check_time(at, now).map_err(|error| Invalid::new(error.to_string()))?;
         Ok(at)
+    }),
+        id: optional(parsed::<PointId>),
     });
-    let id = fields.optional("id", parsed::<PointId>);
-    let (name, value, at, id) = fields.finish((name, value, at, id))?;
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 

@@ -2,7 +2,7 @@
 
 use http_api::fields::text;
 use http_api::url::location;
-use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Services};
+use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{MAX_ID_BYTES, StoreId, check_id};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -27,16 +27,16 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     request.staff()?;
     let id: StoreId = request.path("id")?;
     let precondition = request.precondition()?;
-    let mut body = request.object()?;
-    // `GET sales/{country}` has the country in its path, so it must be a valid id.
-    let country = body.required("country", |value| {
+    read_fields!(request.object()? => {
+        // `GET sales/{country}` has the country in its path, so it must be a valid id.
+        country: required(|value| {
         let country: String = text(1..=MAX_ID_BYTES)(value)?;
         check_id(&country).map_err(|error| Invalid::new(error.to_string()))?;
         Ok(country)
+    }),
+        city: required(text(1..=MAX_ID_BYTES)),
+        name: required(text(1..=MAX_NAME)),
     });
-    let city = body.required("city", text(1..=MAX_ID_BYTES));
-    let name = body.required("name", text(1..=MAX_NAME));
-    let (country, city, name) = body.finish((country, city, name))?;
     let (store, at) = (StoreLocation { id, country, city, name }, Instant::now());
     match precondition {
         Precondition::Absent => create(services, store, at).await,

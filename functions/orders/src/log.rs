@@ -1,7 +1,7 @@
 //! The log: notes of staff about an order.
 
 use http_api::fields::long_text;
-use http_api::{Problem, Request, Response, Services};
+use http_api::{Problem, Request, Response, Services, read_fields};
 use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -14,9 +14,9 @@ use crate::view::no_such_order;
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let order_id: OrderId = request.path("id")?;
-    let mut body = request.object()?;
-    let text = body.required("text", long_text(1..=4000));
-    let text = body.finish(text)?;
+    read_fields!(request.object()? => {
+        text: required(long_text(1..=4000)),
+    });
     let at = Instant::now();
     let line = OrderLog { id: LogId::generate(at, services.random()?), order_id, at, by: staff.id().to_string(), text };
     let line = Stored::new(line, services.born(at)?, at);

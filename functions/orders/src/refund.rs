@@ -1,7 +1,7 @@
 //! Refunds: money returned to the customer's wallet.
 
 use http_api::fields::money;
-use http_api::{Code, Once, Problem, Request, Response, Services};
+use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
@@ -32,9 +32,9 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     request.staff()?;
     let id: OrderId = request.path("id")?;
     let once = Once::required(request)?;
-    let mut body = request.object()?;
-    let amount = body.required("amount", money(1..=MAX_REFUND));
-    let amount = body.finish(amount)?;
+    read_fields!(request.object()? => {
+        amount: required(money(1..=MAX_REFUND)),
+    });
     let mut backoff = Backoff::new();
     loop {
         let now = Instant::now();

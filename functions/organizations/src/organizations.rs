@@ -2,7 +2,7 @@
 
 use http_api::fields::{parsed, text};
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrganizationId;
 use key_schema::instant::Instant;
@@ -20,10 +20,10 @@ use crate::view::{MAX_NAME, OrganizationView};
 /// repeatable.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    let mut body = request.object()?;
-    let id = body.optional("id", parsed::<OrganizationId>);
-    let name = body.required("name", text(1..=MAX_NAME));
-    let (id, name) = body.finish((id, name))?;
+    read_fields!(request.object()? => {
+        id: optional(parsed::<OrganizationId>),
+        name: required(text(1..=MAX_NAME)),
+    });
     if id.is_some() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of an organization."));
     }
@@ -74,9 +74,9 @@ pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Respon
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let version = request.if_match()?;
-    let mut body = request.object()?;
-    let name = body.required("name", text(1..=MAX_NAME));
-    let name = body.finish(name)?;
+    read_fields!(request.object()? => {
+        name: required(text(1..=MAX_NAME)),
+    });
     let rename = organization::rename(&id, &name, version, authority(&caller), Instant::now())?;
     match services.table.transact(&rename).await {
         Ok(()) => with_teams(services, organization::renamed(&id)?).await,

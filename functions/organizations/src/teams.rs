@@ -2,7 +2,7 @@
 
 use http_api::fields::text;
 use http_api::url::location;
-use http_api::{Code, Precondition, Problem, Request, Response, Services};
+use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -18,9 +18,9 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let caller = request.signed_in()?;
     let (organization_id, id) = names(request)?;
     let precondition = request.precondition()?;
-    let mut body = request.object()?;
-    let name = body.required("name", text(1..=MAX_NAME));
-    let name = body.finish(name)?;
+    read_fields!(request.object()? => {
+        name: required(text(1..=MAX_NAME)),
+    });
     let (authority, at) = (authority(&caller), Instant::now());
     match precondition {
         Precondition::Absent => {

@@ -2,7 +2,7 @@
 
 use http_api::fields::long_text;
 use http_api::url::location;
-use http_api::{Code, Once, Problem, Request, Response, Services};
+use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{AnswerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -18,9 +18,9 @@ pub async fn answer(services: &Services, request: &Request<'_>) -> Result<Respon
     let staff = request.staff()?;
     let question_id: QuestionId = request.path("id")?;
     let once = Once::optional(request)?;
-    let mut body = request.object()?;
-    let text = body.required("text", long_text(1..=MAX_TEXT));
-    let (text,) = body.finish((text,))?;
+    read_fields!(request.object()? => {
+        text: required(long_text(1..=MAX_TEXT)),
+    });
     let Some(question) = services.table.get(&question::read_for_update(&question_id)?).await? else {
         // The question may have existed at the first attempt of this request.
         return match once {

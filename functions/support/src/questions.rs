@@ -3,7 +3,7 @@
 use http_api::fields::{long_text, text};
 use http_api::url::location;
 use http_api::view::CustomerView;
-use http_api::{Code, Once, Problem, Request, Response, Services};
+use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, QuestionId};
 use key_schema::instant::Instant;
@@ -23,13 +23,13 @@ pub async fn ask(services: &Services, request: &Request<'_>) -> Result<Response,
     let customer_id: CustomerId = request.path("id")?;
     request.owner(&customer_id)?;
     let once = Once::optional(request)?;
-    let mut body = request.object()?;
-    let subject = body.required("subject", text(1..=MAX_SUBJECT));
-    let text = body.required("text", long_text(1..=MAX_TEXT));
-    let (title, text) = body.finish((subject, text))?;
+    read_fields!(request.object()? => {
+        subject: required(text(1..=MAX_SUBJECT)),
+        text: required(long_text(1..=MAX_TEXT)),
+    });
     let (at, status) = (Instant::now(), QuestionStatus::Open);
     let id = QuestionId::generate(at, services.random()?);
-    let question = Question { id, customer_id, status, answer_count: 0, title, text };
+    let question = Question { id, customer_id, status, answer_count: 0, title: subject, text };
     let question = Stored::new(question, services.born(at)?, at);
     let location = location(&["questions", question.id.as_str()]);
     let answer = Response::created(location, &QuestionView::from(&question)).etag(question.meta.version);

@@ -2,10 +2,11 @@
 //!
 //! ```
 //! # use http_api::{body::{Invalid, Object}, fields::{integer, text}};
-//! # fn read(mut body: Object<'_>) -> Result<(String, Option<u32>), Invalid> {
-//! let name = body.required("name", text(1..=200));
-//! let stock = body.optional("stock", integer(0..=1_000_000_u32));
-//! let (name, stock) = body.finish((name, stock))?; // refuses what was not read, too
+//! # fn read(body: Object<'_>) -> Result<(String, Option<u32>), Invalid> {
+//! http_api::read_fields!(body => {
+//!     name: required(text(1..=200)),
+//!     stock: optional(integer(0..=1_000_000_u32)),
+//! }); // Refuses other fields, too.
 //! # Ok((name, stock)) }
 //! ```
 
@@ -17,6 +18,20 @@ use crate::problem::{Code, FieldError, Problem};
 /// The maximum number of errors in one response. Further ones are dropped, so that a hostile body
 /// cannot cause a huge response.
 const MAX_ERRORS: usize = 100;
+
+/// Reads all fields of an object into variables of the same names. Each line has the name of a
+/// field, [`required`](Object::required) or [`optional`](Object::optional), and the reader.
+/// A rule over several fields needs the methods of [`Object`] itself.
+#[macro_export]
+macro_rules! read_fields {
+    ($object:expr => { $($name:ident: $kind:ident($($reader:tt)*),)+ }) => {
+        let ($($name,)+) = {
+            let mut object = $object;
+            $(let $name = object.$kind(stringify!($name), $($reader)*);)+
+            object.finish(($($name,)+))?
+        };
+    };
+}
 
 /// A JSON object that is being read field by field.
 ///
@@ -216,7 +231,7 @@ impl Fields for () {
     }
 }
 
-macro_rules! fields {
+macro_rules! tuple {
     ($($name:ident)+) => {
         impl<$($name),+> Fields for ($(Option<$name>,)+) {
             type Complete = ($($name,)+);
@@ -230,18 +245,18 @@ macro_rules! fields {
     };
 }
 
-fields!(A);
-fields!(A B);
-fields!(A B C);
-fields!(A B C D);
-fields!(A B C D E);
-fields!(A B C D E F);
-fields!(A B C D E F G);
-fields!(A B C D E F G H);
-fields!(A B C D E F G H I);
-fields!(A B C D E F G H I J);
-fields!(A B C D E F G H I J K);
-fields!(A B C D E F G H I J K L);
+tuple!(A);
+tuple!(A B);
+tuple!(A B C);
+tuple!(A B C D);
+tuple!(A B C D E);
+tuple!(A B C D E F);
+tuple!(A B C D E F G);
+tuple!(A B C D E F G H);
+tuple!(A B C D E F G H I);
+tuple!(A B C D E F G H I J);
+tuple!(A B C D E F G H I J K);
+tuple!(A B C D E F G H I J K L);
 
 #[cfg(test)]
 mod tests {
