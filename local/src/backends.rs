@@ -15,7 +15,7 @@ use emulators::objects::{CorsRule, ObjectServer};
 use emulators::search::SearchServer;
 use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
 use event_bus::{Accepted, Journal};
-use stream_poller::Endpoint;
+use stream_poller::{Endpoint, Swept};
 use template::{Deployment, Template};
 
 use crate::Options;
@@ -42,6 +42,7 @@ pub(crate) struct Backends {
     pub(crate) table: String,
     pub(crate) access_key: String,
     pub(crate) is_fresh: bool,
+    pub(crate) swept: Swept,
     pub(crate) search: Option<SearchServer>,
     pub(crate) search_url: String,
     pub(crate) events: EventBusServer,
@@ -123,6 +124,7 @@ impl Backends {
             table,
             access_key,
             is_fresh,
+            swept: Swept::default(),
             search,
             search_url,
             events,
@@ -206,6 +208,7 @@ impl Backends {
             stream_url: self.streams_url.clone(),
             access_key_id: self.access_key.clone(),
             region: REGION.to_owned(),
+            swept: self.swept.clone(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Implements the few DynamoDB calls that the local system itself makes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
+use stream_poller::Swept;
 use template::TableDefinition;
 
 /// Region of all local resources.
@@ -14,6 +15,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// all.
 const LOOKS: u32 = 150;
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
+/// DynamoDB never removes items that expired longer ago, in seconds:
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html>.
+const FIVE_YEARS: u64 = 5 * 365 * 24 * 60 * 60;
 
 /// A client of a DynamoDB that checks no signatures: the embedded one or DynamoDB Local.
 #[derive(Debug, Clone)]
@@ -97,6 +101,51 @@ impl DynamoDb {
     pub async fn delete_table(&self, name: &str) -> Result<(), DynamoDbError> {
         let request = json!({"TableName": name});
         self.call("DeleteTable", &request).await.map(drop)
+    }
+
+    /// Deletes the expired items of a table, and returns their number. An item that has changed
+    /// meanwhile stays. Like DynamoDB, the sweep leaves items that expired over five years ago.
+    ///
+    /// # Errors
+    /// [`DynamoDbError`].
+    pub async fn sweep(&self, definition: &TableDefinition, name: &str, swept: &Swept) -> Result<u64, DynamoDbError> {
+        let (Some(ttl), key) = (&definition.ttl_attribute, &definition.key) else { return Ok(0) };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut request = json!({
+            "TableName": name,
+            "ConsistentRead": true,
+            "FilterExpression": "#ttl BETWEEN :oldest AND :now",
+            "ExpressionAttributeNames": { "#ttl": ttl },
+            "ExpressionAttributeValues": {
+                ":oldest": { "N": now.saturating_sub(FIVE_YEARS).to_string() }, ":now": { "N": now.to_string() },
+            },
+        });
+        let mut removed = 0;
+        loop {
+            let mut page = self.call("Scan", &request).await?;
+            for item in page.get_mut("Items").and_then(Json::as_array_mut).map(std::mem::take).unwrap_or_default() {
+                let part = |name: &String| item.get(name).cloned().unwrap_or_default();
+                let delete = json!({
+                    "TableName": name,
+                    "Key": { &key.partition: part(&key.partition), &key.sort: part(&key.sort) },
+                    "ConditionExpression": "#ttl = :ttl",
+                    "ExpressionAttributeNames": { "#ttl": ttl },
+                    "ExpressionAttributeValues": { ":ttl": part(ttl) },
+                });
+                swept.note(item);
+                match self.call("DeleteItem", &delete).await {
+                    Ok(_) => removed += 1,
+                    Err(DynamoDbError::Refused { kind, .. }) if kind == "ConditionalCheckFailedException" => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.get_mut("LastEvaluatedKey").map(Json::take) {
+                None | Some(Json::Null) => return Ok(removed),
+                Some(last) => {
+                    _ = request.as_object_mut().map(|request| request.insert("ExclusiveStartKey".into(), last))
+                }
+            }
+        }
     }
 
     async fn wait_until_active(&self, name: &str) -> Result<(), DynamoDbError> {

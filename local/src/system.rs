@@ -196,6 +196,8 @@ impl System {
             grants,
             key: key.clone(),
             backends,
+            dynamodb,
+            table: template.table.clone(),
         });
         let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();
         let authorizer = key.clone().for_audience(audience);

@@ -13,11 +13,6 @@ use crate::support::shop::path;
 use crate::support::table::scan;
 use crate::support::{drain, put_item, shop, with_own_system};
 
-/// Returns whether the table is an external DynamoDB, which removes expired items in its own time.
-pub fn sweeps_itself() -> bool {
-    std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some_and(|endpoint| !endpoint.is_empty())
-}
-
 /// Removes expired items, as DynamoDB would later, and returns how many.
 pub async fn sweep(system: &System) -> u64 {
     let swept = Call::new("POST", "/_local/ttl-sweep").send(system).await.expect(200).body;
@@ -58,9 +53,6 @@ async fn ended_session(system: &System, id: &str, now: Instant) {
 
 #[test]
 fn an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not() {
-    if sweeps_itself() {
-        return;
-    }
     with_own_system(async |system| {
         let now = Instant::now();
         shop::customer(system, "audit-ann").await;
@@ -87,9 +79,6 @@ fn an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not() {
 
 #[test]
 fn case_32_a_crash_between_archive_and_audit_leaves_one_of_each() {
-    if sweeps_itself() {
-        return;
-    }
     with_own_system(async |system| {
         let now = Instant::now();
         shop::customer(system, "audit-ann").await;
@@ -117,9 +106,6 @@ fn restored(object: &Json, now: Instant) -> Json {
 
 #[test]
 fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it_was() {
-    if sweeps_itself() {
-        return;
-    }
     with_own_system(async |system| {
         let now = Instant::now();
         shop::customer(system, "audit-bob").await;

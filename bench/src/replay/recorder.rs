@@ -35,6 +35,7 @@ pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result
         stream_url: system.table_url().to_owned(),
         access_key_id: shop.access_key().to_owned(),
         region: shop.region().to_owned(),
+        swept: stream_poller::Swept::default(),
     };
     let stream = HttpStream::of_table(endpoint, system.table()).await.map_err(BenchError::wrong)?;
     let mut kept = Vec::new();

@@ -25,11 +25,13 @@ use runtime_api::Functions;
 use search_index::SearchClient;
 use serde_json::{Value as Json, json};
 use stream_poller::Poller;
+use template::TableDefinition;
 
 pub(crate) use self::host::loopback_only;
 use self::problem::Problem;
 use crate::backends::Backends;
 use crate::crash::CrashPoints;
+use crate::dynamodb::DynamoDb;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::SigningKey;
@@ -47,6 +49,8 @@ pub(crate) struct Control {
     /// Signs tokens.
     pub(crate) key: SigningKey,
     pub(crate) backends: Arc<Backends>,
+    pub(crate) dynamodb: DynamoDb,
+    pub(crate) table: TableDefinition,
 }
 
 /// Returns the routes below `/_local`, and `/health`.
@@ -89,8 +93,11 @@ async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
 
 /// Deletes the expired items now.
 async fn sweep(State(control): State<Arc<Control>>) -> Result<axum::Json<Json>, Problem> {
-    let Some(table) = control.backends.embedded.clone() else {
-        return Err(Problem::not_here("another DynamoDB sweeps its tables itself, when it likes"));
+    let backends = &control.backends;
+    let Some(table) = backends.embedded.clone() else {
+        let sweep = control.dynamodb.sweep(&control.table, &backends.table, &backends.swept);
+        let removed = sweep.await.map_err(|error| Problem::failed(&error))?;
+        return Ok(axum::Json(json!({"removed": removed})));
     };
     let swept = tokio::task::spawn_blocking(move || table.sweep_ttl()).await;
     match swept {

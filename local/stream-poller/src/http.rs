@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use crate::{Page, Record, Shard, SourceError, Start, StreamSource};
+use crate::{Page, Record, Shard, SourceError, Start, StreamSource, Swept};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum records of one `GetRecords` response.
@@ -29,6 +29,8 @@ pub struct Endpoint {
     pub access_key_id: String,
     /// The region that the functions use.
     pub region: String,
+    /// The items that were removed because they had expired.
+    pub swept: Swept,
 }
 
 /// The stream of one table behind an HTTP endpoint: the embedded table or DynamoDB Local.
@@ -115,8 +117,11 @@ impl StreamSource for HttpStream {
             let Some(Value::Array(list)) = answer.get_mut("Records").map(Value::take) else {
                 return Err(SourceError::Malformed("an answer without records"));
             };
-            let records: Result<_, _> =
-                list.into_iter().map(|record| Record::from_api(record, &self.arn).map(Arc::new)).collect();
+            let record = |mut record| {
+                self.api.endpoint.swept.identify(&mut record);
+                Record::from_api(record, &self.arn).map(Arc::new)
+            };
+            let records: Result<_, _> = list.into_iter().map(record).collect();
             Ok(Page { records: records?, next: text(&answer, "NextShardIterator") })
         })
     }

@@ -38,6 +38,7 @@ mod record;
 mod role;
 mod settings;
 mod source;
+mod swept;
 
 pub use filter::{Filter, FilterError};
 pub use function::{Condition, Destination, DestinationError, DiscardedBatch, FunctionError, Invoke};
@@ -49,3 +50,4 @@ pub use record::{Record, SequenceNumber};
 pub use role::{Role, StreamCall};
 pub use settings::{MappingSettings, SettingsError, StartingPosition};
 pub use source::{Page, Shard, SourceError, Start, StreamSource};
+pub use swept::Swept;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::{Function, drain, mapping, settings};
 use emulators::table::EmbeddedTable;
 use serde_json::{Value, json};
-use stream_poller::{Endpoint, HttpStream, MappingSettings, Pace, Poller, SequenceNumber, SourceError};
+use stream_poller::{Endpoint, HttpStream, MappingSettings, Pace, Poller, SequenceNumber, SourceError, Swept};
 
 struct Shop {
     table: EmbeddedTable,
@@ -59,6 +59,7 @@ impl Shop {
             stream_url: self.table.url().to_owned(),
             access_key_id: "local".to_owned(),
             region: "us-east-1".to_owned(),
+            swept: Swept::default(),
         };
         HttpStream::of_table(endpoint, table).await
     }
