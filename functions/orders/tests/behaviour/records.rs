@@ -1,9 +1,10 @@
 //! Tests of lists of orders, invoices and the log of staff.
 
 use http_api::sample::{Answered, Call};
+use key_schema::instant::Instant;
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, moved, order};
+use crate::shop::{Shop, moved, order, staff_order};
 
 async fn placed(shop: &Shop, key: &str) -> Value {
     let placed = shop.send(order(&[("tea", 1)], key)).await;
@@ -128,4 +129,15 @@ async fn a_repeated_order_returns_the_first_one_and_takes_no_more_stock() {
     let other = shop.send(order(&[("tea", 2)], "k")).await;
     assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     assert_eq!(shop.stock("tea").await, 9);
+}
+
+#[tokio::test]
+async fn an_order_may_begin_five_minutes_ahead_of_the_functions_clock() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    for (ahead, status) in [(290, 201), (320, 422)] {
+        let at = Instant::now().plus_seconds(ahead).to_string();
+        let placed = shop.send(staff_order(&[("tea", 1)], &ahead.to_string(), &json!({ "placed_at": at }))).await;
+        assert_eq!(placed.status, status, "{}", placed.body);
+    }
 }

@@ -441,3 +441,19 @@ async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clea
         assert!(said.contains(&expected), "{said}");
     }
 }
+
+/// DynamoDB removes items up to five years after their expiry.
+#[tokio::test]
+async fn a_late_removal_has_its_own_time_and_an_implausible_one_that_of_the_expiry() {
+    let shop = Shop::open().await;
+    let removed = |sequence: &str, at: &str| {
+        let mut record = expire(sequence, &session("s1"));
+        let seconds = at.parse::<Instant>().unwrap().as_seconds();
+        record["dynamodb"]["ApproximateCreationDateTime"] = json!(seconds);
+        record
+    };
+    let batch = [removed("1", "2021-01-01T11:00:00.000Z"), removed("2", "2023-01-01T11:00:00.000Z")];
+    assert_eq!(shop.take(&batch).await, None);
+    let late = shop.table.query(&expiration::of_day("2021-01-01").unwrap()).await.unwrap().items;
+    assert_eq!((late.len(), shop.entries().await.len()), (1, 1));
+}

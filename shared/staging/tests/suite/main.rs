@@ -8,7 +8,7 @@ mod shop;
 use emulators::table::{Fault, FaultKind};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{self, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, Step};
-use staging::{StagingError, Undone, give_back, undo};
+use staging::{Lapsed, StagingError, Undone, give_back, lapse, undo};
 
 use shop::{Basket, STOCK, Shop, TAKEN, at, broken_off_after};
 
@@ -395,4 +395,33 @@ async fn a_missing_order_has_nothing_to_undo_and_nothing_to_give_back() {
     assert_eq!(undo(&shop.table, &id).await.unwrap(), Undone::Gone);
     give_back(&shop.table, &id).await.unwrap();
     assert_eq!(shop.read_stock(1).await, STOCK);
+}
+
+#[tokio::test]
+async fn a_lapse_returns_all_stock_of_a_large_order_at_once() {
+    let lines = RETURNED_AT_ONCE + 2;
+    let shop = Shop::open(lines).await;
+    let mut basket = shop.basket(1, lines);
+    let due = at("2026-11-20T13:00:00.000Z");
+    basket.order.data.lapses_at = Some(due);
+    shop.place(&shop.table, &basket).await.unwrap();
+    let id = &basket.order.id;
+    assert_eq!(lapse(&shop.table, id, due.plus_millis(-1)).await.unwrap(), Lapsed::Kept);
+    assert_eq!(lapse(&shop.table, id, due).await.unwrap(), Lapsed::Cancelled);
+    assert_eq!(shop.available().await, vec![STOCK; lines]);
+    assert!(shop.unfinished().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_undone_order_leaves_the_idempotency_key_of_a_later_order_alone() {
+    let shop = Shop::open(FEW).await;
+    let (basket, later) = (shop.basket(1, FEW), shop.basket(2, FEW));
+    let broken_off = broken_off_after(2 * stride(), shop.place(&shop.another(), &basket)).await;
+    assert!(broken_off.is_none() && shop.head(&basket.order.id).await.is_some());
+    // The key has expired, and the later order has claimed it.
+    shop.claim_again(&basket, &later).await;
+    assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
+    assert_eq!(shop.available().await, vec![STOCK; FEW]);
+    assert_eq!(shop.head(&basket.order.id).await, None);
+    assert_eq!(shop.claimant(&basket).await, Some(later.order.id.clone()));
 }

@@ -193,6 +193,17 @@ impl Shop {
         assert!(self.unfinished().await.is_empty(), "{when}");
     }
 
+    /// Gives the idempotency key of one order to another.
+    pub async fn claim_again(&self, of: &Basket, by: &Basket) {
+        self.put(&stored(IdempotencyRecord { scope: of.scope.clone(), ..by.record() })).await;
+    }
+
+    /// Returns the order that has the idempotency key of this one.
+    pub async fn claimant(&self, of: &Basket) -> Option<OrderId> {
+        let record = self.table.get(&idempotency::get(&of.scope).unwrap()).await.unwrap()?;
+        if let StoredResponse::Order(id) = record.data.answer { Some(id) } else { None }
+    }
+
     /// Returns the orders that the janitor finds.
     pub async fn unfinished(&self) -> Vec<OrderId> {
         let query = order::staged::unfinished(at("2030-01-01T00:00:00.000Z")).unwrap();
@@ -206,14 +217,17 @@ impl Shop {
 }
 
 impl Basket {
-    fn claim(&self) -> Guarded {
-        let record = IdempotencyRecord {
+    fn record(&self) -> IdempotencyRecord {
+        IdempotencyRecord {
             scope: self.scope.clone(),
             request_hash: "h".to_owned(),
             answer: StoredResponse::Order(self.order.id.clone()),
             expires_at: at("2026-11-21T12:00:00.000Z"),
-        };
-        idempotency::claim(&stored(record), at(NOW)).unwrap()
+        }
+    }
+
+    fn claim(&self) -> Guarded {
+        idempotency::claim(&stored(self.record()), at(NOW)).unwrap()
     }
 }
 
