@@ -52,8 +52,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     let version = request.if_match()?;
     let budget = Budget::begin();
     let Some(customer) = services.table.get(&customer::read_for_update(owner.customer())?).await? else {
-        belongings(services, owner.customer(), budget).await?;
-        end_sessions(services, owner.customer()).await?;
+        rest(services, owner.customer(), budget).await?;
         return Err(no_customer());
     };
     if customer.meta.version != version {
@@ -73,9 +72,18 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         Err(TransactError::Refused(refusals)) => return Err(refused(&refusals)),
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
-    belongings(services, owner.customer(), budget).await?;
-    end_sessions(services, owner.customer()).await?;
+    rest(services, owner.customer(), budget).await?;
     Ok(Response::no_content())
+}
+
+/// Erases what an index did not show before the profile was gone, and ends the sessions. A new
+/// profile of the same customer keeps its belongings. The janitor ends older sessions.
+async fn rest(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
+        return Ok(());
+    }
+    belongings(services, customer, budget).await?;
+    end_sessions(services, customer).await
 }
 
 /// The time budget of one request for lists of unbounded length.

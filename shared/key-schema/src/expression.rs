@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_dynamo::AttributeValue;
 
 use crate::instant::Instant;
+use crate::item::{EncodeError, Meta};
 
 /// An expression with its placeholders.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -128,6 +129,12 @@ impl Condition {
     #[must_use]
     pub fn version(version: u64) -> Self {
         Self::Is("version", number(version))
+    }
+
+    /// Requires the visible version of the item that was read. The key may have another item by
+    /// now, which starts at version 1 again, so the condition compares `born` as well.
+    pub(crate) fn unchanged(read: &Meta) -> Result<Self, EncodeError> {
+        Ok(Self::version(read.version).and(Self::Is("born", value(&read.born)?)))
     }
 
     /// Requires that a counter is below a limit. An absent counter is zero.

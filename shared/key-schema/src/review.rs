@@ -303,7 +303,7 @@ pub fn change(
         customer_id: &old.customer_id,
     };
     let change = Change::<Review>::visible(at).title(title)?.text(text)?.enter(&index_key)?;
-    let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::version(old.meta.version));
+    let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::unchanged(&old.meta)?);
     let difference = signed(rating) - signed(old.rating);
     let mut changed = old.clone();
     changed.meta = Meta { version: old.meta.version + 1, rev: old.meta.rev + 1, updated_at: at, ..changed.meta };
@@ -320,7 +320,7 @@ pub fn change(
 /// # Errors
 /// [`EncodeError`].
 pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {
-    let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::version(old.meta.version));
+    let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::unchanged(&old.meta)?);
     Ok(Transaction::new(&DELETE)
         .action(ReviewAction::Review, delete)
         .action(ReviewAction::Stats, count(&old.product_id, -1, -signed(old.rating), &old.meta.born, at)?)

@@ -2,6 +2,8 @@
 
 use futures::future::join_all;
 use http_api::sample::{Answered, Call};
+use key_schema::instant::Instant;
+use key_schema::review;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, each};
@@ -178,4 +180,27 @@ async fn a_retired_product_has_no_list_of_reviews_and_its_authors_keep_their_rev
     assert_eq!(shop.send(put("c1", 2).header("if-match", "\"1\"")).await.status, 200);
     let again = shop.stock_up("p1", 1).await;
     assert_eq!((&again.body["average_rating"], &again.body["review_count"]), (&json!(2.0), &json!(1)));
+}
+
+/// A review that is written again starts at version 1 again, perhaps with another rating.
+#[tokio::test]
+async fn a_request_that_read_an_earlier_review_neither_changes_nor_removes_the_next_one() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    write(&shop, "c2", 3).await;
+    write(&shop, "c1", 1).await;
+    let (product, customer) = ("p1".parse().unwrap(), "c1".parse().unwrap());
+    let read = review::read_for_update(&product, &customer).unwrap();
+    let earlier = shop.app.services.table.get(&read).await.unwrap().unwrap();
+    let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "c1").customer("c1");
+    assert_eq!(shop.send(remove.header("if-match", "\"1\"")).await.status, 204);
+    write(&shop, "c1", 5).await;
+
+    let now = Instant::now();
+    let remove = review::delete(&earlier, now).unwrap();
+    let change = review::change(&earlier, 1, &"T".to_owned(), &"T".to_owned(), now).unwrap();
+    for stale in [remove, change] {
+        assert!(shop.app.services.table.transact(&stale).await.is_err());
+    }
+    assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));
 }

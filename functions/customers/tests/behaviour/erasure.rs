@@ -356,3 +356,37 @@ async fn a_repetition_continues_an_interrupted_erasure() {
     assert_eq!((edges(&shop, "ann").await, edges(&shop, "bob").await), (0, 0));
     assert_eq!(likes(&shop, "p0").await, (0, 0));
 }
+
+/// A profile that is created again starts at version 1 again.
+#[tokio::test]
+async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_one() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let read = customer::read_for_update(&"ann".parse().unwrap()).unwrap();
+    let earlier = shop.services.table.get(&read).await.unwrap().unwrap();
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    shop.customer("ann").await;
+    let before = shop.keys().await;
+
+    let now = Instant::now();
+    assert!(shop.services.table.update(&customer::begin_erasure(&earlier, now).unwrap()).await.is_err());
+    let other = "other".parse().unwrap();
+    let names = Names { email: &earlier.email, email_verified: true, username: &other };
+    let rename = customer::rename(&earlier, names, Change::<Customer>::visible(now), now).unwrap();
+    for stale in [customer::delete(&earlier, now).unwrap(), rename] {
+        assert!(shop.services.table.transact(&stale).await.is_err());
+    }
+    assert_eq!(shop.keys().await, before);
+}
+
+/// An earlier version could leave such a claim.
+#[tokio::test]
+async fn a_customer_signs_up_with_names_that_only_the_customers_own_claims_hold() {
+    let shop = Shop::open().await;
+    let created = shop.customer("ann").await;
+    shop.delete_partitions("CUSTOMER#ann").await;
+    let (email, username) = (created["email"].as_str().unwrap(), created["username"].as_str().unwrap());
+    let other = shop.send(crate::shop::sign_up("bob", email, "bob")).await;
+    assert_eq!((other.status, other.code()), (409, Some("email_taken")), "{}", other.body);
+    assert_eq!(shop.send(crate::shop::sign_up("ann", email, username)).await.status, 201);
+}

@@ -180,12 +180,13 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
+    // A claim of the same customer is left of an earlier profile.
+    let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
-        transaction = transaction.action(CustomerAction::Email, Guarded::put(email, Condition::NotExists)?);
+        transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
         transaction = free_earlier(transaction, CustomerAction::Email, earlier_email(&customer.email)?);
     }
-    let transaction =
-        transaction.action(CustomerAction::Username, Guarded::put(&claims.username, Condition::NotExists)?);
+    let transaction = transaction.action(CustomerAction::Username, Guarded::put(&claims.username, free)?);
     Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
 }
 
@@ -291,7 +292,7 @@ pub fn rename(
     renamed.data.username = username.clone();
     renamed.meta.updated_at = at;
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
-    let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version).and(stays()));
+    let update = Guarded::update(key(&old.id)?, change, Condition::unchanged(&old.meta)?.and(stays()));
     let mut transaction = Transaction::new(&RENAME).action(CustomerAction::Profile, update);
     // Another spelling with the same folded form keeps its claim.
     if before.address() != after.address() {
@@ -322,7 +323,7 @@ pub fn rename(
 /// [`EncodeError`].
 pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<Stored<Customer>>, EncodeError> {
     let change = Change::<Customer>::copied().set("erasing_since", at)?;
-    let unchanged = Condition::version(customer.meta.version);
+    let unchanged = Condition::unchanged(&customer.meta)?;
     Ok(Single::new(&BEGIN_ERASURE, Guarded::update(key(&customer.id)?, change, unchanged)))
 }
 
@@ -336,10 +337,8 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Cu
     let erasure = Stored::new(erasure, customer.meta.born.clone(), at);
     let claims = Claims::of(customer);
     let mine = Condition::Is("customer_id", value(&customer.id)?);
-    let mut transaction = Transaction::new(&DELETE).action(
-        CustomerAction::Profile,
-        Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)),
-    );
+    let mut transaction = Transaction::new(&DELETE)
+        .action(CustomerAction::Profile, Guarded::delete(key(&customer.id)?, Condition::unchanged(&customer.meta)?));
     if let Some(claim) = &claims.email {
         transaction = transaction.action(CustomerAction::OldClaim, Guarded::delete(claim.key()?, mine.clone()));
     }

@@ -179,7 +179,9 @@ impl OpenOrders {
     /// Returns the number of orders that the customer placed on the day of `at`.
     #[must_use]
     pub fn placed_on_day(&self, at: Instant) -> u64 {
-        if self.day.as_deref() == Some(at.day().as_str()) { self.placed } else { 0 }
+        // Clocks differ, and a request may wait past midnight. The count never returns to an
+        // earlier day.
+        if self.day.as_deref() >= Some(at.day().as_str()) { self.placed } else { 0 }
     }
 }
 
@@ -248,7 +250,7 @@ pub fn enter(
     let change = Change::<OpenOrders>::copied()
         .set_entry("entries", order.id.as_str(), entry)?
         .set("expires_at", expires_at)?
-        .day(&Some(at.day()))?
+        .day(&known.day.clone().max(Some(at.day())))?
         .placed(&known.placed_on_day(at).saturating_add(1))?
         .expire_at(expires_at);
     let unchanged = Condition::Is("born", value(&known.meta.born)?).and(Condition::Is("rev", number(known.meta.rev)));

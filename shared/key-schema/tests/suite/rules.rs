@@ -202,6 +202,8 @@ fn a_new_day_counts_its_orders_from_the_beginning() {
     (open.data.day, open.data.placed) = (Some("2017-02-01".into()), 7);
     assert_eq!(open.placed_on_day(at("2017-02-01T23:59:59.999Z")), 7);
     assert_eq!(open.placed_on_day(at("2017-02-02T00:00:00.000Z")), 0);
+    // A slower clock does not begin the day again.
+    assert_eq!(open.placed_on_day(at("2017-01-31T23:59:59.999Z")), 7);
     // An item of an earlier version counts nothing.
     open.data.day = None;
     assert_eq!(open.placed_on_day(at("2017-02-01T00:00:00.000Z")), 0);
