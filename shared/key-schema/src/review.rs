@@ -176,7 +176,7 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = \
             CUSTOMER#<customer>, SK = PROFILE (check)",
-        requires: "version = the If-Match; the customer exists; ADD the difference to the \
+        requires: "version = the If-Match; same born; the customer exists; ADD the difference to the \
             statistics",
         callers: "owner",
         used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
@@ -187,7 +187,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>",
-        requires: "version = the If-Match; ADD the difference to the statistics",
+        requires: "version = the If-Match; same born; ADD the difference to the statistics",
         callers: "owner",
         used_by: ["DELETE /v1/products/{id}/reviews/{customer}"],
     }

@@ -42,8 +42,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; \
             claims of earlier versions (check)",
-        requires: "none of the items exists, also in the form of earlier versions; EMAIL#… only \
-            for a verified address",
+        requires: "the profile does not exist; no other customer has the names, also in the form of \
+            earlier versions; EMAIL#… only for a verified address",
         callers: "owner",
         used_by: ["POST /v1/customers"],
     }
@@ -86,7 +86,7 @@ patterns! {
         purpose: "Change email or user name with their claims",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…",
-        requires: "version = the If-Match; no erasure has begun; the new names are free, also in \
+        requires: "version = the If-Match; same born; no erasure has begun; the new names are free, also in \
             the form of earlier versions; the old claims are this customer's; EMAIL#… only for \
             verified addresses",
         callers: "owner",
@@ -97,7 +97,7 @@ patterns! {
         purpose: "Begin an erasure, so that the customer gets no further items",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "version = the If-Match; SET erasing_since",
+        requires: "version = the If-Match; same born; SET erasing_since",
         callers: "owner",
         used_by: ["DELETE /v1/customers/{id}"],
     }
@@ -107,7 +107,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; \
             USERNAME#…; ERASURE#<id>",
-        requires: "version = the If-Match; the claims are this customer's",
+        requires: "version = the If-Match; same born; the claims are this customer's",
         callers: "owner",
         used_by: ["DELETE /v1/customers/{id}"],
     }
