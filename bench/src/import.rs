@@ -1,8 +1,8 @@
 //! `bench import`: imports real baskets through the API while the functions that place them crash
 //! at random, and compares the totals with the data's.
 //!
-//! This module reads the expected orders, pieces and money by product from the files. It shares no
-//! code with the importer.
+//! This module computes the expected orders, pieces and money by product from the files, without
+//! the importer's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

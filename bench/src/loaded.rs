@@ -1,4 +1,5 @@
-//! A table as template.yaml defines it. It is filled without a function.
+//! A table as template.yaml defines it. The benchmark writes its items directly, without a
+//! function.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use crate::BenchError;
 
 /// The table's name.
 pub(crate) const NAME: &str = "measured";
-/// A key for cursors. Any 32 bytes will do.
+/// A key for cursors and codes. Any 32 bytes will do.
 pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Items in one import.
 const BATCH: usize = 5_000;
@@ -69,14 +70,15 @@ impl LoadedTable {
         Client::from_conf(config)
     }
 
-    /// Returns a function's state over the table.
+    /// Returns the state of a function that uses this table.
     pub fn services(&self) -> Result<Services, BenchError> {
         let cursors = Cursors::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
         let codes = CodeKeys::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
         Ok(Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes))
     }
 
-    /// Writes the items directly, past the server. Other tasks may run between two batches.
+    /// Writes the items directly into the store, without requests to the server. Other tasks may
+    /// run between two batches.
     pub async fn load(&self, items: impl Iterator<Item = Result<Item, BenchError>>) -> Result<(), BenchError> {
         let mut items = items.map(|item| serde_json::to_value(item?).map_err(BenchError::wrong));
         loop {

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use crate::BenchError;
 
-/// Records of each item. The first creates the item, and the others change it.
+/// Records of each item. The first creates the item, and the second changes it.
 const REVS: u64 = 2;
-/// The number of customers with sessions.
+/// The number of customers with orders and sessions.
 const CUSTOMERS: u64 = 2_469;
 
-/// Returns records of products and orders. Each item is created and then changed once, with some
-/// hundred records in between, as in a real stream.
+/// Returns records of products and orders. Each item is created and then changed once, about 500
+/// records later, as in a real stream.
 ///
 /// # Errors
 /// [`BenchError::Wrong`] when the schema refuses an item.
@@ -57,7 +57,7 @@ pub fn mixed(number: u64) -> Result<Vec<String>, BenchError> {
 }
 
 /// Returns the table's items for [`mixed`] records: the orders with their lines, the products, and
-/// the customers with expired sessions.
+/// the customers of the orders and sessions.
 pub fn around(number: u64) -> impl Iterator<Item = Result<Item, BenchError>> {
     let items = number.div_ceil(1_000) * 500;
     let customers = (0..number.min(CUSTOMERS)).map(|customer| stored_item(self::customer(customer)));
@@ -65,7 +65,7 @@ pub fn around(number: u64) -> impl Iterator<Item = Result<Item, BenchError>> {
         0..=3 => [stored_item(order(item, REVS)), stored_item(line(item, 1)), stored_item(line(item, 2))]
             .into_iter()
             .collect::<Vec<_>>(),
-        // A stock also has its product.
+        // Stocks (7 and 8) refer to a product, too.
         4..=8 => vec![stored_item(product(item, REVS))],
         _ => Vec::new(),
     });
@@ -86,7 +86,7 @@ pub(crate) fn documents(records: &[String]) -> Result<u64, BenchError> {
     u64::try_from(keys.len()).map_err(BenchError::wrong)
 }
 
-/// Returns the item and the `rev` of a record. Of 1,000 records, 500 create items and the next 500
+/// Returns the `rev` and the item of a record. Of 1,000 records, 500 create items and the next 500
 /// change them.
 const fn place(number: u64) -> (u64, u64) {
     let (thousand, place) = (number / 1_000, number % 1_000);
@@ -115,7 +115,7 @@ fn stock(number: u64, rev: u64) -> Result<Stored<Stock>, BenchError> {
     )
 }
 
-/// Returns a line of an order. The orders share some hundred products.
+/// Returns a line of an order. The orders share about 500 products.
 fn line(number: u64, line: u64) -> Result<Stored<OrderLine>, BenchError> {
     let data = OrderLine {
         order_id: order_id(number)?,

@@ -1,13 +1,13 @@
-//! Measures the stream's consumer, batch by batch: the search sink alone, the two deployed halves,
-//! both together, and one search call per record.
+//! Measures the stream's consumer, batch by batch: each of its two deployed halves, both halves
+//! together, and a search sink with one call per record.
 //!
 //! The consumer and its backends run in separate processes. The consumer's CPU time therefore
 //! covers decoding, folding, deciding and its clients.
 //!
 //! The batches are JSON text in a file, as Lambda passes them. Every variant starts with the same
-//! table and empty indices. Afterwards the search index must have every expected document.
+//! table and empty indices. Afterwards the search index must have the expected number of documents.
 //!
-//! DHAT of valgrind counts allocations in separate runs. The figure is the difference between a
+//! Valgrind's tool DHAT counts allocations in separate runs. The figure is the difference between a
 //! longer and a shorter run, divided by the additional records.
 
 mod backends;
@@ -57,9 +57,9 @@ struct Variant {
 
 /// The measured variants.
 ///
-/// The search sink runs with small batches, and with about the most records of this size that
-/// Lambda takes. The other deployed half and both halves together take a shop's mix of records. The
-/// last variant is the simplest search sink, with one call per record.
+/// The search sink is one deployed half. It runs with small batches, and with batches near the size
+/// limit of Lambda. The other half and both halves together take a shop's mix of records. The last
+/// variant is the simplest search sink, with one call per record.
 const VARIANTS: [Variant; 5] = [
     Variant {
         name: "search, batches of 100",
@@ -108,7 +108,8 @@ struct Figures {
     calls: Calls,
 }
 
-/// The factors by which batches need less than one call per record.
+/// The calls and the CPU time of the variant with one call per record, each divided by that of a
+/// variant with batches.
 #[derive(Debug, Serialize)]
 struct Ratios {
     variant: &'static str,
@@ -202,7 +203,7 @@ impl Variant {
         serde_json::from_slice(&output.stdout).map_err(BenchError::wrong)
     }
 
-    /// Checks that the indices have every expected document.
+    /// Checks that the indices have the expected number of documents.
     async fn check(&self, backends: &Backends, number: u64) -> Result<(), BenchError> {
         let client = SearchClient::new(&SearchConfig::new(backends.search(), "bench")?);
         client.refresh().await?;

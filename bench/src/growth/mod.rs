@@ -3,12 +3,12 @@
 //!
 //! All lists of [`crate::lists`] are in one table and have the same number of entries. The table
 //! also has the items of [`routes`]. Each route then receives requests one after the other. A
-//! list's requests read consecutive pages, and a write's requests each change another record. A
-//! route's figure is the median.
+//! list's requests read consecutive pages, and each request of a write changes a different record.
+//! A route's figure is the median.
 //!
 //! Requests and capacity units must be the same with every number of items, or the run fails.
-//! Latency is only shown. It is that of the embedded table, with deeper B-trees for more items, and
-//! of the function without Lambda around it.
+//! The run shows the latency but does not check it. The latency covers the function without Lambda,
+//! and the embedded table, whose B-trees are deeper with more items.
 //!
 //! A very long list is measured separately, in its own table.
 
@@ -263,8 +263,8 @@ impl Measurements {
         u64::try_from(self.costs.len()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the median. About one response in a hundred reads a shard again. The first one may
-    /// have to open connections and create the items of a month.
+    /// Returns the median cost, because a few responses cost more. About one response in a hundred
+    /// reads a shard again. The first response may open connections, and create a month's items.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         self.times.sort_unstable();
@@ -374,8 +374,7 @@ mod tests {
         found
     }
 
-    /// Reads that do not use the table, or that read a fixed number of copies which the function
-    /// keeps.
+    /// Reads of the search index, and of the settings, which have a fixed number of copies.
     const ELSEWHERE: [&str; 4] =
         ["GET /v1/search/products", "GET /v1/search/orders", "GET /v1/settings", "GET /v1/settings/private"];
 

@@ -147,7 +147,7 @@ fn said(Cost { requests, read_units, write_units }: Cost) -> String {
     units.fold(requests, |text, (units, kind)| format!("{text}, {units} {kind}"))
 }
 
-/// Returns the latency with the fewest and with the most items.
+/// Returns the latency at the first and at the last stage.
 fn took(figures: &[Figures]) -> String {
     match figures {
         [first, .., last] => format!("{} → {} ms", millis(first.median_us), millis(last.median_us)),

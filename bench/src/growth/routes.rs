@@ -67,7 +67,7 @@ fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
     Ok((customer_id(FIRST + n)?, product_id(FIRST + n)?))
 }
 
-/// Returns the routes' items that the lists do not have, for this many requests to each route.
+/// Returns the items that the routes need and the lists lack, for this many requests to each route.
 pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     let club = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
     let team = TeamId::new("bishops").map_err(BenchError::wrong)?;
@@ -149,7 +149,7 @@ fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
     Ok([item(order_line(&order.id)?, n)?, item(step, n)?, item(copy, n)?, item(order, n)?])
 }
 
-/// Returns the calls that come once, before the measurement.
+/// Returns the calls to send once, before the measurement.
 pub(super) fn before() -> Vec<(Open, Call)> {
     let customer = json!({
         "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody",

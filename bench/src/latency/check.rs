@@ -7,14 +7,16 @@ use super::routes::{LINES, PAGE, Server};
 use super::shop::{SCARCE, Shop};
 use crate::BenchError;
 
-/// Sends a peer and Bodega the same requests: a product, an order and its retry, an order beyond
-/// the stock, and the list. Each response of the peer must equal Bodega's.
+/// Places an order through a peer, repeats it, and requests more than the stock. Bodega must then
+/// show the same order and the right stock. Both must return equal products and an equal list of
+/// orders.
 ///
 /// # Errors
 /// [`BenchError::Wrong`] for the first difference.
 pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     let (ours, theirs) = (Server::Bodega, peer);
-    // Peers show everybody the numbers, which Bodega shows to staff. They do not have the levels.
+    // Bodega shows the exact stock only to staff, and peers show it to every caller. Peers lack the
+    // two removed fields.
     let product = async |server, id: &str| {
         let request = shop.get(server, &format!("/products/{id}")).bearer_auth(shop.staff());
         let mut product = shop.json(request, StatusCode::OK).await?;
@@ -75,7 +77,7 @@ pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     if items(&found).get(0).and_then(|first| first.get("id")) != order.get("id") {
         return Err(BenchError::Wrong(format!("{peer:?}: the newest order does not come first")));
     }
-    // The measurement starts with stable counts.
+    // Wait for the effects of the orders, so that the measurement starts with stable counts.
     shop.drain().await.map(drop)
 }
 

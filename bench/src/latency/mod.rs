@@ -7,8 +7,8 @@
 //! measurements alternate with Bodega's in the same system, with the same gateway, table and items.
 //! First, [`check`] compares each peer's responses with Bodega's.
 //!
-//! In the end stock, index and quarantine must show that every order was taken once and completely.
-//! A run fails on the first unexpected response.
+//! Afterwards the stock, the search index and the quarantine must show that each order had all its
+//! effects exactly once. A run fails on the first unexpected response.
 
 mod check;
 mod clients;
@@ -36,7 +36,7 @@ use shop::Shop;
 /// The number of turns in which each row is measured. Other load on the machine then affects all
 /// rows of a route alike.
 const TURNS: u32 = 4;
-/// The longest warm-up of a function.
+/// The longest time of one step of a function's warm-up.
 const WARMING: Duration = Duration::from_secs(2);
 /// The maximum number of steps in which the number of processes grows.
 const GROWING: usize = 16;

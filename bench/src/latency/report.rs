@@ -52,7 +52,7 @@ impl Measured {
         Self { server, route, clients, took: Took::default(), cpu: Duration::ZERO, processes: 0 }
     }
 
-    /// Adds a turn, its CPU time, and its number of processes.
+    /// Adds a turn and its CPU time, and keeps the highest number of processes.
     pub fn add(&mut self, took: Took, cpu: Duration, processes: usize) {
         self.took.latencies.extend(took.latencies);
         self.took.elapsed += took.elapsed;
@@ -81,7 +81,8 @@ impl Measured {
     }
 }
 
-/// Returns the shortest of the sorted durations that this many thousandths of them do not exceed.
+/// Returns the shortest measured duration that at least this many thousandths of the durations do
+/// not exceed.
 fn quantile(sorted: &[Duration], thousandths: usize) -> Duration {
     let rank = (sorted.len() * thousandths).div_ceil(1_000);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()

@@ -1,11 +1,12 @@
 //! Reads every list from the first page to the last. The cost of a page must not depend on the
 //! list's length or on the page's position.
 //!
-//! The key schema makes the items. They are loaded directly into an embedded table for each list.
-//! The pages are read through the function's routes, with requests as API Gateway passes them on.
+//! The key schema makes the items. Each list has its own embedded table, and the benchmark writes
+//! the items directly into it. It reads the pages through the function's routes, with requests as
+//! API Gateway passes them on.
 //!
 //! A run fails when an item is missing or appears twice, or when full pages take different numbers
-//! of requests. Rare pages may take more, if one shard has more than its share
+//! of requests. A few pages may take more, because one shard has more than its share
 //! (`shared/table/src/merge.rs`).
 
 mod people;
@@ -94,18 +95,18 @@ pub(crate) fn served(routes: Routes<Services>, services: Services) -> Result<Box
     Ok(Box::new(Served { routes, app: services, services: |services| services }))
 }
 
-/// Returns the orders.
+/// Returns the function of the orders.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
 pub(crate) fn orders(services: Services) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(services), services: |app| &app.services }))
 }
 
-/// Returns an issuer that no request uses, because none has a token to verify.
+/// Returns an issuer that no request uses, because no request has a token to verify.
 fn unused_issuer() -> Result<Issuer, BenchError> {
     Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::wrong)
 }
 
-/// Returns the catalog. No request uses its bucket.
+/// Returns the function of the catalog. No request uses its bucket.
 pub(crate) fn catalog(services: Services) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
@@ -129,12 +130,13 @@ pub(crate) struct Figures {
     pub items: u64,
     /// The number of full pages that are not the last.
     pub pages: usize,
-    /// Requests to the table for each of these pages, except a few.
+    /// The lowest number of requests to the table for one of these pages. Most pages take this
+    /// number.
     pub requests: u32,
-    /// The additional requests of those few pages in total. They read a shard again.
+    /// The additional requests of the other pages, in total. These pages read a shard again.
     pub further: u32,
-    /// Read units of the first page, and the highest of any. At the end of a list some shards are
-    /// exhausted, so the last pages cost less.
+    /// Read units of the first page, and the highest number of any page. At the end of a list some
+    /// shards are exhausted, so the last pages cost less.
     pub units: (f64, f64),
     /// Bytes of a full page's body: the lowest and the highest number.
     pub bytes: (usize, usize),
@@ -278,8 +280,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the operations of openapi.yaml with a limit, except those of the search index. The
-    /// indentation marks paths and methods.
+    /// Returns the operations of openapi.yaml with a `limit` parameter, except those of the search
+    /// index. The indentation marks paths and methods.
     fn described() -> BTreeSet<String> {
         let (mut lists, mut path, mut method) = (BTreeSet::new(), "", "");
         for line in include_str!("../../../openapi.yaml").lines() {
@@ -305,7 +307,7 @@ mod tests {
         for figures in measured.try_collect::<Vec<Figures>>().await.unwrap() {
             let Figures { list, pages, requests, further, units: (first, most), bytes: (least, largest), .. } = figures;
             assert!(pages >= 9, "{list}: {pages} pages");
-            // Each shard's part of a page may begin within a read unit, and shards may be read
+            // DynamoDB rounds the read units of each request up, and a few pages read a shard
             // again.
             let begun = (f64::from(requests) / 2.0).max(1.0);
             let again = if further > 0 { first / 2.0 } else { 0.0 };

@@ -53,7 +53,7 @@ impl Copies {
     }
 }
 
-/// Returns whether the membership has the same values as the product.
+/// Returns whether the membership's copied values equal the product's.
 fn shows(member: &Membership, product: &Product) -> bool {
     let Membership { id: _, path: _, source_rev: _, retired, category_path, name, brand, package_size, price } = member;
     (retired, category_path, name, brand, package_size, price)

@@ -1,5 +1,5 @@
-//! Keeps the category tree complete: a product's category and all its ancestors exist before the
-//! product does.
+//! Keeps the category tree complete: no product exists before its category and all ancestors of
+//! that category.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,8 @@ pub async fn grow(services: &Services, path: &CategoryPath, at: Instant) -> Resu
 }
 
 /// Adds the missing categories of many paths, with their ancestors. Returns the categories that the
-/// table did not accept, even after retries. Items below those categories must wait.
+/// table did not accept, even after retries. The caller must not write items below those
+/// categories.
 ///
 /// The read before the write is eventually consistent. A node that it misses is written again,
 /// which has no visible effect.
@@ -67,7 +68,7 @@ pub async fn grow_all<'a>(
 /// Builds a category's node. All nodes of one path are interchangeable.
 ///
 /// # Errors
-/// 500 `internal` when the system has no randomness to give.
+/// 500 `internal` when the system provides no randomness.
 pub fn new_node(services: &Services, path: &CategoryPath, at: Instant) -> Result<Stored<CategoryNode>, Problem> {
     Ok(Stored::new(CategoryNode::new(path.clone()), services.born(at)?, at))
 }

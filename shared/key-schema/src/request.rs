@@ -228,7 +228,7 @@ impl<T> Query<T> {
 /// Sorts before every sort key of this crate, because encoded text never starts with a byte below
 /// `%`.
 const FIRST: &str = "!";
-/// The last character of Unicode. A sort key of as many as fit sorts after every other sort key.
+/// The last character of Unicode. A sort key filled with it sorts after every other sort key.
 const LAST: &str = "\u{10FFFF}";
 
 /// A write of one item.
@@ -412,9 +412,9 @@ impl<L> Transaction<L> {
     }
 }
 
-/// Unconditional puts and deletes, each independent of the others. Use it only for items that every
-/// writer writes the same. The items have no request id ([`crate::item::CAUSE`]). DynamoDB makes no
-/// stream record for a put that changes nothing, but a new id would be a change.
+/// Unconditional puts and deletes, each independent of the others. Use it only if the order of
+/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]).
+/// DynamoDB makes no stream record for a put that changes nothing, but a new id would be a change.
 #[derive(Debug)]
 pub struct BatchWrite {
     pattern: &'static Pattern,

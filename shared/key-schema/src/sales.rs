@@ -2,8 +2,8 @@
 //!
 //! The stream never deletes a row. A row stores the `rev` of the order from which it was derived,
 //! and the stream overwrites only an older row. The rows of a cancelled or returned order lose
-//! their index keys. So the list, which reads the sparse index, does not show them, and a replayed
-//! old record cannot bring them back.
+//! their index keys, so the lists, which read sparse indexes, do not show them. A replayed old
+//! record cannot bring them back, because its `rev` is lower.
 //!
 //! # Why nothing is counted twice
 //!
@@ -94,7 +94,8 @@ impl Entity for Sale {
     }
 }
 
-/// Returns the partition of a product's sales in one year, so that no partition grows for ever.
+/// Returns the partition of a product's sales in one year. Each year has its own partition, so that
+/// no partition grows without limit.
 fn partition(product: &ProductId, year: i32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("PRODUCTSALES", &[product, &i64::from(year).to_string()])
 }
@@ -240,7 +241,7 @@ impl FromIterator<AnyEntity> for Derived {
 /// # Errors
 /// [`KeyError`].
 pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
-    // An order has one row per line, and one for its place.
+    // An order has one row per line, and one item for its place.
     let most = crate::order::MAX_LINES + 1;
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
@@ -248,9 +249,9 @@ pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
 /// The maximum number of rows in one transaction: two actions each, plus two for the place.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 2;
 
-/// Returns the transactions that update the sales of an order to its head. The list is empty if
-/// they are up to date. Each transaction is independent of the others. `place` is the place that
-/// counts the order if it was not counted yet. An order that was counted stays at its stored place.
+/// Returns the transactions that bring the sales of an order to the state of its head. The list is
+/// empty if the sales are up to date. Each transaction is independent of the others. `place`
+/// applies only to an order that was not counted before. Any other order keeps its stored place.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -260,8 +261,7 @@ pub fn apply(
     seen: &Derived,
     place: SalePlace,
 ) -> Result<Vec<Transaction<()>>, EncodeError> {
-    // A row of the first release has no customer. A row without one is written again at the same
-    // `rev`.
+    // A row of the first release has no customer. It is written again even at the same `rev`.
     let is_old = |seen: &Stored<Sale>| {
         seen.meta.rev < head.meta.rev || (seen.meta.rev == head.meta.rev && seen.customer_id.is_none())
     };
@@ -359,7 +359,7 @@ impl SaleSummary {
     }
 }
 
-/// Returns the instant in a sort key of the list, which tells in which year a cursor continues.
+/// Returns the instant in a sort key of the list. A cursor continues in the year of that instant.
 ///
 /// # Errors
 /// [`InstantError`] for text that [`SaleSummary::sort_key`] did not make.

@@ -10,12 +10,14 @@
 //! | from the stream, with all retries: DynamoDB keeps a record for 24 hours | 1 day |
 //! | from S3, where given-up and quarantined records are kept for 30 days | 30 days |
 //!
-//! A redrive reads the item before it writes. 30 of the 31 days are therefore only a protection
-//! against a defect, or against a tool that does not read first. All changes older than the removal
-//! were recorded before it. No older write can therefore arrive later than 31 days after
-//! `deleted_at`, even if the tombstone itself was written later. Four more days are for clock
-//! differences, and for operators who moved the files to inspect them. A restore of the table from
-//! a backup is not a redrive: the index is rebuilt without the tombstones.
+//! Together these are 31 days from the change. Every change older than the removal was recorded
+//! before `deleted_at`, so its write arrives at most 31 days after `deleted_at`. This holds even if
+//! the tombstone itself was written later. Four more days are a reserve for clock differences, and
+//! for operators who move the files to inspect them.
+//!
+//! A redrive reads the item before it writes. The 30 days in S3 therefore only protect against a
+//! defect, or against a tool that does not read first. A restore of the table from a backup is not
+//! a redrive: the index is rebuilt without the tombstones.
 //!
 //! # Why a document that was created again survives
 //!
@@ -51,8 +53,8 @@ pub struct PurgePage {
     pub found: u64,
     /// The number of deleted tombstones.
     pub purged: u64,
-    /// The number of tombstones that were overwritten meanwhile, by a newer document or tombstone,
-    /// which stays.
+    /// The number of tombstones that a newer document or tombstone has replaced meanwhile. The
+    /// newer one stays.
     pub replaced: u64,
     /// The number of tombstones that the engine did not delete now. The next purge finds them
     /// again.
@@ -62,9 +64,9 @@ pub struct PurgePage {
 }
 
 impl SearchClient {
-    /// Removes tombstones from the index that searches read, oldest first: those with a
-    /// `deleted_at` before `older_than` (RFC 3339 UTC with milliseconds). Removes at most `size` of
-    /// them, and at most [`MAX_PURGE`], and starts after the end of another page.
+    /// Removes the tombstones with a `deleted_at` before `older_than` (RFC 3339 UTC with
+    /// milliseconds) from the index that searches read, oldest first. One call removes at most
+    /// `size` and at most [`MAX_PURGE`] of them, and starts after the end of the page `after`.
     ///
     /// `older_than` must be at least [`TOMBSTONE_LIFETIME_DAYS`] days ago.
     pub async fn purge_tombstones(
@@ -96,7 +98,8 @@ impl SearchClient {
     }
 
     /// Deletes the tombstones that have not changed since the search. If the response of a
-    /// successful attempt is lost, the retry gets a conflict and counts as one.
+    /// successful attempt is lost, the retry gets a conflict. The tombstone then counts as
+    /// replaced.
     async fn delete(&self, found: &[Found]) -> Result<Vec<BulkOutcome>, SearchError> {
         if found.is_empty() {
             return Ok(Vec::new());

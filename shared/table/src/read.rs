@@ -20,7 +20,7 @@ const MAX_REQUESTS_PER_PAGE: usize = 16;
 /// The maximum delay of a function's start when the table does not respond.
 const REACH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of concurrent queries of a list that spans several.
+/// The maximum number of concurrent queries of a list that spans several queries.
 const MAX_QUERIES_AT_ONCE: usize = 8;
 
 /// A page of a list.
@@ -43,7 +43,7 @@ impl<T> Page<T> {
     }
 
     /// Returns the sort key after which the next page starts when the response has only the first
-    /// `kept` items, or `None` at the list's end.
+    /// `kept` items. Returns `None` at the list's end, or if no item is kept.
     #[must_use]
     pub fn end(&self, kept: usize) -> Option<String> {
         if kept < self.keys.len() { self.keys.get(kept.checked_sub(1)?).cloned() } else { self.next.clone() }
@@ -84,8 +84,8 @@ impl<T> Page<T> {
 
 impl Table {
     /// Opens the connection before the first client request needs it, by one read of a key that has
-    /// no item ([`key_schema::reach`]). The meter does not count it. A table that does not respond
-    /// in time does not stop the start. The first request reaches it with all its retries.
+    /// no item ([`key_schema::reach`]). The meter does not count it. If the table does not respond
+    /// in time, the function starts anyway. The first request then connects, with all its retries.
     pub async fn reach(&self, nothing: &Get<()>) {
         let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();
         match tokio::time::timeout(REACH_TIMEOUT, asked).await {

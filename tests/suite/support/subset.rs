@@ -1,4 +1,4 @@
-//! Compares a response with its expected members. The expectation may name only some of them.
+//! Compares a response with an expectation that may name only some of its members.
 
 use serde_json::Value as Json;
 

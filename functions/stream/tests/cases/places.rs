@@ -128,7 +128,8 @@ async fn online_orders_are_counted_in_every_shard_and_cancelled_where_they_were_
     assert!(counted(&shop).await.iter().all(|(shard, orders)| *orders <= before[shard]));
 }
 
-/// A release without shards subtracts a cancelled order from shard 0, wherever it was counted.
+/// A release without shards subtracts a cancelled order from shard 0, even if another shard counted
+/// the order.
 #[tokio::test]
 async fn a_part_below_zero_is_added_like_any_other() {
     let shop = Shop::open().await;

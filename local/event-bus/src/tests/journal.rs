@@ -1,4 +1,4 @@
-//! Tests that work survives the process, with a journal in a separate folder for each test.
+//! Tests that a new process continues unfinished work. Each test has a journal in its own folder.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -185,7 +185,7 @@ async fn a_restart_repeats_the_deliveries_under_way_and_no_finished_ones() {
     assert!(ids(&first.journal).is_empty());
     end(first).await;
 
-    // One target has processed the second event, and the other has not.
+    // In each round at least one target does not process the second event.
     for (function, worker) in [(hanging(), willing()), (willing(), hanging()), (hanging(), hanging())] {
         let system = Bus::start(&folder, &function, &worker).await;
         if ids(&system.journal).is_empty() {

@@ -33,7 +33,7 @@ use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
 
-/// Returns the requests of all constructors, in the order of the registry.
+/// Returns the requests of all constructors, by area.
 pub fn exercises() -> Vec<Shown> {
     let world = World::plain();
     [
@@ -758,7 +758,7 @@ fn documents(world: &World) -> Vec<Shown> {
         add(&private, Right::Staff),
         add(&plain, Right::Staff),
         add(&plain, manager),
-        // The caller's right has checked the items of an editor who is the caller.
+        // Here the caller becomes an editor. The caller's right already checks the membership.
         add(&plain, member),
         add(&plain, admin),
         remove(&private, Right::Own(&world.customer)),
