@@ -348,7 +348,7 @@ fn orders(world: &World) -> Vec<Shown> {
     let undone = Step { money: Some(Movement::Refund(&entry, 100)), ..step(&picking, OrderStatus::Cancelled) };
     let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
     let own = world.own_order(OrderStatus::Pending);
-    let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
+    let (own_paid, known) = (step(&own, OrderStatus::Paid), world.counted_orders());
     let open = |known| order::open::enter(&own, world.open_order(), known).unwrap();
     let own_placement = |known| Placement {
         order: &own,
@@ -666,7 +666,7 @@ fn organizations(world: &World) -> Vec<Shown> {
 fn invitations(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.organization, &world.customer);
     let admin = CustomerId::new("household-1").unwrap();
-    let (open, roster) = (world.invitation(), world.invitations());
+    let (open, roster) = (world.invitation_by_admin(), world.invitations());
     let mut others = roster.clone();
     let other = OpenInvitation::new(at("2026-12-05T12:00:00.000Z"), &admin);
     others.data.open.insert(OrganizationId::new("go").unwrap(), other);

@@ -23,6 +23,8 @@ use key_schema::place::{self, Month, PlacePath};
 use key_schema::product::{Availability, CategoryPath, MAX_STOCK, StockError};
 use key_schema::quota::Quota;
 use key_schema::request::Write;
+use key_schema::review;
+use key_schema::review::recent::RecentReview;
 use key_schema::sales::{self, Derived, SaleSummary};
 use key_schema::session;
 use key_schema::settings::Known;
@@ -338,4 +340,16 @@ fn an_address_that_an_earlier_version_claimed_otherwise_is_looked_up_there_too()
     assert!(customer::by_earlier_email(&plain).unwrap().is_none());
     let invisible: Email = "zo\u{200d}e@example.com".parse().unwrap();
     assert!(customer::by_earlier_email(&invisible).unwrap().is_some());
+}
+
+#[test]
+fn the_copy_of_a_changed_review_has_its_next_version_and_revision() {
+    let review = World::plain().review();
+    let change = review::change(&review, 1, &"T".to_owned(), &"T".to_owned(), at("2017-03-01T09:00:00.000Z")).unwrap();
+    let copy = change.actions().iter().find_map(|(_, action)| match &action.write {
+        Write::Put { item } => Some(Stored::<RecentReview>::from_item(item.clone()).unwrap()),
+        _ => None,
+    });
+    let meta = copy.unwrap().meta;
+    assert_eq!((meta.version, meta.rev), (review.meta.version + 1, review.meta.rev + 1));
 }

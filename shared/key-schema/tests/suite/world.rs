@@ -601,9 +601,16 @@ impl World {
             customer_id: self.customer.clone(),
             expires_at: at("2017-01-08T12:53:26.000Z"),
             entries: BTreeMap::from([(self.order.clone(), self.open_order())]),
-            day: Some("2017-01-01".into()),
-            placed: 1,
+            day: None,
+            placed: 0,
         })
+    }
+
+    /// Makes open orders that count the orders of their day.
+    pub fn counted_orders(&self) -> Stored<OpenOrders> {
+        let mut open = self.open_orders();
+        (open.data.day, open.data.placed) = (Some("2017-01-01".into()), 1);
+        open
     }
 
     /// Makes the claim on a reference that a customer gave.
@@ -844,9 +851,16 @@ impl World {
             title: "Chess club".into(),
             role: Role::Member,
             team: Some(self.team.clone()),
-            inviter: Some(CustomerId::new("household-1").unwrap()),
+            inviter: None,
             expires_at: at("2026-12-04T12:00:00.000Z"),
         })
+    }
+
+    /// Makes an invitation that names its inviter.
+    pub fn invitation_by_admin(&self) -> Stored<Invitation> {
+        let mut invitation = self.invitation();
+        invitation.data.inviter = Some(CustomerId::new("household-1").unwrap());
+        invitation
     }
 
     pub fn invitations(&self) -> Stored<Invitations> {
