@@ -2,6 +2,9 @@
 //! parameters and its caller, for a day.
 #![no_main]
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use fuzz::CURSOR_KEYS;
 use key_schema::cursor::{Cursors, LIFETIME_SECONDS, MAX_CURSOR_BYTES, Scope};
 use key_schema::encoding::encode;
@@ -13,6 +16,8 @@ const OTHER_KEYS: [&str; 2] =
     ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
 
 thread_local! {
+    /// Every cursor of this run.
+    static SEALED: RefCell<HashSet<String>> = RefCell::default();
     static CURSORS: Cursors = Cursors::new(CURSOR_KEYS).expect("keys");
     static OTHERS: [Cursors; 2] = OTHER_KEYS.map(|keys| Cursors::new(keys).expect("keys"));
 }
@@ -27,6 +32,10 @@ fuzz_target!(|input: &[u8]| {
     CURSORS.with(|cursors| {
         // No key has sealed these texts.
         for forged in text.split('\n').chain([&*text]) {
+            // libFuzzer copies operands of comparisons, also earlier cursors, into its inputs.
+            if SEALED.with_borrow(|sealed| sealed.contains(forged)) {
+                continue;
+            }
             assert!(cursors.open(&scope, forged, now).is_err(), "{forged:?}");
         }
         let _ = Cursors::new(&text);
@@ -36,6 +45,7 @@ fuzz_target!(|input: &[u8]| {
             assert!(sort_key.len() > 600 || sort_key.contains("%00"), "{sort_key:?} is not sealed");
             return;
         };
+        SEALED.with_borrow_mut(|all| all.insert(sealed.clone()));
         assert!(
             sealed.len() <= MAX_CURSOR_BYTES
                 && sealed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
