@@ -7,7 +7,9 @@ use key_schema::id::{MAX_ID_BYTES, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::money::Money;
-use key_schema::product::{CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
+use key_schema::product::{
+    CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
+};
 
 /// Limits in bytes of UTF-8. They keep a page of a hundred products far below the 1 MB that one
 /// Query reads.

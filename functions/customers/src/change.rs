@@ -15,7 +15,7 @@ use http_api::fields::{one_of, parsed};
 use http_api::json::Value;
 use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn, read_fields};
 use key_schema::change::Change as Update;
-use key_schema::customer::{self, Customer, Names, Place, Tier, TierIndexKey};
+use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Place, Tier, TierIndexKey};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::recipient::{self, RecipientHash};
@@ -42,7 +42,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     let is_mail_allowed = patch.email.is_some() && owner.is_staff();
     let after = patch.apply(&before, owner.caller())?;
-    let changed = write(services, before, after, version).await?;
+    let changed = write(services, before, after).await?;
     if is_mail_allowed {
         let lift = recipient::lift(&RecipientHash::of(&changed.email))?;
         services.table.write(&lift).await.map_err(|error| match error {
@@ -54,12 +54,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// Writes the changed profile and returns it.
-async fn write(
-    services: &Services,
-    before: Stored<Customer>,
-    after: Customer,
-    version: u64,
-) -> Result<Stored<Customer>, Problem> {
+async fn write(services: &Services, before: Stored<Customer>, after: Customer) -> Result<Stored<Customer>, Problem> {
     if after == before.data {
         return Ok(before);
     }
@@ -67,7 +62,7 @@ async fn write(
     let update = differences(&before, &after, now)?;
     let names = |customer: &Customer| (customer.email.clone(), customer.email_verified, customer.username.clone());
     if names(&after) == names(&before) {
-        return match services.table.update(&customer::update(&before.id, update, version)?).await {
+        return match services.table.update(&customer::update(&before, update)?).await {
             Ok(changed) => Ok(changed),
             Err(WriteError::Refused(stored)) => Err(overtaken(stored.is_some())),
             Err(WriteError::Table(error)) => Err(error.into()),

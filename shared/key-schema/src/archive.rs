@@ -12,6 +12,7 @@
 //! A name contains hashes for two reasons. A key can be longer than an object name may be. It can
 //! also contain ids that an operator's list of names should not show.
 
+use item_model::prelude::*;
 use serde::Deserialize;
 
 use crate::cart;
@@ -22,7 +23,7 @@ use crate::id::CustomerId;
 use crate::instant::Instant;
 use crate::item::{DecodeError, EncodeError, FromItem as _, Item, Stored};
 use crate::key::{Key, KeyError, PartitionKey, hash};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Single, Write};
 use crate::session;
 
@@ -79,7 +80,7 @@ pub struct Since {
     pub created_at: Instant,
 }
 
-crate::item::view!(Since of Customer);
+view!(Since of Customer);
 
 patterns! {
     OWNER {

@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number, value};
@@ -19,7 +20,7 @@ use crate::id::{CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::product::{self, Product};
 use crate::request::{BatchGet, Get, Guarded, Single};
 
@@ -47,7 +48,7 @@ entity! {
             /// ([`put_line`]).
             expires_at: Instant,
         }
-        mutable {
+        mutable by CartChanges {
             /// The lines by product.
             lines: BTreeMap<ProductId, CartLine>,
         }

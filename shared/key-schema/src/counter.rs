@@ -25,7 +25,9 @@
 //! has certainly cancelled the attempt. If the client sends an Idempotency-Key, the same
 //! transaction writes the record of the key.
 
-use crate::change::{Change, entity};
+use item_model::prelude::*;
+
+use crate::change::Change;
 use crate::encoding;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number};
@@ -33,7 +35,7 @@ use crate::id::{Born, CounterName};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Guarded, Single, Transaction, Write};
 
 /// The maximum number of shards. They take at most 32,000 additions a second. A partition takes

@@ -19,16 +19,17 @@
 //! and the index may not yet show a new session. The janitor removes both. A customer who has
 //! signed up again keeps the items that began under the new profile.
 
+use crate::index::GSI1;
+use item_model::prelude::*;
 use serde::Deserialize;
 
-use crate::change::entity;
 use crate::encoding::join;
 use crate::expression::{Condition, value};
 use crate::id::CustomerId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::request::{Guarded, Query, Range, Single, Write};
 use crate::shard::Shards;
 
@@ -56,7 +57,7 @@ impl Entity for Erasure {
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let sort = SortKey::new(join(&meta.created_at.to_string(), &[&self.customer_id]))?;
-        Ok(vec![IndexKey { index: Index::Gsi1, partition: shard(SHARDS.of(self.customer_id.as_str()))?, sort }])
+        Ok(vec![IndexKey { index: GSI1, partition: shard(SHARDS.of(self.customer_id.as_str()))?, sort }])
     }
 }
 
@@ -77,13 +78,13 @@ pub struct Pending {
     pub created_at: Instant,
 }
 
-crate::item::view!(Pending of Erasure);
+view!(Pending of Erasure);
 
 patterns! {
     PENDING {
         id: "erasures.pending",
         purpose: "Find the erased customers whose items the archive may hold",
-        request: ShardedQuery on Gsi1,
+        request: ShardedQuery on GSI1,
         key: "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>",
         returns: "notes, oldest first",
         consistency: Consistency::Eventual,

@@ -8,16 +8,16 @@
 //! key, which every reader who knows the key can compute. It also names the archive object that
 //! holds the item. The bucket deletes that object after its retention time.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::entity;
 use crate::encoding::join;
 use crate::expression::Condition;
 use crate::id::{Born, IdError};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
@@ -48,7 +48,7 @@ entity! {
             /// one key.
             sequence_number: String,
         }
-        mutable {
+        mutable by ExpirationChanges {
             /// The identity that removed the item.
             removed_by: RemovedBy,
             /// The name of the archive object that holds the item. It is absent if the item was not

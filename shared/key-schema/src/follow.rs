@@ -16,17 +16,18 @@
 //! profile ([`crate::request::Transaction`]). Without it, a request that read the profile just
 //! before the erasure can leave an edge. Such an edge shows only an id.
 
+use crate::index::GSI1;
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::entity;
 use crate::customer::{self, Customer};
 use crate::encoding::join;
 use crate::expression::Condition;
 use crate::id::CustomerId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
 use crate::shard::Shards;
 
@@ -58,7 +59,7 @@ impl Entity for Follow {
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         Ok(vec![IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: followers_partition(&self.followed_id, FOLLOWER_SHARDS.of(self.customer_id.as_str()))?,
             sort: SortKey::new(join(&meta.created_at.to_string(), &[&self.customer_id]))?,
         }])
@@ -82,7 +83,7 @@ pub struct Follower {
     pub created_at: Instant,
 }
 
-crate::item::view!(Follower of Follow);
+view!(Follower of Follow);
 
 /// An action of a follow's transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +146,7 @@ patterns! {
     FOLLOWERS {
         id: "follows.followers",
         purpose: "List a customer's followers",
-        request: ShardedQuery on Gsi1,
+        request: ShardedQuery on GSI1,
         key: "GSI1PK = FOLLOWERS#<followed>#<shard>, GSI1SK = <created_at>#<follower>, backward",
         returns: "followers, newest first",
         consistency: Consistency::Eventual,

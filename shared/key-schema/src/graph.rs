@@ -14,12 +14,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use item_model::prelude::*;
+
 use crate::customer::{self, Customer};
 use crate::entity::AnyEntity;
 use crate::id::CustomerId;
 use crate::item::Stored;
 use crate::key::KeyError;
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Query, Range};
 
 /// A kind of edge from a customer.

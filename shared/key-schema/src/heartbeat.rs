@@ -4,19 +4,20 @@
 //! hour this looks normal. So the janitor writes this item in each round. Both mappings deliver it,
 //! and each consumer answers with a metric. An alarm fires when the metric is missing.
 
-use crate::change::{Change, entity};
+use item_model::prelude::*;
+
+use crate::change::Change;
 use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::patterns;
 use crate::request::{Guarded, Single, Write};
 
 entity! {
     /// The heartbeat. Its `updated_at` is the time of the last write.
     Heartbeat = "Heartbeat" {
         fixed {}
-        mutable {
+        mutable by HeartbeatChanges {
             /// The time of the janitor's round that wrote it last.
             round: Instant,
         }

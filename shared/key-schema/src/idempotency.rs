@@ -5,15 +5,15 @@
 //! record and gets the first response. Two concurrent requests race for the record inside their
 //! transactions. DynamoDB refuses one of the two transactions as a whole.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::entity;
 use crate::expression::{Condition, first_alive};
 use crate::id::OrderId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded};
 
 /// How long a response is replayed.

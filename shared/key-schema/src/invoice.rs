@@ -5,15 +5,18 @@
 //! conflict on the counter, which limits the rate to some tens of invoices a second. The law
 //! requires numbers without gaps, and this limit is their cost.
 
-use crate::change::{Change, entity};
+use item_model::prelude::*;
+
+use crate::change::Change;
 use crate::expression::{Condition, number};
 use crate::id::{Born, CustomerId, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::Money;
+use crate::order::OrderChanges as _;
 use crate::order::{self, Order};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Transaction};
 
 entity! {
@@ -51,7 +54,7 @@ entity! {
     /// The counter with the number of the last invoice.
     InvoiceCounter = "InvoiceCounter" {
         fixed {}
-        mutable {
+        mutable by InvoiceCounterChanges {
             /// The last number.
             last: u64,
         }

@@ -1,42 +1,33 @@
 //! The schema of Bodega's DynamoDB table, and every request that reaches the table.
 //!
-//! One table serves the whole shop. This crate contains:
+//! One table serves the whole shop. This crate declares, on top of [`item_model`]:
 //!
-//! - typed ids and keys ([`id`], [`key`], [`encoding`]);
-//! - the entities with all their index keys, one module each;
-//! - the registry of access patterns ([`pattern`], [`registry`]) and requests as data
-//!   ([`request`]);
-//! - typed updates that cannot leave an index key stale ([`change`]);
+//! - the ids of the shop ([`id`]) and its indexes ([`index`]);
+//! - the entities with all their index keys and access patterns, one module each;
+//! - the registry of all access patterns ([`registry`]);
 //! - one decoder for stored and streamed items ([`entity::AnyEntity`]);
-//! - sealed cursors ([`cursor`]);
 //! - the pure rules that derive copies and totals.
 //!
-//! The crate does no I/O and depends on neither the AWS SDK nor an async runtime. The `table` crate
-//! executes its requests.
+//! It passes the types of `item_model` on to its users, but not the means to make a request
+//! ([`item_model::prelude`]). So every request to the table is a function of this crate.
 
 pub mod archive;
 pub mod cart;
 pub mod category;
-pub mod change;
 pub mod code;
 pub mod counter;
-pub mod cursor;
 pub mod customer;
 pub mod document;
-pub mod encoding;
 pub mod entity;
 pub mod erasure;
 pub mod expiration;
-pub mod expression;
 pub mod follow;
 pub mod graph;
 pub mod heartbeat;
 pub mod id;
 pub mod idempotency;
-pub mod instant;
+pub mod index;
 pub mod invoice;
-pub mod item;
-pub mod key;
 pub mod like;
 pub mod mail;
 pub mod mark;
@@ -46,24 +37,22 @@ pub mod metric;
 pub mod money;
 pub mod order;
 pub mod organization;
-pub mod pattern;
 pub mod picking;
 pub mod picture;
 pub mod place;
 pub mod product;
 pub mod question;
 pub mod quota;
-pub mod reach;
 pub mod recipient;
 pub mod registry;
-pub mod request;
 pub mod residence;
 pub mod review;
 pub mod revocation;
 pub mod sales;
 pub mod session;
 pub mod settings;
-pub mod shard;
 pub mod text;
 pub mod verification;
 pub mod wallet;
+
+pub use item_model::{change, cursor, encoding, expression, instant, item, key, pattern, reach, request, shard};

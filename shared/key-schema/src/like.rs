@@ -30,17 +30,19 @@
 //! a GetItem reads the product. One range over both would also read the notes of the product's
 //! uploads, whose number has no bound. The range of a product page begins after the counters.
 
+use crate::index::GSI1;
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::Condition;
 use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::product::{self, Product};
 use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
 use crate::shard::Shards;
@@ -80,7 +82,7 @@ impl Entity for Like {
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         Ok(vec![IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: likers_partition(&self.product_id, LIKER_SHARDS.of(self.customer_id.as_str()))?,
             sort: SortKey::new(join(&meta.created_at.to_string(), &[&self.customer_id]))?,
         }])
@@ -104,7 +106,7 @@ pub struct Liker {
     pub created_at: Instant,
 }
 
-crate::item::view!(Liker of Like);
+view!(Liker of Like);
 
 entity! {
     /// One shard of a product's count of likes.
@@ -218,7 +220,7 @@ patterns! {
     LIKERS {
         id: "likes.likers",
         purpose: "List the customers who like a product",
-        request: ShardedQuery on Gsi1,
+        request: ShardedQuery on GSI1,
         key: "GSI1PK = LIKERS#<product>#<shard>, GSI1SK = <created_at>#<customer>, backward",
         returns: "customers, newest like first",
         consistency: Consistency::Eventual,

@@ -9,9 +9,10 @@
 //! attempt does not count it again. Every attempt requires that mail to the recipient is not
 //! stopped ([`crate::recipient`]).
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, value};
@@ -20,7 +21,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::order;
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::recipient::{self, RecipientHash};
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 
@@ -49,7 +50,7 @@ entity! {
             /// The instant at which the record expires, which is also its time to live.
             expires_at: Instant,
         }
-        mutable {
+        mutable by MailChanges {
             /// The progress of the message.
             state: MailState,
             /// The end of the current attempt's lease. Until then no other attempt can claim the

@@ -4,12 +4,13 @@
 //! A consumer writes the mark after the work, never before. Work without a mark is repeated, but a
 //! mark without the work would lose the work. Work that must not run twice needs more than a mark.
 
-use crate::change::entity;
+use item_model::prelude::*;
+
 use crate::id::{Born, IdError};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction};
 
 /// The lifetime of a mark: as long as its event can be delivered again. A stream keeps its records

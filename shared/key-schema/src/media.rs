@@ -32,18 +32,20 @@
 //! through a sparse index. A referenced object may still have a note, for example when two requests
 //! use the same upload at the same time. This note costs the janitor one read.
 
+use crate::index::GSI1;
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use crate::change::{Change, IndexEntry, entity};
+use crate::change::{Change, IndexEntry};
 use crate::encoding::join;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{MediaId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::product::{self, segment};
 use crate::request::{BatchGet, Guarded, Query, Range, Single};
 use crate::shard::Shards;
@@ -160,7 +162,7 @@ struct UnsettledIndexKey<'a> {
 impl UnsettledIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         let sort = SortKey::new(join(&self.since.to_string(), &[self.product_id, self.id]))?;
-        Ok(IndexKey { index: Index::Gsi1, partition: shard(UNSETTLED_SHARDS.of(self.id.as_str()))?, sort })
+        Ok(IndexKey { index: GSI1, partition: shard(UNSETTLED_SHARDS.of(self.id.as_str()))?, sort })
     }
 }
 
@@ -189,7 +191,7 @@ pub struct Unsettled {
     pub id: MediaId,
 }
 
-crate::item::view!(Unsettled of UnsettledObject);
+view!(Unsettled of UnsettledObject);
 
 patterns! {
     NOTE {
@@ -207,7 +209,7 @@ patterns! {
     UNSETTLED {
         id: "media.unsettled",
         purpose: "Find the objects that may be unreferenced",
-        request: ShardedQuery on Gsi1,
+        request: ShardedQuery on GSI1,
         key: "GSI1PK = UNSETTLED#<shard>, GSI1SK up to <since>",
         returns: "notes, oldest first",
         consistency: Consistency::Eventual,

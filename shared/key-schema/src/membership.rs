@@ -17,19 +17,21 @@
 //! membership. The condition is not on `rev`, because copies of stock and ratings move `rev` too,
 //! and no membership shows them.
 
+use crate::index::GSI2;
 use std::collections::BTreeSet;
 
+use item_model::prelude::*;
 use serde_dynamo::AttributeValue;
 
-use crate::change::{Change, IndexEntry, entity};
+use crate::change::{Change, IndexEntry};
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{Born, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, SortKey};
+use crate::key::{IndexKey, Key, KeyError, SortKey};
 use crate::money::Money;
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 
@@ -52,7 +54,7 @@ entity! {
             /// The `rev` of the product from which this item was copied.
             source_rev: u64,
         }
-        mutable {
+        mutable by MembershipChanges {
             /// The product's own category.
             category_path: CategoryPath,
             /// The product's name.
@@ -377,11 +379,8 @@ pub fn refresh(product: &Stored<Product>, path: &CategoryPath) -> Result<Single<
         .brand(&product.brand)?
         .package_size(&product.package_size)?
         .price(&product.price)?;
-    let change = if product.retired {
-        change.leave(Index::Gsi2)
-    } else {
-        change.enter(&FurtherIndexKey { path, id: &product.id })?
-    };
+    let change =
+        if product.retired { change.leave(GSI2) } else { change.enter(&FurtherIndexKey { path, id: &product.id })? };
     let older = Condition::Exists.and(Condition::Below("source_rev", number(rev)));
     Ok(Single::new(&REFRESH, Guarded::update(key(&product.id, path)?, change, older)))
 }

@@ -21,15 +21,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::change::entity;
 use crate::encoding::join;
 use crate::id::{MetricName, PointId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchWrite, BatchWriteAction, Query, Range};
 use crate::shard::Shards;
 
@@ -119,7 +119,7 @@ entity! {
             /// The id that tells apart the points of one instant.
             id: PointId,
         }
-        mutable {
+        mutable by MetricPointChanges {
             /// The measured value.
             value: Decimal,
         }

@@ -16,16 +16,17 @@
 
 use std::collections::BTreeSet;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::expression::{Condition, value};
 use crate::id::{Born, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::order::{self, OrderStatus};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
 
 /// The maximum number of picking stations of a warehouse. A set of 100 orders has 4 KB, and every

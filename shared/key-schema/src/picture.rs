@@ -5,9 +5,10 @@
 //! files are in a bucket ([`crate::media`]). A retired product keeps its pictures, as it keeps its
 //! reviews.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{MediaId, ProductId};
@@ -15,7 +16,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError};
 use crate::media::{self, MediaObject, UnsettledObject};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::product;
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 

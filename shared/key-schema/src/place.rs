@@ -27,9 +27,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use item_model::prelude::*;
 use serde::Serialize;
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::encoding::{encode, join};
 use crate::expression::Condition;
 use crate::id::{IdError, OrderId, StoreId, check};
@@ -38,7 +39,7 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Currency, Money};
 use crate::order::Order;
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::product::segment;
 use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
@@ -60,7 +61,7 @@ entity! {
             /// The id of the shop.
             id: StoreId,
         }
-        mutable {
+        mutable by StoreLocationChanges {
             /// The country of the shop.
             country: String,
             /// The city of the shop.

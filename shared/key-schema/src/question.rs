@@ -13,12 +13,14 @@
 //! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repeated
 //! one finds the rest.
 
+use crate::index::GSI2;
 use std::fmt;
 use std::str::FromStr;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::customer::{self, PROFILE};
 use crate::encoding::{NewestFirst, join};
 use crate::entity::AnyEntity;
@@ -27,7 +29,7 @@ use crate::id::{AnswerId, CustomerId, QuestionId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
@@ -201,7 +203,7 @@ impl Entity for Answer {
 }
 
 /// The index of the list of open questions.
-const LIST: Index = Index::Gsi2;
+const LIST: Index = GSI2;
 /// The prefix of the answers' sort keys. It sorts before the question's sort key.
 const ANSWER: &str = "ANSWER";
 /// The sort key of a question in its own partition, and the prefix of its copy's sort key.
@@ -244,7 +246,7 @@ pub struct QuestionSummary {
     pub updated_at: Instant,
 }
 
-crate::item::view!(QuestionSummary of Question);
+view!(QuestionSummary of Question);
 
 /// An action of a question transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -330,7 +332,7 @@ patterns! {
     OPEN {
         id: "questions.open",
         purpose: "List the questions that wait for an answer",
-        request: ShardedQuery on Gsi2,
+        request: ShardedQuery on GSI2,
         key: "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>",
         returns: "open questions, oldest first",
         consistency: Consistency::Eventual,

@@ -7,9 +7,10 @@
 //! The key holds a hash of the customer's id, and the item outlives an erasure by its time to live.
 //! So a customer who is erased and signs up again on the same day has no new quota.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::expression::Condition;
 use crate::id::{Born, CustomerId};
 use crate::instant::Instant;
@@ -86,7 +87,7 @@ entity! {
             /// The instant at which the counts expire, which is also the time to live.
             expires_at: Instant,
         }
-        mutable {
+        mutable by QuotaDayChanges {
             /// The requests for codes.
             #[serde(default)]
             codes: u64,

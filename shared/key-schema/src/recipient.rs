@@ -7,15 +7,15 @@
 //! An address has a stop mark after a permanent bounce or a complaint. The mark has no time to
 //! live: only staff lifts it.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::expression::Condition;
 use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
-use crate::pattern::patterns;
 use crate::request::{Guarded, Single, Write};
 use crate::text::Email;
 
@@ -69,7 +69,7 @@ entity! {
             /// The instant at which the count expires, which is also its time to live.
             expires_at: Instant,
         }
-        mutable {
+        mutable by MailDayChanges {
             /// The number of all mails.
             mails: u64,
             /// The number of mails with codes.
@@ -97,7 +97,7 @@ entity! {
             /// The hash of the address.
             recipient: RecipientHash,
         }
-        mutable {
+        mutable by MailStopChanges {
             /// The reason.
             reason: StopReason,
         }

@@ -5,8 +5,10 @@
 //! few countries. The city starts the sort key. So each country and each city has one list. The
 //! write that changes the profile also moves it between the lists.
 
+use crate::index::GSI3;
 use std::str::FromStr;
 
+use item_model::prelude::*;
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 
@@ -16,8 +18,8 @@ use crate::encoding::{encode, join, split};
 use crate::expression::value;
 use crate::id::{CustomerId, IdError, check};
 use crate::item::{DecodeError, EncodeError, Entity as _, FromItem, Item, decode, entity_name};
-use crate::key::{Index, IndexKey, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::product::segment;
 use crate::request::{Query, Range};
 use crate::shard::Shards;
@@ -37,7 +39,7 @@ pub(crate) struct Residence<'a> {
 impl Residence<'_> {
     pub(crate) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi3,
+            index: GSI3,
             partition: place_partition(&self.place.country, PLACE_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(join(&encode(&self.place.city), &[self.id]))?,
         })
@@ -72,7 +74,7 @@ pub fn settle(
 ) -> Result<Change<Customer>, EncodeError> {
     match place {
         Some(place) => change.enter(&Residence { place, id }),
-        None => change.leave(Index::Gsi3).set("place", None::<Place>),
+        None => change.leave(GSI3).set("place", None::<Place>),
     }
 }
 
@@ -153,8 +155,8 @@ impl FromItem for Resident {
             Some(AttributeValue::S(key)) => split(key)?.into_iter().nth(position),
             _ => None,
         };
-        let country = part(Index::Gsi3.partition_attribute(), 1);
-        let city = part(Index::Gsi3.sort_attribute(), 0);
+        let country = part(GSI3.partition_attribute(), 1);
+        let city = part(GSI3.sort_attribute(), 0);
         let (Some(country), Some(city)) = (country, city) else {
             return Err(DecodeError::malformed(Customer::NAME, "it has no place"));
         };
@@ -167,7 +169,7 @@ patterns! {
     OF_PLACE {
         id: "customers.of-place",
         purpose: "List the customers of a country or a city",
-        request: ShardedQuery on Gsi3,
+        request: ShardedQuery on GSI3,
         key: "GSI3PK = PLACE#<country>#<shard>, GSI3SK = <city>#<id>, or under <city>#",
         returns: "ids by city",
         consistency: Consistency::Eventual,

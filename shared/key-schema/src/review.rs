@@ -3,10 +3,12 @@
 
 pub mod recent;
 
+use crate::index::{GSI1, GSI2, GSI3};
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use crate::change::{Change, IndexEntry, entity};
+use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
 use crate::entity::AnyEntity;
@@ -14,8 +16,8 @@ use crate::expression::{Condition, value};
 use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::product::{self, ReviewStats};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
@@ -30,7 +32,7 @@ entity! {
             /// The rating, 1 to 5, which is part of the key of the best-first list.
             rating: u64,
         }
-        mutable {
+        mutable by ReviewChanges {
             /// The headline.
             title: String,
             /// The text of the review.
@@ -57,7 +59,7 @@ impl BestIndexKey<'_> {
         let mut sort = String::new();
         crate::encoding::Part::write(&self.rating, &mut sort);
         Ok(IndexKey {
-            index: Index::Gsi2,
+            index: GSI2,
             partition: PartitionKey::of("BEST", &[self.product_id])?,
             sort: SortKey::new(join(&sort, &[&self.created_at, self.customer_id]))?,
         })
@@ -92,12 +94,12 @@ impl Entity for Review {
             customer_id: &self.customer_id,
         };
         let by_customer = IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: reviewer_partition(&self.customer_id)?,
             sort: SortKey::new(join(&at.to_string(), &[&self.product_id]))?,
         };
         let newest = IndexKey {
-            index: Index::Gsi3,
+            index: GSI3,
             partition: newest_partition(&self.product_id)?,
             sort: SortKey::new(join(&at.to_string(), &[&self.customer_id]))?,
         };
@@ -139,7 +141,7 @@ pub struct ReviewSummary {
     pub updated_at: Instant,
 }
 
-crate::item::view!(ReviewSummary of Review);
+view!(ReviewSummary of Review);
 
 /// An action of a review transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,7 +230,7 @@ patterns! {
     NEWEST {
         id: "reviews.newest",
         purpose: "List a product's reviews, newest first",
-        request: Query on Gsi3,
+        request: Query on GSI3,
         key: "GSI3PK = REVIEWS#<product>, GSI3SK = <created_at>#<customer>, backward",
         returns: "reviews, newest first",
         consistency: Consistency::Eventual,
@@ -238,7 +240,7 @@ patterns! {
     BEST {
         id: "reviews.best",
         purpose: "List a product's reviews, best first",
-        request: Query on Gsi2,
+        request: Query on GSI2,
         key: "GSI2PK = BEST#<product>, GSI2SK = <rating>#<created_at>#<customer>, backward",
         returns: "reviews, best first, then newest",
         consistency: Consistency::Eventual,
@@ -248,7 +250,7 @@ patterns! {
     BY_CUSTOMER {
         id: "reviews.by-customer",
         purpose: "List a customer's reviews",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = REVIEWER#<customer>, GSI1SK = <created_at>#<product>, backward",
         returns: "reviews, newest first",
         consistency: Consistency::Eventual,

@@ -14,14 +14,14 @@
 //! A refreshed token has the claim of its sign-in. So a revocation lasts as long as a sign-in can
 //! be refreshed, and not only as long as a token ([`LIFETIME_SECONDS`]).
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::entity;
 use crate::id::{Born, CustomerId};
 use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::Get;
 
 /// How long a revocation lasts: 31 days. The user pool of the stack refreshes a sign-in for 30

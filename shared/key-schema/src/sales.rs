@@ -14,22 +14,24 @@
 //! order is derived. One more item, `PLACE`, proves the totals of the order's place in the same way
 //! ([`crate::place`]).
 
+use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::encoding::join;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{CustomerId, OrderId, ProductId, StoreId};
 use crate::instant::{Instant, InstantError};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, Stored, decode, entity_name};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::money::Money;
 use crate::order::{Order, OrderLine};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::place::{self, SalePlace};
 use crate::product::{self, ProductSales};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction, Write};
@@ -77,13 +79,13 @@ impl Entity for Sale {
             return Ok(Vec::new());
         }
         let of_product = IndexKey {
-            index: Index::Gsi3,
+            index: GSI3,
             partition: partition(&self.product_id, self.placed_at.year())?,
             sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id]))?,
         };
         let bought = |customer| -> Result<IndexKey, KeyError> {
             Ok(IndexKey {
-                index: Index::Gsi1,
+                index: GSI1,
                 partition: bought_partition(customer)?,
                 // An order has at most one line per product, so order and product identify the row.
                 sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id, &self.product_id]))?,
@@ -127,7 +129,7 @@ impl FromItem for Bought {
         if found != Sale::NAME {
             return Err(DecodeError::OtherEntity { expected: Sale::NAME, found: found.to_owned() });
         }
-        let placed_at = match item.get(Index::Gsi1.sort_attribute()) {
+        let placed_at = match item.get(GSI1.sort_attribute()) {
             Some(AttributeValue::S(sort)) => placed_at_of(sort).ok(),
             _ => None,
         };
@@ -150,13 +152,13 @@ pub struct SaleSummary {
     pub total: Money,
 }
 
-crate::item::view!(SaleSummary of Sale);
+view!(SaleSummary of Sale);
 
 patterns! {
     OF_PRODUCT {
         id: "sales.of-product",
         purpose: "List a product's sales by date",
-        request: Query on Gsi3,
+        request: Query on GSI3,
         key: "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward",
         returns: "sales of a product, newest first",
         consistency: Consistency::Eventual,
@@ -166,7 +168,7 @@ patterns! {
     BOUGHT {
         id: "sales.bought",
         purpose: "List a customer's purchases",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward",
         returns: "purchases, newest first",
         consistency: Consistency::Eventual,

@@ -3,20 +3,22 @@
 //! A session records the sign-in of the token that began it. Its end also revokes that sign-in
 //! ([`crate::revocation`]). A session that expires revokes nothing.
 
+use crate::index::GSI1;
 use std::collections::BTreeSet;
 
+use item_model::prelude::*;
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 
-use crate::change::{Change, IndexEntry, entity};
+use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::{Condition, first_alive, number, value};
 use crate::id::{CustomerId, SessionId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
 use crate::revocation::{Revocation, SignIn};
@@ -37,7 +39,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             sign_in: Option<SignIn>,
         }
-        mutable {
+        mutable by SessionChanges {
             /// The customer's name for the device.
             device: String,
         }
@@ -58,7 +60,7 @@ pub struct SessionIndexKey<'a> {
 impl SessionIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: partition(self.customer_id)?,
             sort: SortKey::new(join(&self.expires_at.to_string(), &[self.id]))?,
         })
@@ -118,7 +120,7 @@ pub struct SessionSummary {
     pub expires_at: Instant,
 }
 
-crate::item::view!(SessionSummary of Session);
+view!(SessionSummary of Session);
 
 /// An action of the transaction that begins or ends a session. It labels the refusal of that
 /// action.
@@ -179,7 +181,7 @@ patterns! {
     ACTIVE {
         id: "sessions.active",
         purpose: "List a customer's active sessions",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end",
         returns: "active sessions, the first to expire first",
         consistency: Consistency::Eventual,
@@ -189,7 +191,7 @@ patterns! {
     OF_CUSTOMER {
         id: "sessions.of-customer",
         purpose: "Find every session of an erased customer",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = SESSIONS#<customer>",
         returns: "active and expired sessions, the first to expire first",
         consistency: Consistency::Eventual,

@@ -8,15 +8,16 @@
 //! Clients decide the meaning of the values. The table stores the JSON text as it was given, so
 //! that no number loses a digit.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::expression::Condition;
 use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Transaction};
 
 /// The number of copies.
@@ -31,7 +32,7 @@ entity! {
             /// The number of the copy, from 0.
             copy: u64,
         }
-        mutable {
+        mutable by SettingsChanges {
             /// The public values, a JSON object.
             values: String,
             /// The values for staff only, a JSON object.

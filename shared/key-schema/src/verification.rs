@@ -13,7 +13,9 @@
 //! - The profile is verified only while it has the address, and together with the unique claim of
 //!   the address. A request proves an address at most once.
 
-use crate::change::{Change, entity};
+use item_model::prelude::*;
+
+use crate::change::Change;
 use crate::customer::{self, Customer, EmailClaim};
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number, value};
@@ -21,7 +23,7 @@ use crate::id::{Born, CustomerId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::recipient;
 use crate::request::{BatchGet, Guarded, Single, Transaction, Write};
@@ -48,7 +50,7 @@ entity! {
             /// no longer counts then.
             expires_at: Instant,
         }
-        mutable {
+        mutable by EmailVerificationChanges {
             /// The random text from which the code is derived. Absent once it has proven the
             /// address.
             #[serde(skip_serializing_if = "Option::is_none", default)]

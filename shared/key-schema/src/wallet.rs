@@ -33,10 +33,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use item_model::prelude::*;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
 use crate::expression::{Compare, Condition, number, value};
@@ -45,7 +46,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Currency, Money};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
 /// The largest balance in one currency, in minor units. It is below 2^53, so that every JSON reader

@@ -8,10 +8,10 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest,
 };
 use futures::future::try_join_all;
-use key_schema::item::{FromItem, Item, key_of, size};
-use key_schema::key::Key;
-use key_schema::pattern::Pattern;
-use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, MAX_BATCH_GET, MAX_BATCH_WRITE};
+use item_model::item::{FromItem, Item, key_of, size};
+use item_model::key::Key;
+use item_model::pattern::Pattern;
+use item_model::request::{BatchGet, BatchWrite, BatchWriteAction, MAX_BATCH_GET, MAX_BATCH_WRITE};
 
 use crate::Table;
 use crate::error::{TableError, classify};

@@ -4,8 +4,8 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use key_schema::item::{DecodeError, Item};
-use key_schema::request::TooManyActions;
+use item_model::item::{DecodeError, Item};
+use item_model::request::TooManyActions;
 
 /// A reason why a request has no usable response.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Executes the requests that `key-schema` describes.
+//! Executes the requests that a schema crate makes.
 //!
 //! This crate has no entity code. A request arrives as data with its access pattern. The crate
 //! sends it, retries it within a budget, measures it, and decodes the result into the request's

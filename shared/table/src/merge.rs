@@ -225,7 +225,7 @@ mod tests {
         let (mut pages, mut further) = (0, 0);
         for seed in 0..200_u64 {
             let mut random = fastrand::Rng::with_seed(seed);
-            let shards = key_schema::shard::Shards(4);
+            let shards = item_model::shard::Shards(4);
             let members: Vec<usize> =
                 (0..400).map(|_| usize::try_from(shards.of(&format!("{:032x}", random.u128(..)))).unwrap()).collect();
             for wanted in [20, 100] {

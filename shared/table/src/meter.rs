@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
-use key_schema::pattern::Pattern;
+use item_model::pattern::Pattern;
 
 /// The consumption of one access pattern since the meter was last read.
 #[derive(Debug, Clone, Copy, PartialEq)]

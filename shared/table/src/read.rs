@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use futures::future::try_join_all;
-use key_schema::item::{FromItem, Item, size};
-use key_schema::key::{Key, PartitionKey};
-use key_schema::request::{Get, Query, Range};
+use item_model::item::{FromItem, Item, size};
+use item_model::key::{Key, PartitionKey};
+use item_model::request::{Get, Query, Range};
 
 use crate::Table;
 use crate::error::{TableError, classify};
@@ -84,7 +84,7 @@ impl<T> Page<T> {
 
 impl Table {
     /// Opens the connection before the first client request needs it, by one read of a key that has
-    /// no item ([`key_schema::reach`]). The meter does not count it. If the table does not respond
+    /// no item ([`item_model::reach`]). The meter does not count it. If the table does not respond
     /// in time, the function starts anyway. The first request then connects, with all its retries.
     pub async fn reach(&self, nothing: &Get<()>) {
         let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();

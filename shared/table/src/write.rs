@@ -12,9 +12,9 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, ConditionCheck, ConsumedCapacity, Delete, Put, ReturnConsumedCapacity,
     ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
-use key_schema::item::{FromItem, Item, size};
-use key_schema::pattern::Pattern;
-use key_schema::request::{Guarded, Rendered, Single, Transaction, Write};
+use item_model::item::{FromItem, Item, size};
+use item_model::pattern::Pattern;
+use item_model::request::{Guarded, Rendered, Single, Transaction, Write};
 use telemetry::correlation;
 
 use crate::Table;

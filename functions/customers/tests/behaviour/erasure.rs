@@ -2,7 +2,7 @@
 
 use http_api::sample::{Answered, Call};
 use key_schema::change::Change;
-use key_schema::customer::{Customer, Names};
+use key_schema::customer::{Customer, CustomerChanges as _, Names};
 use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -266,7 +266,7 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
     }
     // The writes themselves are refused, for requests that have read the profile before.
     let update = Change::<Customer>::visible(Instant::now()).name(&"Anna".to_owned()).unwrap();
-    assert!(shop.services.table.update(&customer::update(&ann, update.clone(), 1).unwrap()).await.is_err());
+    assert!(shop.services.table.update(&customer::update(&customer, update.clone()).unwrap()).await.is_err());
     let names = Names { email: &customer.email, email_verified: false, username: &customer.username };
     let rename = customer::rename(&customer, names, update, Instant::now()).unwrap();
     assert!(shop.services.table.transact(&rename).await.is_err());
@@ -369,7 +369,11 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
     let before = shop.keys().await;
 
     let now = Instant::now();
-    assert!(shop.services.table.update(&customer::begin_erasure(&earlier, now).unwrap()).await.is_err());
+    let change = Change::<Customer>::visible(now).name(&"Anna".to_owned()).unwrap();
+    let update = customer::update(&earlier, change).unwrap();
+    for stale in [customer::begin_erasure(&earlier, now).unwrap(), update] {
+        assert!(shop.services.table.update(&stale).await.is_err());
+    }
     let other = "other".parse().unwrap();
     let names = Names { email: &earlier.email, email_verified: true, username: &other };
     let rename = customer::rename(&earlier, names, Change::<Customer>::visible(now), now).unwrap();

@@ -9,15 +9,16 @@
 
 pub mod relocation;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::expression::Condition;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::product::CategoryPath;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Range, Single, Transaction};
 
@@ -55,7 +56,7 @@ entity! {
             /// The category.
             path: CategoryPath,
         }
-        mutable {
+        mutable by CategoryAboutChanges {
             /// The title that pages show instead of the category's name.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             title: Option<String>,

@@ -26,12 +26,14 @@
 //! - A new path can be too deep or too long. Then the category or product stays, together with all
 //!   categories above it.
 
+use crate::index::GSI2;
 use std::collections::BTreeSet;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{CategoryAbout, CategoryNode, MOVING, about_key, children_partition, node_key};
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{Born, ProductId};
@@ -39,7 +41,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::membership::{self, ProductCategories};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSummary};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
@@ -216,7 +218,7 @@ patterns! {
     LISTED {
         id: "category-moves.products",
         purpose: "Find the products and memberships in a category that moves",
-        request: ShardedQuery on Gsi2,
+        request: ShardedQuery on GSI2,
         key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
         returns: "products and memberships in the category and its subtree",
         consistency: Consistency::Eventual,

@@ -9,19 +9,21 @@
 
 mod requests;
 
+use crate::index::GSI2;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use crate::change::{IndexEntry, entity};
+use crate::change::IndexEntry;
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::request::Guarded;
 use crate::residence::Residence;
 use crate::shard::Shards;
@@ -138,7 +140,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             erasing_since: Option<Instant>,
         }
-        mutable {
+        mutable by CustomerChanges {
             /// The name by which to address the customer.
             name: String,
             /// The addresses by name.
@@ -183,7 +185,7 @@ pub struct TierIndexKey<'a> {
 impl TierIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi2,
+            index: GSI2,
             partition: tier_partition(self.tier, TIER_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(crate::encoding::join(&self.created_at.to_string(), &[self.id]))?,
         })
@@ -293,4 +295,4 @@ pub struct CustomerSummary {
     pub id: CustomerId,
 }
 
-crate::item::view!(CustomerSummary of Customer);
+view!(CustomerSummary of Customer);

@@ -1,5 +1,7 @@
 //! The access patterns of customers.
 
+use item_model::prelude::*;
+
 use super::{
     Address, Customer, CustomerSummary, EmailClaim, MAX_ADDRESSES, OVERVIEW_ORDERS, PROFILE, TIER_SHARDS, Tier,
     UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
@@ -9,10 +11,11 @@ use crate::entity::AnyEntity;
 use crate::erasure::{self, Erasure};
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
+use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{Key, KeyError};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::text::{Email, Username, fold};
 use crate::verification;
@@ -143,7 +146,7 @@ patterns! {
     BY_TIER {
         id: "customers.by-tier",
         purpose: "List the customers of a tier",
-        request: ShardedQuery on Gsi2,
+        request: ShardedQuery on GSI2,
         key: "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>",
         returns: "ids, oldest customer first",
         consistency: Consistency::Eventual,
@@ -252,13 +255,13 @@ pub fn read_for_update(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyErro
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Changes a customer at `version`, and returns the customer.
+/// Changes a customer that was read and has not changed since, and returns the customer.
 ///
 /// # Errors
-/// [`KeyError`].
-pub fn update(id: &CustomerId, change: Change<Customer>, version: u64) -> Result<Single<Stored<Customer>>, KeyError> {
-    let condition = Condition::version(version).and(stays());
-    Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, condition)))
+/// [`EncodeError`].
+pub fn update(read: &Stored<Customer>, change: Change<Customer>) -> Result<Single<Stored<Customer>>, EncodeError> {
+    let condition = Condition::unchanged(&read.meta)?.and(stays());
+    Ok(Single::new(&UPDATE, Guarded::update(key(&read.id)?, change, condition)))
 }
 
 /// The names of a profile after a change.

@@ -59,9 +59,9 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::entity;
 use crate::customer;
 use crate::entity::AnyEntity;
 use crate::id::{CustomerId, DocumentId, OrganizationId, SectionName};
@@ -69,7 +69,7 @@ use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::organization::{self, Member};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Query, Range};
 pub use write::{
     Edit, Right, add_editor, begin_draft, create, delete, discard_draft, forget, publish, put_section, release,
@@ -122,7 +122,7 @@ entity! {
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             deleting: bool,
         }
-        mutable {
+        mutable by DocumentChanges {
             /// The title.
             title: String,
             /// The number of the current version, from 1.

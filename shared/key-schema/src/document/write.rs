@@ -1,10 +1,12 @@
 //! Writes of documents. Every change of content is conditional on the head that was read and on the
 //! author's right.
 
+use item_model::prelude::*;
+
 use super::{
     ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentAction,
-    DocumentSection, DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, RELEASE,
-    REMOVE_EDITOR, RESTORE, RETIRE, RETIRE_SHARED, SWEEP, Tie, key, section_key, tie_key, version_key,
+    DocumentChanges as _, DocumentSection, DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION,
+    RELEASE, REMOVE_EDITOR, RESTORE, RETIRE, RETIRE_SHARED, SWEEP, Tie, key, section_key, tie_key, version_key,
 };
 use crate::change::Change;
 use crate::customer;

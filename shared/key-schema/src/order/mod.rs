@@ -13,17 +13,19 @@ pub mod staged;
 mod status;
 mod views;
 
+use crate::index::{GSI1, GSI2, GSI3};
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use crate::change::{IndexEntry, entity};
+use crate::change::IndexEntry;
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::value;
 use crate::id::{Born, CustomerId, LogId, OrderId, OrderReference, ProductId, StoreId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
 
@@ -83,7 +85,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
         }
-        mutable {
+        mutable by OrderChanges {
             /// The number of the invoice, if there is one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
@@ -144,7 +146,7 @@ pub struct StatusIndexKey<'a> {
 impl StatusIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi2,
+            index: GSI2,
             partition: status_partition(self.status, STATUS_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(join(&self.placed_at.to_string(), &[self.id]))?,
         })
@@ -296,7 +298,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
-        mutable {
+        mutable by CustomerOrderChanges {
             /// The status of the order.
             status: OrderStatus,
             /// The carrier of the shipment.
@@ -323,7 +325,7 @@ pub struct ShipmentIndexKey<'a> {
 impl ShipmentIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi3,
+            index: GSI3,
             partition: shipments_partition(self.customer_id)?,
             sort: SortKey::new(join(&self.shipped_at.to_string(), &[self.id]))?,
         })
@@ -418,7 +420,7 @@ entity! {
             /// The member of staff who wrote the line.
             by: String,
         }
-        mutable {
+        mutable by OrderLogChanges {
             /// The text of the line.
             text: String,
         }
@@ -434,7 +436,7 @@ impl Entity for OrderLog {
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         Ok(vec![IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: log_partition(&self.order_id)?,
             sort: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
         }])

@@ -26,23 +26,25 @@
 //! The item expires a week after the last of its orders was due. An order whose entry is gone
 //! leaves the list without it: [`Transaction::without`](crate::request::Transaction::without).
 
+use crate::index::GSI3;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::requests::stored;
 use super::{Order, OrderStatus};
-use crate::change::{Change, IndexEntry, entity};
+use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::{Condition, number, value};
 use crate::id::{CustomerId, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range};
 use crate::shard::Shards;
 
@@ -100,7 +102,7 @@ pub struct LapseIndexKey<'a> {
 impl LapseIndexKey<'_> {
     pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi3,
+            index: GSI3,
             partition: shard(LAPSE_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(join(&self.lapses_at.to_string(), &[self.id]))?,
         })
@@ -130,7 +132,7 @@ pub struct LapsingOrder {
     pub id: OrderId,
 }
 
-crate::item::view!(LapsingOrder of Order);
+view!(LapsingOrder of Order);
 
 /// One of a customer's open orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,7 +152,7 @@ entity! {
             /// When the item expires; also its time to live.
             expires_at: Instant,
         }
-        mutable {
+        mutable by OpenOrdersChanges {
             /// The orders by id.
             entries: BTreeMap<OrderId, OpenOrder>,
             /// The newest day of UTC on which the customer placed an order.
@@ -203,7 +205,7 @@ patterns! {
     LAPSING {
         id: "orders.lapsing",
         purpose: "Find the pending orders that have lapsed",
-        request: ShardedQuery on Gsi3,
+        request: ShardedQuery on GSI3,
         key: "GSI3PK = LAPSING#<shard>, GSI3SK up to <instant>",
         returns: "pending orders, the longest due first",
         consistency: Consistency::Eventual,

@@ -1,11 +1,13 @@
 //! The access patterns of orders.
 
+use item_model::prelude::*;
+
 use super::open;
 use super::staged::{self, Unfinished, UnfinishedIndexKey, Work};
 use super::{
-    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, OrderSummary, ReferenceClaim,
-    STATUS_SHARDS, Shipment, ShipmentIndexKey, StatusIndexKey, copy_key, key, log_partition, partition,
-    shipments_partition, status_partition,
+    CustomerOrder, CustomerOrderChanges as _, LogLine, Order, OrderChanges as _, OrderLine, OrderLog, OrderStatus,
+    OrderStatusEvent, OrderSummary, ReferenceClaim, STATUS_SHARDS, Shipment, ShipmentIndexKey, StatusIndexKey,
+    copy_key, key, log_partition, partition, shipments_partition, status_partition,
 };
 use crate::change::Change;
 use crate::customer;
@@ -13,11 +15,12 @@ use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, value};
 use crate::id::{CustomerId, EntryId, OrderId, ProductId, time_ordered_floor};
 use crate::idempotency;
+use crate::index::{GSI1, GSI2, GSI3};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::key::{Index, KeyError};
+use crate::key::KeyError;
 use crate::money::Money;
-use crate::pattern::{Consistency, Pattern, patterns};
+use crate::pattern::{Consistency, Pattern};
 use crate::product;
 use crate::request::{BatchGet, Get, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::wallet;
@@ -138,7 +141,7 @@ patterns! {
     BY_STATUS {
         id: "orders.by-status",
         purpose: "List orders by status and date",
-        request: ShardedQuery on Gsi2,
+        request: ShardedQuery on GSI2,
         key: "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward",
         returns: "order summaries, newest first",
         consistency: Consistency::Eventual,
@@ -148,7 +151,7 @@ patterns! {
     SHIPMENTS {
         id: "orders.shipments",
         purpose: "List a customer's shipments",
-        request: Query on Gsi3,
+        request: Query on GSI3,
         key: "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward",
         returns: "shipped orders, newest shipment first",
         consistency: Consistency::Eventual,
@@ -197,7 +200,7 @@ patterns! {
     LOG {
         id: "orders.log",
         purpose: "Read an order's log",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>",
         returns: "log lines, oldest first",
         consistency: Consistency::Eventual,
@@ -469,7 +472,7 @@ fn transition(
     let mut head = head.enter(&StatusIndexKey { status: to, placed_at: order.placed_at, id: &order.id })?;
     if order.status == OrderStatus::Pending {
         // An order that is no longer pending never lapses.
-        head = head.leave(Index::Gsi3);
+        head = head.leave(GSI3);
     }
     let going_back = if to.returns_stock() { lines } else { &[] };
     let (at_once, later) = going_back.split_at(going_back.len().min(RETURNED_AT_ONCE));

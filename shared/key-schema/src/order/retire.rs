@@ -16,12 +16,14 @@
 //! DynamoDB does not remove it. If a run fails, a later run reads the order again and continues
 //! with the stored `expires_at`. Every transaction has a condition on the head.
 
+use item_model::prelude::*;
+
 use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, RETIRE, copy_key, key};
 use crate::change::Change;
 use crate::expression::{Condition, value};
+use crate::index::{GSI2, GSI3};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::key::Index;
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 
 /// The maximum number of other items in a transaction that includes the head.
@@ -78,9 +80,9 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>
         condition = dated.clone();
     }
     // The head is in its list until the last transaction has run.
-    let listed = Condition::Has(Index::Gsi2.partition_attribute());
-    let last = expiring(Change::<Order>::visible(at), expires_at)?.leave(Index::Gsi2);
-    let copy = expiring(Change::<CustomerOrder>::visible(at), expires_at)?.leave(Index::Gsi3);
+    let listed = Condition::Has(GSI2.partition_attribute());
+    let last = expiring(Change::<Order>::visible(at), expires_at)?.leave(GSI2);
+    let copy = expiring(Change::<CustomerOrder>::visible(at), expires_at)?.leave(GSI3);
     let copied = copy_key(&order.customer_id, &order.id)?;
     let last = Transaction::new(&RETIRE)
         .action(OrderAction::Order, Guarded::update(head, last, condition.and(listed)))

@@ -24,6 +24,8 @@
 //! The janitor finds unfinished orders through a sparse index ([`unfinished`]) and finishes or
 //! undoes them.
 
+use crate::index::GSI1;
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
@@ -39,8 +41,8 @@ use crate::id::{OrderId, ProductId};
 use crate::idempotency::{self, Scope, StoredResponse};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
-use crate::key::{Index, IndexKey, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::product;
 use crate::request::{BatchGet, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::shard::Shards;
@@ -123,7 +125,7 @@ patterns! {
     UNFINISHED {
         id: "orders.unfinished",
         purpose: "Find the orders with unfinished work",
-        request: ShardedQuery on Gsi1,
+        request: ShardedQuery on GSI1,
         key: "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>",
         returns: "orders, the longest waiting first",
         consistency: Consistency::Eventual,
@@ -172,7 +174,7 @@ pub struct UnfinishedIndexKey<'a> {
 impl UnfinishedIndexKey<'_> {
     pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: shard(UNFINISHED_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(join(&self.unfinished.since.to_string(), &[self.id]))?,
         })
@@ -202,7 +204,7 @@ pub struct UnfinishedOrder {
     pub id: OrderId,
 }
 
-crate::item::view!(UnfinishedOrder of Order);
+view!(UnfinishedOrder of Order);
 
 /// Lists the orders that have been unfinished since `before` or longer, the longest waiting first.
 ///
@@ -302,7 +304,7 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
     let status = OrderStatus::Pending;
     let mut head = Change::<Order>::copied()
         .enter(&StatusIndexKey { status, placed_at: order.placed_at, id: &order.id })?
-        .leave(Index::Gsi1)
+        .leave(GSI1)
         .set("unfinished", None::<Unfinished>)?;
     if let Some(lapses_at) = order.lapses_at {
         head = head.enter(&LapseIndexKey { lapses_at, id: &order.id })?;
@@ -408,7 +410,7 @@ pub fn give_back(
     let after = before + next.len();
     let all = u64::try_from(after).is_ok_and(|after| after >= order.line_count);
     let head = if all {
-        Change::<Order>::copied().leave(Index::Gsi1).set("unfinished", None::<Unfinished>)?
+        Change::<Order>::copied().leave(GSI1).set("unfinished", None::<Unfinished>)?
     } else {
         let work = Work::Returning(u64::try_from(after).map_err(|_| EncodeError::TooLarge(after))?);
         Change::<Order>::copied()

@@ -1,5 +1,6 @@
 //! Views of orders and their log, as the lists return them.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{CustomerOrder, Order, OrderLog, OrderStatus};
@@ -34,7 +35,7 @@ impl From<CustomerOrder> for OrderSummary {
     }
 }
 
-crate::item::view!(OrderSummary of Order);
+view!(OrderSummary of Order);
 
 /// An order that was shipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +53,7 @@ pub struct Shipment {
     pub tracking: Option<String>,
 }
 
-crate::item::view!(Shipment of CustomerOrder);
+view!(Shipment of CustomerOrder);
 
 /// A line of an order's log as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,4 +70,4 @@ pub struct LogLine {
     pub text: String,
 }
 
-crate::item::view!(LogLine of OrderLog);
+view!(LogLine of OrderLog);

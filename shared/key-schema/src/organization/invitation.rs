@@ -32,13 +32,15 @@
 //! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. It is
 //! void then, because the erasure removed the inviter's membership.
 
+use crate::index::GSI1;
 use std::collections::BTreeMap;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::write::{add_admins, admin_check, count_members, is};
 use super::{Authority, Member, Organization, OrganizationAction, Role, key, member_key, partition};
-use crate::change::{Change, entity};
+use crate::change::Change;
 use crate::customer;
 use crate::encoding::join;
 use crate::entity::AnyEntity;
@@ -46,8 +48,8 @@ use crate::expression::{Condition, first_alive, number};
 use crate::id::{Born, CustomerId, OrganizationId, TeamId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey, hash};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey, hash};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
 
 /// The maximum number of open invitations of an organization.
@@ -98,7 +100,7 @@ impl Entity for Invitation {
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         Ok(vec![IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: invited_partition(&self.customer_id)?,
             sort: SortKey::new(join(&self.expires_at.to_string(), &[&self.id]))?,
         }])
@@ -210,7 +212,7 @@ pub struct InvitationSummary {
     pub expires_at: Instant,
 }
 
-crate::item::view!(InvitationSummary of Invitation);
+view!(InvitationSummary of Invitation);
 
 patterns! {
     INVITE {
@@ -290,7 +292,7 @@ patterns! {
     OF_CUSTOMER {
         id: "invitations.of-customer",
         purpose: "List a customer's open invitations",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = INVITED#<customer>, GSI1SK between the millisecond after <now> and the end",
         returns: "open invitations, the first to expire first",
         consistency: Consistency::Eventual,

@@ -34,18 +34,19 @@
 pub mod invitation;
 mod write;
 
+use crate::index::GSI1;
 use std::fmt;
 use std::str::FromStr;
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::change::entity;
 use crate::entity::AnyEntity;
 use crate::id::{CustomerId, OrganizationId, TeamId};
 use crate::instant::Instant;
 use crate::item::{Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Query, Range};
 
 pub use write::{
@@ -115,7 +116,7 @@ entity! {
             #[serde(skip_serializing_if = "is_zero", default)]
             invited: u64,
         }
-        mutable {
+        mutable by OrganizationChanges {
             /// The name of the organization.
             name: String,
         }
@@ -147,7 +148,7 @@ entity! {
             /// The number of members in the team.
             members: u64,
         }
-        mutable {
+        mutable by TeamChanges {
             /// The name of the team.
             name: String,
         }
@@ -171,7 +172,7 @@ entity! {
             /// The customer who is the member.
             customer_id: CustomerId,
         }
-        mutable {
+        mutable by MemberChanges {
             /// The role of the member.
             role: Role,
             /// The team of the member, if any.
@@ -190,7 +191,7 @@ impl Entity for Member {
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         Ok(vec![IndexKey {
-            index: Index::Gsi1,
+            index: GSI1,
             partition: memberships_partition(&self.customer_id)?,
             sort: SortKey::new(crate::encoding::join(&meta.created_at.to_string(), &[&self.id]))?,
         }])
@@ -236,7 +237,7 @@ pub struct MembershipSummary {
     pub updated_at: Instant,
 }
 
-crate::item::view!(MembershipSummary of Member);
+view!(MembershipSummary of Member);
 
 /// An action of an organization transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -442,7 +443,7 @@ patterns! {
     OF_CUSTOMER {
         id: "members.of-customer",
         purpose: "List a customer's memberships",
-        request: Query on Gsi1,
+        request: Query on GSI1,
         key: "GSI1PK = MEMBEROF#<customer>, GSI1SK = <created_at>#<id>",
         returns: "memberships, oldest first",
         consistency: Consistency::Eventual,

@@ -1,8 +1,11 @@
 //! Changes of organizations. Each change is one transaction with its conditions.
 
+use item_model::prelude::*;
+
 use super::{
-    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, Organization, OrganizationAction,
-    PUT_MEMBER, REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team, key, member_key, team_key,
+    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, MemberChanges as _, Organization,
+    OrganizationAction, OrganizationChanges as _, PUT_MEMBER, REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team,
+    TeamChanges as _, key, member_key, team_key,
 };
 use crate::change::Change;
 use crate::customer;

@@ -19,13 +19,13 @@
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
 //! the stream confirms it. Retiring a product is a record in which the availability changes.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Product, ReviewStats, Stock, key};
 use crate::change::Change;
 use crate::expression::{Condition, number};
 use crate::item::{EncodeError, Stored};
-use crate::pattern::patterns;
 use crate::request::{Guarded, Single};
 
 /// The copies on a product. Only the stream updates them, so [`Product`] has no setter for them.

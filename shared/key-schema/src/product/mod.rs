@@ -14,16 +14,18 @@ pub mod copies;
 mod requests;
 pub mod segment;
 
+use crate::index::GSI2;
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use crate::change::{IndexEntry, entity};
+use crate::change::IndexEntry;
 use crate::encoding::{DELIMITER, Part as _};
 use crate::expression::{Condition, value};
 use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, decode, entity_name};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::media::MediaObject;
 use crate::membership::Membership;
 use crate::money::Money;
@@ -59,7 +61,7 @@ entity! {
             #[serde(flatten)]
             copied: Copied,
         }
-        mutable {
+        mutable by ProductChanges {
             /// The name of the product.
             name: String,
             /// The brand of the product.
@@ -109,7 +111,7 @@ impl CategoryIndexKey<'_> {
         sort.push('#');
         self.id.write(&mut sort);
         Ok(IndexKey {
-            index: Index::Gsi2,
+            index: GSI2,
             partition: category_partition(self.category_path.top(), CATEGORY_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(sort)?,
         })
@@ -173,7 +175,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
         }
-        mutable {
+        mutable by StockChanges {
             /// The last adjustment by hand, with its author and reason, for readers of the stream.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             last_adjustment: Option<Adjustment>,
@@ -320,7 +322,7 @@ entity! {
             /// The id of the product.
             product_id: ProductId,
         }
-        mutable {
+        mutable by ProductContentChanges {
             /// The text in Markdown, or an empty text if there is a file.
             text: String,
             /// The object with the text, if the text is too large for an item.
@@ -406,7 +408,7 @@ impl FromItem for ProductSummary {
             Membership::ENTITY => true,
             found => return Err(DecodeError::OtherEntity { expected: Product::NAME, found: found.to_owned() }),
         };
-        let category = match item.get(Index::Gsi2.sort_attribute()) {
+        let category = match item.get(GSI2.sort_attribute()) {
             Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| path.to_owned()),
             _ => None,
         };

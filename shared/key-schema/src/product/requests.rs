@@ -1,20 +1,24 @@
 //! The access patterns of products.
 
+use item_model::prelude::*;
+
 use super::{
-    Adjustment, CATEGORY_SHARDS, CategoryIndexKey, CategoryPath, Copied, Product, ProductContent, ProductSummary,
-    Stock, category_partition, content_key, in_catalogue, key, partition, stock_key,
+    Adjustment, CATEGORY_SHARDS, CategoryIndexKey, CategoryPath, Copied, Product, ProductChanges as _, ProductContent,
+    ProductContentChanges as _, ProductSummary, Stock, StockChanges as _, category_partition, content_key,
+    in_catalogue, key, partition, stock_key,
 };
 use crate::category::CategoryNode;
 use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::ProductId;
+use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
-use crate::key::{Index, KeyError, PartitionKey};
+use crate::key::{KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
 use crate::order::OrderLine;
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
 /// An action of a product transaction, which labels its refusal.
@@ -166,7 +170,7 @@ patterns! {
     IN_CATEGORY {
         id: "categories.products",
         purpose: "List the products of a category",
-        request: ShardedQuery on Gsi2,
+        request: ShardedQuery on GSI2,
         key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
         returns: "products of a category and all below it, by category and id",
         consistency: Consistency::Eventual,
@@ -314,7 +318,7 @@ pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<S
 /// # Errors
 /// [`EncodeError`].
 pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<ProductAction>, EncodeError> {
-    let change = Change::<Product>::visible(at).leave(Index::Gsi2).set("retired", true)?;
+    let change = Change::<Product>::visible(at).leave(GSI2).set("retired", true)?;
     let stock = Change::<Stock>::visible(at).set("sellable", false)?;
     Ok(Transaction::new(&RETIRE)
         .action(

@@ -24,17 +24,17 @@
 //! written first. All notes share a partition. It gets twelve items a year, and only pages that
 //! continue beyond their first month read it.
 
+use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Review;
-use crate::change::entity;
 use crate::encoding::join;
 use crate::expression::Condition;
 use crate::id::{CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range, Single, Write};
 use crate::shard::Shards;
 

@@ -1,5 +1,5 @@
-//! The allowed dependencies of crates: functions → shared → key-schema. The crate key-schema
-//! depends on neither the AWS SDK nor a runtime.
+//! The allowed dependencies of crates: functions → shared → key-schema → item-model. The last two
+//! depend on neither the AWS SDK nor a runtime.
 
 use std::path::Path;
 use std::process::Command;
@@ -96,8 +96,23 @@ fn the_parts_of_the_local_system_depend_on_no_function() {
 }
 
 #[test]
-fn the_schema_depends_on_no_other_crate_of_the_workspace() {
+fn the_schema_depends_only_on_the_model_and_the_model_on_no_crate_of_the_workspace() {
     let packages = packages();
-    let schema = packages.iter().find(|package| package.name == "key-schema").unwrap();
-    assert!(schema.depends_on.is_empty(), "{:?}", schema.depends_on);
+    let depends_on = |name: &str| &packages.iter().find(|package| package.name == name).unwrap().depends_on;
+    assert_eq!(depends_on("key-schema"), &["item-model"]);
+    assert!(depends_on("item-model").is_empty());
+}
+
+/// Without `item-model` a crate has no constructor of a request. So every request to the table of
+/// the shop is a function of `key-schema`, and the executor makes none of its own.
+#[test]
+fn only_schemas_and_the_executor_depend_on_the_model() {
+    let packages = packages();
+    let mut users: Vec<&str> = packages
+        .iter()
+        .filter(|package| package.depends_on.iter().any(|name| name == "item-model"))
+        .map(|package| package.folder.as_str())
+        .collect();
+    users.sort_unstable();
+    assert_eq!(users, ["shared/key-schema", "shared/table"]);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use key_schema::index::INDEXES;
 use key_schema::item::{Item, entity_name};
 use key_schema::key::Index;
 use key_schema::pattern::{Consistency, Pattern};
@@ -110,11 +111,11 @@ the one of `UNFINISHED`.
 
 fn entity(name: &str, variants: &[&Golden]) -> String {
     let first = &variants[0].item;
-    let places: Vec<String> = Index::ALL.iter().filter_map(|index| place(*index, variants)).collect();
+    let places: Vec<String> = INDEXES.iter().filter_map(|index| place(*index, variants)).collect();
     let mut own: Vec<&String> = variants
         .iter()
         .flat_map(|golden| golden.item.keys())
-        .filter(|name| !key_schema::item::RESERVED.contains(&name.as_str()))
+        .filter(|name| !key_schema::item::is_reserved(name))
         .collect();
     own.sort();
     own.dedup();
@@ -165,7 +166,7 @@ fn indexes(goldens: &[Golden]) -> String {
             rows.join("\n")
         )
     };
-    let sections: Vec<String> = Index::ALL.iter().map(section).collect();
+    let sections: Vec<String> = INDEXES.iter().map(section).collect();
     format!(
         "## Indexes\n\n\
         DynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",

@@ -3,7 +3,7 @@
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::change::Change;
 use key_schema::customer::Names;
-use key_schema::customer::{Customer, Tier, TierIndexKey};
+use key_schema::customer::{Customer, CustomerChanges as _, Tier, TierIndexKey};
 use key_schema::document::{Edit, Right, Tie};
 use key_schema::entity::AnyEntity;
 use key_schema::erasure::Pending;
@@ -15,7 +15,7 @@ use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::organization::invitation::{self, OpenInvitation, State};
 use key_schema::organization::{Authority, Role};
-use key_schema::product::{CategoryIndexKey, CategoryPath, Product};
+use key_schema::product::{CategoryIndexKey, CategoryPath, Product, ProductChanges as _};
 use key_schema::question::QuestionStatus;
 use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::review::recent::Month;
@@ -98,9 +98,9 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::create(&stored).unwrap().show("customer::create"),
         customer::get(id).unwrap().show("customer::get"),
         customer::read_for_update(id).unwrap().show("customer::read_for_update"),
-        customer::update(id, promoted, 3).unwrap().show("customer::update"),
-        customer::update(id, moved, 3).unwrap().show("customer::update"),
-        customer::update(id, gone, 3).unwrap().show("customer::update"),
+        customer::update(&stored, promoted).unwrap().show("customer::update"),
+        customer::update(&stored, moved).unwrap().show("customer::update"),
+        customer::update(&stored, gone).unwrap().show("customer::update"),
         rename(&stored, &email, true, &username),
         rename(&stored, &other_spelling, true, &same_name),
         rename(&stored, &email, false, &same_name),

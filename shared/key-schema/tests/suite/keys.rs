@@ -1,47 +1,23 @@
-//! Tests of DynamoDB's limits for keys, and of the rule for ids.
+//! Tests of the longest keys, and of the places that take a key apart.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use key_schema::change::IndexEntry as _;
 use key_schema::counter::counter_of;
+use key_schema::cursor::{Cursors, MAX_CURSOR_BYTES, Scope};
 use key_schema::encoding::encode;
-use key_schema::id::{CustomerId, IdError, MAX_ID_BYTES, OrderId, OrderReference, time_ordered, time_ordered_floor};
+use key_schema::id::CustomerId;
+use key_schema::index::INDEXES;
 use key_schema::item::key_of;
-use key_schema::key::{KeyError, MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, PartitionKey, SortKey};
-use key_schema::shard::Shards;
-use proptest::prelude::*;
+use key_schema::key::{MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES};
+use key_schema::product::CategoryIndexKey;
 
 use crate::goldens::goldens;
-use crate::support::{assert_same, deterministic, instant_since_epoch, text};
+use crate::support::{assert_same, at};
 use crate::world::World;
-
-#[test]
-fn an_empty_key_is_refused() {
-    assert_eq!(PartitionKey::new(""), Err(KeyError::Empty));
-    assert_eq!(SortKey::new(""), Err(KeyError::Empty));
-}
-
-/// The prefix takes two bytes, and each escaped `#` takes three. Unescaped, all of these keys would
-/// fit.
-#[test]
-fn limits_count_the_bytes_after_encoding() {
-    let hashes = |count: usize| "#".repeat(count);
-    assert_eq!(PartitionKey::of("P", &[&hashes(682)]).unwrap().as_str().len(), 2048);
-    assert_eq!(PartitionKey::of("P", &[&hashes(683)]), Err(KeyError::TooLong { bytes: 2051, limit: 2048 }));
-    assert_eq!(SortKey::of("P", &[&hashes(340)]).unwrap().as_str().len(), 1022);
-    assert_eq!(SortKey::of("P", &[&hashes(341)]), Err(KeyError::TooLong { bytes: 1025, limit: 1024 }));
-}
-
-#[test]
-fn limits_count_bytes_and_not_characters() {
-    assert!(SortKey::new("é".repeat(512)).is_ok());
-    assert_eq!(SortKey::new("é".repeat(513)), Err(KeyError::TooLong { bytes: 1026, limit: MAX_SORT_KEY_BYTES }));
-    assert!(PartitionKey::new("😀".repeat(512)).is_ok());
-    assert_eq!(
-        PartitionKey::new("😀".repeat(513)),
-        Err(KeyError::TooLong { bytes: 2052, limit: MAX_PARTITION_KEY_BYTES })
-    );
-}
 
 /// Ids, names, paths and keys that pass the checks at the edge can also be stored. So no legal
 /// request fails with a key that is too long.
@@ -53,59 +29,35 @@ fn the_longest_legal_ids_fit_every_key_of_every_entity() {
     }
 }
 
-proptest! {
-    #![proptest_config(deterministic())]
-
-    #[test]
-    fn an_id_has_1_to_128_bytes_and_only_characters_that_a_path_can_carry(
-        candidate in text(40), filler in 0usize..130,
-    ) {
-        let candidate = candidate + &"x".repeat(filler);
-        let stored = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
-        let legal = stored && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
-        prop_assert_eq!(CustomerId::new(candidate.clone()).is_ok(), legal);
-        prop_assert_eq!(OrderReference::new(candidate.clone()).is_ok(), stored);
-        let decoded: Result<CustomerId, _> = serde_json::from_value(candidate.into());
-        prop_assert_eq!(decoded.is_ok(), stored);
-    }
-
-    #[test]
-    fn time_ordered_ids_sort_by_their_millisecond_and_keep_to_the_rule(
-        a in instant_since_epoch(), b in instant_since_epoch(), x: [u8; 10], y: [u8; 10],
-    ) {
-        let (first, second) = (time_ordered(a, x), time_ordered(b, y));
-        if a != b {
-            prop_assert_eq!(first.cmp(&second), a.cmp(&b));
-        }
-        prop_assert!(OrderId::new(first).is_ok());
-    }
-
-    #[test]
-    fn an_id_is_at_or_above_the_floor_of_every_instant_up_to_its_creation(
-        made in instant_since_epoch(), floor in instant_since_epoch(), random: [u8; 10],
-    ) {
-        prop_assert_eq!(time_ordered(made, random) >= time_ordered_floor(floor), made >= floor);
-    }
-
-    #[test]
-    fn a_shard_is_one_of_the_list(member in text(20), shards in 0u32..50) {
-        prop_assert!(Shards(shards).all().any(|shard| shard == Shards(shards).of(&member)));
-    }
-}
-
+/// The name of the cursor key and all sort keys have the greatest length that their rules allow.
 #[test]
-fn the_id_rule_says_which_part_was_broken() {
-    assert_eq!(CustomerId::new(""), Err(IdError::Empty));
-    assert_eq!(CustomerId::new("é".repeat(65)), Err(IdError::TooLong));
-    assert_eq!(CustomerId::new("a\u{85}b"), Err(IdError::ControlCharacter));
-    for refused in ["/", "a/b", "a?b", "50%", "%23", r"a\b"] {
-        assert_eq!(CustomerId::new(refused), Err(IdError::NotInPaths), "{refused}");
+fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
+    let scope = Scope { list: "orders.by-status", parameters: &[], caller: "c1" };
+    let now = at("2026-11-20T12:00:00.000Z");
+    let cursors = Cursors::new(&format!("sixteen-bytes-id:{}", STANDARD.encode([1; 32]))).unwrap();
+    let world = World::longest();
+    let mut sort_keys = Vec::new();
+    for golden in goldens(&world) {
+        sort_keys.extend(key_of(&golden.item).map(|key| key.sk.into_string()));
+        let text = |name: &str| {
+            golden.item.get(name).map(|value| crate::support::json(value)["S"].as_str().unwrap().to_owned())
+        };
+        sort_keys.extend(INDEXES.iter().filter_map(|index| text(index.sort_attribute())));
     }
-    for refused in [".", ".."] {
-        assert_eq!(CustomerId::new(refused), Err(IdError::Dots), "{refused}");
+    // A cursor contains unescaped names, so it is longest when no character of the path needs
+    // escaping. A sort key is longest when every character does, as `#`.
+    for category in [&world.category, &world.unescaped_category] {
+        sort_keys.push(
+            CategoryIndexKey { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
+        );
     }
-    for legal in ["#", "$", "...", ".a", "a+b", "a@b|c", "_", " ", "日本語", "~", "😀", &"#".repeat(128)] {
-        assert_eq!(CustomerId::new(legal).unwrap().as_str(), legal);
+    for sort_key in sort_keys {
+        assert!(sort_key.len() <= MAX_SORT_KEY_BYTES);
+        let sealed = cursors
+            .seal(&scope, &sort_key, now)
+            .unwrap_or_else(|error| panic!("{} bytes, {error}: {sort_key}", sort_key.len()));
+        assert!(sealed.len() <= MAX_CURSOR_BYTES);
+        assert_eq!(cursors.open(&scope, &sealed, now), Ok(sort_key));
     }
 }
 
@@ -117,25 +69,6 @@ fn an_id_that_an_earlier_version_took_stays_readable() {
         let shard = format!("COUNTER#{}#00000000000000000003", encode(old));
         assert_eq!(counter_of(&shard).unwrap().as_str(), old);
     }
-}
-
-/// The shard of an item must never change with a compiler or a library. The first three hashes are
-/// the published test vectors of FNV-1a with 64 bits.
-#[test]
-fn shards_are_where_they_have_always_been() {
-    for (member, hash) in
-        [("", 0xcbf2_9ce4_8422_2325_u64), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
-    {
-        for shards in [1, 4, 7, 16, 1_000_003, u32::MAX] {
-            assert_eq!(u64::from(Shards(shards).of(member)), hash % u64::from(shards), "{member:?} of {shards}");
-        }
-    }
-    let of_four = |member: &str| Shards(4).of(member);
-    assert_eq!(
-        ["2375", "1082185", "#", "日本語", "0196b2d8-7c00-7000-8000-000000000000"].map(of_four),
-        [2, 2, 2, 3, 0]
-    );
-    assert_eq!(Shards(0).of("x"), 0, "a list has one shard at least");
 }
 
 /// Technique F3 in `docs/patterns.md`. Three views read a part of their own index key, because the
@@ -154,7 +87,14 @@ fn a_key_is_taken_apart_in_the_named_places_only() {
     ]);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = BTreeSet::new();
-    for folder in ["shared/key-schema/src", "functions", "shared/http-api/src", "shared/table/src", "ops/src"] {
+    for folder in [
+        "shared/item-model/src",
+        "shared/key-schema/src",
+        "functions",
+        "shared/http-api/src",
+        "shared/table/src",
+        "ops/src",
+    ] {
         takes_apart(&root.join(folder), &mut found);
     }
     assert_same(&found.iter().map(String::as_str).collect(), &named);

@@ -8,10 +8,8 @@
 mod categories;
 mod codes;
 mod compile_fail;
-mod cursors;
 mod dependencies;
 mod docs;
-mod encoding;
 mod exercises;
 mod goldens;
 mod keys;

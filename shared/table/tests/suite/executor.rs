@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use key_schema::change::Change;
-use key_schema::customer::{self, Customer, CustomerAction, Tier};
+use key_schema::customer::{self, Customer, CustomerAction, CustomerChanges as _, Tier};
 use key_schema::id::{CustomerId, MetricName, PointId};
 use key_schema::item::Stored;
 use key_schema::metric::{self, MetricPoint};
@@ -186,8 +186,9 @@ async fn a_cancelled_transaction_names_every_refused_action_with_its_existing_it
 #[tokio::test]
 async fn a_refused_write_gives_back_the_item_as_it_is() {
     let test = with_customers(1).await;
-    let change = Change::visible(at(1));
-    let refused = test.table().update(&customer::update(&customer_id(1), change, 7).unwrap()).await;
+    let mut stale = data::customer(1);
+    stale.meta.version = 7;
+    let refused = test.table().update(&customer::update(&stale, Change::visible(at(1))).unwrap()).await;
     let Err(WriteError::Refused(Some(item))) = refused else { panic!("{refused:?}") };
     assert_eq!(item.get("version"), Some(&serde_dynamo::AttributeValue::N("1".to_owned())));
 }
@@ -238,7 +239,7 @@ async fn a_lost_response_neither_repeats_a_write_nor_fails_its_own_retry() {
         let table = test.table();
         test.faults().add(lose_one.clone()).unwrap();
         let change = Change::<Customer>::visible(at(1)).name(&"Augusta".to_owned()).unwrap();
-        let answer = table.update(&customer::update(&customer_id(1), change, 1).unwrap()).await;
+        let answer = table.update(&customer::update(&data::customer(1), change).unwrap()).await;
         assert!(matches!(answer, Err(WriteError::Table(TableError::Unavailable(_)))), "{answer:?}");
         let now = table.get(&customer::read_for_update(&customer_id(1)).unwrap()).await.unwrap().unwrap();
         assert_eq!((now.meta.version, now.data.name.as_str()), (2, "Augusta"), "done once");
@@ -268,7 +269,9 @@ async fn a_write_stores_its_request_id_and_a_write_without_a_request_removes_it(
     };
     let rename = |version: u64| {
         let change = Change::<Customer>::visible(at(60)).name(&format!("Ann {version}")).unwrap();
-        customer::update(&customer_id(1), change, version).unwrap()
+        let mut read = data::customer(1);
+        read.meta.version = version;
+        customer::update(&read, change).unwrap()
     };
     let one = data::customer(1);
     correlation::caused_by(Some("request-1"), table.transact(&customer::create(&one).unwrap())).await.unwrap();

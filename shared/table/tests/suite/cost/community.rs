@@ -70,7 +70,7 @@ pub async fn measure(bench: &mut Bench) {
     let mut place = profile.place.clone().unwrap();
     place.city = "Shelbyville".to_owned();
     let moved = residence::settle(Change::<Customer>::visible(at(501)), &id, Some(&place)).unwrap();
-    bench.update("the place: the index entry moves", customer::update(&id, moved, profile.meta.version).unwrap()).await;
+    bench.update("the place: the index entry moves", customer::update(&profile, moved).unwrap()).await;
     let products: Vec<_> = (3..=12).map(product_id).collect();
     bench.transact("10 likes", like::erase(&id, &products, at(502)).unwrap()).await;
     let others: Vec<_> = (3..=12).map(customer_id).collect();

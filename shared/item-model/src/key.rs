@@ -114,51 +114,78 @@ pub fn hash(partition: &str, sort: &str) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secondary index. Several entities share each index, and the prefix of the partition key
-/// distinguishes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Index {
-    /// Reverse lookups, such as a customer's sessions and reviews, or an order's log.
-    Gsi1,
-    /// Sharded lists over the whole shop, such as orders by status, customers by tier, products by
-    /// category.
-    Gsi2,
-    /// Sparse and time-ranged lists, such as shipments, sales, reviews of a product by time.
-    Gsi3,
+/// A secondary index: its attributes and what it carries.
+///
+/// Several entities share each index, and the prefix of the partition key distinguishes them. A
+/// schema declares its indexes as constants.
+#[derive(Debug, Clone, Copy)]
+pub struct Index {
+    name: &'static str,
+    partition_attribute: &'static str,
+    sort_attribute: &'static str,
+    projected: &'static [&'static str],
+    projection_reason: &'static str,
+}
+
+/// Two indexes are equal if their names are. A table has one index of each name.
+impl PartialEq for Index {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Index {}
+
+impl PartialOrd for Index {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Index {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.name.cmp(other.name)
+    }
 }
 
 impl Index {
-    /// Every index.
-    pub const ALL: [Self; 3] = [Self::Gsi1, Self::Gsi2, Self::Gsi3];
+    /// Declares the index `name` with the key attributes `[partition, sort]`.
+    ///
+    /// The key attributes begin with `GSI`, so that no field can have their name. `projected` are
+    /// the non-key attributes that the index carries (projection INCLUDE), and `projection_reason`
+    /// says why these and no others.
+    ///
+    /// # Panics
+    /// In a constant this fails the build: when a key attribute does not begin with `GSI`, or when
+    /// there are more than [`MAX_PROJECTED`] attributes.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        [partition, sort]: [&'static str; 2],
+        projected: &'static [&'static str],
+        projection_reason: &'static str,
+    ) -> Self {
+        assert!(is_index_attribute(partition) && is_index_attribute(sort), "a key attribute must begin with GSI");
+        assert!(projected.len() <= MAX_PROJECTED, "DynamoDB takes at most 20 projected attributes for an index");
+        Self { name, partition_attribute: partition, sort_attribute: sort, projected, projection_reason }
+    }
 
     /// Returns the name in the table definition.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gsi1 => "GSI1",
-            Self::Gsi2 => "GSI2",
-            Self::Gsi3 => "GSI3",
-        }
+        self.name
     }
 
     /// Returns the attribute that holds the index's partition key.
     #[must_use]
     pub const fn partition_attribute(self) -> &'static str {
-        match self {
-            Self::Gsi1 => "GSI1PK",
-            Self::Gsi2 => "GSI2PK",
-            Self::Gsi3 => "GSI3PK",
-        }
+        self.partition_attribute
     }
 
     /// Returns the attribute that holds the index's sort key.
     #[must_use]
     pub const fn sort_attribute(self) -> &'static str {
-        match self {
-            Self::Gsi1 => "GSI1SK",
-            Self::Gsi2 => "GSI2SK",
-            Self::Gsi3 => "GSI3SK",
-        }
+        self.sort_attribute
     }
 
     /// Returns the non-key attributes that the index carries (projection INCLUDE).
@@ -169,86 +196,19 @@ impl Index {
     /// attribute costs extra.
     #[must_use]
     pub const fn projected(self) -> &'static [&'static str] {
-        match self {
-            Self::Gsi1 => &[
-                "entity",
-                "id",
-                "customer_id",
-                "product_id",
-                "order_id",
-                "device",
-                "expires_at",
-                "created_at",
-                "updated_at",
-                "at",
-                "by",
-                "text",
-                "title",
-                "rating",
-                "role",
-                "team",
-                "version",
-            ],
-            Self::Gsi2 => &[
-                "entity",
-                "id",
-                "reference",
-                "customer_id",
-                "status",
-                "total",
-                "placed_at",
-                "line_count",
-                "name",
-                "brand",
-                "package_size",
-                "category_path",
-                "price",
-                "rating",
-                "product_id",
-                "title",
-                "text",
-                "created_at",
-                "updated_at",
-                "version",
-            ],
-            Self::Gsi3 => &[
-                "entity",
-                "id",
-                "reference",
-                "customer_id",
-                "status",
-                "total",
-                "placed_at",
-                "line_count",
-                "shipped_at",
-                "carrier",
-                "tracking",
-                "order_id",
-                "quantity",
-                "product_id",
-                "rating",
-                "title",
-                "text",
-                "created_at",
-                "updated_at",
-                "version",
-            ],
-        }
+        self.projected
     }
 
     /// Returns why the index carries these attributes and no others.
     #[must_use]
     pub const fn projection_reason(self) -> &'static str {
-        match self {
-            Self::Gsi1 => "Lists show sessions, reviews, log lines and memberships of organizations completely.",
-            Self::Gsi2 => {
-                "It has order summaries, the product attributes of a category page, and complete reviews. Customers by \
-                 tier are read by key: that list is rare, and with projected attributes every change of a profile \
-                 would cost more."
-            }
-            Self::Gsi3 => "It has the listed attributes of a shipment and of a sale, and complete reviews.",
-        }
+        self.projection_reason
     }
+}
+
+/// Returns whether an attribute name is kept for the keys of indexes.
+pub(crate) const fn is_index_attribute(name: &str) -> bool {
+    matches!(name.as_bytes(), [b'G', b'S', b'I', ..])
 }
 
 /// An item's key in one index.

@@ -1,10 +1,8 @@
-//! Access patterns: every request that Bodega makes to its table, declared once.
-//! [`crate::registry`] lists them all.
+//! Access patterns: every request to the table, declared once.
 //!
-//! Only functions of this crate can make a request ([`crate::request`]), and each function names
-//! its [`Pattern`]. So no request exists outside the registry. The table in
-//! `docs/access-patterns.md`, the NoSQL Workbench model and the cost snapshot are generated from
-//! the registry, so they are complete.
+//! Only a schema crate can make a request ([`crate::request`]), and each request names its
+//! [`Pattern`]. So no request exists outside the registry of that crate, and what is generated from
+//! the registry is complete.
 
 use crate::key::Index;
 
@@ -88,11 +86,12 @@ pub struct Pattern {
 
 /// Declares the patterns of a module and their list. A read has `returns` and `consistency`, and a
 /// write has `requires`.
+#[macro_export]
 macro_rules! patterns {
     ($($name:ident {
         id: $id:literal,
         purpose: $purpose:literal,
-        request: $operation:ident $(on $index:ident)?,
+        request: $operation:ident $(on $index:path)?,
         key: $key:literal,
         $kind:ident: $detail:literal,
         $(consistency: $consistency:expr,)?
@@ -105,10 +104,10 @@ macro_rules! patterns {
                 id: $id,
                 purpose: $purpose,
                 operation: $crate::pattern::Operation::$operation,
-                index: patterns!(@index $($index)?),
+                index: $crate::patterns!(@index $($index)?),
                 key: $key,
                 detail: $detail,
-                consistency: patterns!(@$kind $($consistency)?),
+                consistency: $crate::patterns!(@$kind $($consistency)?),
                 callers: $callers,
                 used_by: &[$($used_by),*],
             };
@@ -118,8 +117,7 @@ macro_rules! patterns {
         pub static PATTERNS: &[&$crate::pattern::Pattern] = &[$(&$name),*];
     };
     (@index) => { None };
-    (@index $index:ident) => { Some($crate::key::Index::$index) };
+    (@index $index:path) => { Some($index) };
     (@returns $consistency:expr) => { $consistency };
     (@requires) => { $crate::pattern::Consistency::Write };
 }
-pub(crate) use patterns;

@@ -8,28 +8,12 @@ pub use serde_dynamo::Item;
 
 use crate::id::Born;
 use crate::instant::Instant;
-use crate::key::{Index, IndexKey, Key, KeyError};
+use crate::key::{Index, IndexKey, Key, KeyError, is_index_attribute};
 
-/// Attribute names that belong to the schema. A business field with one of them does not compile
+/// Attribute names that belong to the model. A field of an entity with one of them does not compile
 /// (see [`assert_not_reserved`]).
-pub const RESERVED: [&str; 16] = [
-    "PK",
-    "SK",
-    "GSI1PK",
-    "GSI1SK",
-    "GSI2PK",
-    "GSI2SK",
-    "GSI3PK",
-    "GSI3SK",
-    "entity",
-    "version",
-    "rev",
-    "born",
-    "created_at",
-    "updated_at",
-    "ttl",
-    CAUSE,
-];
+pub const RESERVED: [&str; 10] =
+    ["PK", "SK", "entity", "version", "rev", "born", "created_at", "updated_at", "ttl", CAUSE];
 
 /// The attribute with the id of the request for which an item was last written. The id leads to the
 /// log of that request and of its effects.
@@ -38,13 +22,20 @@ pub const RESERVED: [&str; 16] = [
 /// other changes and never causes a write.
 pub const CAUSE: &str = "req";
 
-/// Fails the build when an entity's field has the name of a schema attribute.
+/// Returns whether an attribute belongs to the model: a [`RESERVED`] one, or a key of an index.
+#[must_use]
+pub fn is_reserved(attribute: &str) -> bool {
+    is_index_attribute(attribute) || RESERVED.contains(&attribute)
+}
+
+/// Fails the build when an entity's field has the name of an attribute of the model.
 // A constant evaluation has no iterators. The indices are below the lengths, and a panic here fails
 // the build.
 #[allow(clippy::indexing_slicing)]
 pub const fn assert_not_reserved(fields: &[&str]) {
     let mut fields = fields;
     while let [field, other_fields @ ..] = fields {
+        assert!(!is_index_attribute(field), "a field has the name of an index's key attribute");
         let mut names: &[&str] = &RESERVED;
         while let [name, other_names @ ..] = names {
             assert!(!same(field.as_bytes(), name.as_bytes()), "a field has the name of a reserved attribute");
@@ -165,7 +156,7 @@ pub enum DecodeError {
         /// The entity that the item names.
         found: String,
     },
-    /// This crate has no entity of that name.
+    /// The schema has no entity of that name.
     #[error("unknown entity {0}")]
     UnknownEntity(String),
     /// An attribute is missing or has a wrong type.
@@ -180,7 +171,8 @@ pub enum DecodeError {
 
 impl DecodeError {
     /// Creates a [`DecodeError::Malformed`].
-    pub(crate) fn malformed(entity: &str, why: &str) -> Self {
+    #[must_use]
+    pub fn malformed(entity: &str, why: &str) -> Self {
         Self::Malformed { entity: entity.to_owned(), why: why.to_owned() }
     }
 }
@@ -347,6 +339,7 @@ pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
 
 /// Declares that a struct is read from an index entry of an entity, which has fewer attributes than
 /// the whole item.
+#[macro_export]
 macro_rules! view {
     ($view:ident of $entity:ident) => {
         impl $crate::item::FromItem for $view {
@@ -361,4 +354,3 @@ macro_rules! view {
         }
     };
 }
-pub(crate) use view;

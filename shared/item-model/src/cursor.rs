@@ -84,7 +84,10 @@ pub enum CursorKeyError {
 }
 
 /// Reads keys in the form `name:base64(32 bytes)`, separated by commas.
-pub(crate) fn named_keys(keys: &str) -> Result<Vec<(String, [u8; KEY_BYTES])>, CursorKeyError> {
+///
+/// # Errors
+/// [`CursorKeyError`] when the text has no usable key.
+pub fn named_keys(keys: &str) -> Result<Vec<(String, [u8; KEY_BYTES])>, CursorKeyError> {
     let read = |entry: &str| {
         let (name, key) = entry.trim().split_once(':').ok_or(CursorKeyError::Malformed)?;
         if name.is_empty() || name.len() > MAX_KEY_NAME_BYTES {

@@ -1,21 +1,20 @@
 //! Typed updates that cannot leave an index key stale.
 //!
 //! A field that no key depends on has a method on [`Change`]. A field of an index key has none.
-//! Other crates change it only by giving the whole index entry ([`IndexEntry`], a struct with every
+//! It changes only by giving the whole index entry ([`IndexEntry`], a struct with every
 //! part of the key). [`Change::enter`] writes the entry's fields and its key together. A forgotten
 //! part is a missing struct field, and setting the field alone is a missing method. Neither
 //! compiles (`tests/compile_fail`).
 
 use std::marker::PhantomData;
 
-use serde::Serialize;
 use serde_dynamo::AttributeValue;
 
-use crate::expression::{Step, number, value};
+use crate::expression::Step;
 use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
-use crate::key::{Index, IndexKey};
+use crate::key::IndexKey;
 
 /// An item's key in an index, with the fields that make it up.
 pub trait IndexEntry {
@@ -38,7 +37,7 @@ pub trait IndexEntry {
 /// Changes to one item of an entity.
 #[derive(Debug, Clone)]
 pub struct Change<E> {
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -70,15 +69,6 @@ impl<E: Entity> Change<E> {
         self
     }
 
-    /// Begins another incarnation of the same key. `born` and `created_at` are new, while `version`
-    /// and `rev` continue.
-    #[must_use]
-    pub(crate) fn reborn(mut self, born: &Born, at: Instant) -> Self {
-        self.steps.push(Step::Set("born", AttributeValue::S(born.to_string())));
-        self.steps.push(Step::Set("created_at", AttributeValue::S(at.to_string())));
-        self
-    }
-
     /// Sets the item's key in an index, and the fields that make it up.
     ///
     /// # Errors
@@ -91,14 +81,6 @@ impl<E: Entity> Change<E> {
             self = self.set_value(name, value);
         }
         Ok(self)
-    }
-
-    /// Removes the item from an index.
-    #[must_use]
-    pub(crate) fn leave(mut self, index: Index) -> Self {
-        self.steps.push(Step::Remove(index.partition_attribute()));
-        self.steps.push(Step::Remove(index.sort_attribute()));
-        self
     }
 
     /// Returns the steps of the update expression. The last set or removal of an attribute replaces
@@ -115,50 +97,9 @@ impl<E: Entity> Change<E> {
         steps
     }
 
-    pub(crate) fn set(self, name: &'static str, to: impl Serialize) -> Result<Self, EncodeError> {
-        let to = value(to)?;
-        Ok(self.set_value(name, to))
-    }
-
-    fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
+    pub(crate) fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
         // An absent option is an absent attribute, as in an item that is written as a whole.
         self.steps.push(if matches!(to, AttributeValue::Null(_)) { Step::Remove(name) } else { Step::Set(name, to) });
-        self
-    }
-
-    pub(crate) fn set_entry(mut self, map: &'static str, entry: &str, to: impl Serialize) -> Result<Self, EncodeError> {
-        self.steps.push(Step::SetEntry(map, entry.to_owned(), value(to)?));
-        Ok(self)
-    }
-
-    pub(crate) fn remove_entry(mut self, map: &'static str, entry: &str) -> Self {
-        self.steps.push(Step::RemoveEntry(map, entry.to_owned()));
-        self
-    }
-
-    pub(crate) fn add(mut self, name: &'static str, amount: i64) -> Self {
-        self.steps.push(Step::Add(name, amount));
-        self
-    }
-
-    /// Adds to the attribute of this name, which is data such as a currency.
-    pub(crate) fn add_named(mut self, name: &str, amount: i64) -> Self {
-        self.steps.push(Step::AddNamed(name.to_owned(), amount));
-        self
-    }
-
-    pub(crate) fn include(mut self, set: &'static str, member: &str) -> Self {
-        self.steps.push(Step::Include(set, member.to_owned()));
-        self
-    }
-
-    pub(crate) fn exclude(mut self, set: &'static str, member: &str) -> Self {
-        self.steps.push(Step::Exclude(set, member.to_owned()));
-        self
-    }
-
-    pub(crate) fn expire_at(mut self, at: Instant) -> Self {
-        self.steps.push(Step::Set("ttl", number(at.as_seconds())));
         self
     }
 }
@@ -166,14 +107,15 @@ impl<E: Entity> Change<E> {
 /// Declares an entity: its struct, its name in the table, and a [`Change`] method for each
 /// `mutable` field.
 ///
-/// A `fixed` field has no such method. It changes only with an [`IndexEntry`], through
-/// functions of this crate, or never.
+/// The methods are in the trait that `by` names. A `fixed` field has no such method. It changes only
+/// with an [`IndexEntry`], through functions of the schema crate, or never.
+#[macro_export]
 macro_rules! entity {
     (
         $(#[$doc:meta])*
         $name:ident = $stored:literal {
             fixed { $($(#[$fixed_meta:meta])* $fixed:ident: $fixed_type:ty,)* }
-            mutable { $($(#[$mutable_meta:meta])* $mutable:ident: $mutable_type:ty,)* }
+            mutable $(by $changes:ident)? { $($(#[$mutable_meta:meta])* $mutable:ident: $mutable_type:ty,)* }
         }
     ) => {
         $(#[$doc])*
@@ -190,17 +132,29 @@ macro_rules! entity {
             pub const ENTITY: &'static str = $stored;
         }
 
-        impl $crate::change::Change<$name> {
+        $crate::entity!(@changes $name $($changes)? { $($mutable: $mutable_type,)* });
+    };
+    (@changes $name:ident {}) => {};
+    (@changes $name:ident $changes:ident { $($mutable:ident: $mutable_type:ty,)* }) => {
+        #[doc = concat!("The changes of single fields of [`", stringify!($name), "`].")]
+        // The parameter is a reference to the field, whatever its type is.
+        #[allow(clippy::ptr_arg)]
+        pub trait $changes: Sized {
             $(
                 #[doc = concat!("Sets `", stringify!($mutable), "`.")]
                 ///
                 /// # Errors
-                /// [`EncodeError`](crate::item::EncodeError) when the value has no DynamoDB form.
-                pub fn $mutable(self, to: &$mutable_type) -> Result<Self, $crate::item::EncodeError> {
-                    self.set(stringify!($mutable), to)
+                /// When the value has no DynamoDB form.
+                fn $mutable(self, to: &$mutable_type) -> Result<Self, $crate::item::EncodeError>;
+            )*
+        }
+
+        impl $changes for $crate::change::Change<$name> {
+            $(
+                fn $mutable(self, to: &$mutable_type) -> Result<Self, $crate::item::EncodeError> {
+                    $crate::prelude::ChangeFields::set(self, stringify!($mutable), to)
                 }
             )*
         }
     };
 }
-pub(crate) use entity;

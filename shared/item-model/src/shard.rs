@@ -1,7 +1,7 @@
 //! Write sharding: one logical list spread over several index partitions.
 //!
 //! A DynamoDB partition takes about 1,000 writes a second. A list keyed by a status or a tier alone
-//! would send every write of the shop to one partition. So its key has a shard, computed from the
+//! would send every write of the list to one partition. So its key has a shard, computed from the
 //! member's id. The shard is not random, so that a later update computes the same key without a
 //! read.
 

@@ -168,7 +168,7 @@ impl Part for NewestFirst {
     }
 }
 
-/// Joins an entity's type prefix and its parts: `CUSTOMER#c1`.
+/// Joins an entity's type prefix and its parts: `BOOK#b1`.
 #[must_use]
 pub fn join(prefix: &str, parts: &[&dyn Part]) -> String {
     let mut text = String::with_capacity(64);

@@ -133,7 +133,10 @@ impl Condition {
 
     /// Requires the visible version of the item that was read. The key may have another item by
     /// now, which starts at version 1 again, so the condition compares `born` as well.
-    pub(crate) fn unchanged(read: &Meta) -> Result<Self, EncodeError> {
+    ///
+    /// # Errors
+    /// [`EncodeError::Value`].
+    pub fn unchanged(read: &Meta) -> Result<Self, EncodeError> {
         Ok(Self::version(read.version).and(Self::Is("born", value(&read.born)?)))
     }
 

@@ -1,10 +1,15 @@
 //! Tests of key text: different values have different texts, and the texts sort like the values.
 
-use key_schema::encoding::{DELIMITER, NewestFirst, Part, decode, encode, encode_bytes, join, split};
+use item_model::encoding::{DELIMITER, NewestFirst, Part, decode, encode, encode_bytes, join, split};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::support::{bytes, deterministic, instant, text};
+use crate::support::{deterministic, instant, text};
+
+/// Generates any bytes, with those in or near the escaped range far more often than at random.
+fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
+    vec(prop_oneof![3 => 0x1e..=0x2au8, 1 => any::<u8>()], 0..=max)
+}
 
 fn encoded(part: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

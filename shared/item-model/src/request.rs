@@ -1,13 +1,12 @@
-//! Requests as data, which the `table` crate executes. Only the access-pattern functions of this
-//! crate make them.
+//! Requests as data, which the `table` crate executes. Only a schema crate makes them, through the
+//! traits of [`crate::prelude`].
 
 use std::marker::PhantomData;
 
 use serde_dynamo::AttributeValue;
 
-use crate::change::Change;
 use crate::expression::{Condition, Expression, Placeholders, Step, render_update};
-use crate::item::{CAUSE, EncodeError, Entity, Item, MAX_ITEM_BYTES, Stored, size};
+use crate::item::{CAUSE, Item, MAX_ITEM_BYTES, size};
 use crate::key::{Index, Key, MAX_SORT_KEY_BYTES, PartitionKey};
 use crate::pattern::{Consistency, Pattern};
 
@@ -21,16 +20,12 @@ pub const MAX_BATCH_WRITE: usize = 25;
 /// A read of one item.
 #[derive(Debug)]
 pub struct Get<T> {
-    pattern: &'static Pattern,
-    key: Key,
-    result: PhantomData<fn() -> T>,
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) key: Key,
+    pub(crate) result: PhantomData<fn() -> T>,
 }
 
 impl<T> Get<T> {
-    pub(crate) const fn new(pattern: &'static Pattern, key: Key) -> Self {
-        Self { pattern, key, result: PhantomData }
-    }
-
     /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
@@ -54,16 +49,12 @@ impl<T> Get<T> {
 /// items.
 #[derive(Debug)]
 pub struct BatchGet<T> {
-    pattern: &'static Pattern,
-    keys: Vec<Key>,
-    result: PhantomData<fn() -> T>,
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) result: PhantomData<fn() -> T>,
 }
 
 impl<T> BatchGet<T> {
-    pub(crate) const fn new(pattern: &'static Pattern, keys: Vec<Key>) -> Self {
-        Self { pattern, keys, result: PhantomData }
-    }
-
     /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
@@ -121,31 +112,16 @@ impl Range {
 /// contains all of them.
 #[derive(Debug)]
 pub struct Query<T> {
-    pattern: &'static Pattern,
-    partitions: Vec<PartitionKey>,
-    range: Range,
-    newest_first: bool,
-    limit: usize,
-    after: Option<String>,
-    result: PhantomData<fn() -> T>,
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) partitions: Vec<PartitionKey>,
+    pub(crate) range: Range,
+    pub(crate) newest_first: bool,
+    pub(crate) limit: usize,
+    pub(crate) after: Option<String>,
+    pub(crate) result: PhantomData<fn() -> T>,
 }
 
 impl<T> Query<T> {
-    pub(crate) fn new(pattern: &'static Pattern, partition: PartitionKey, range: Range) -> Self {
-        Self::sharded(pattern, vec![partition], range)
-    }
-
-    pub(crate) fn sharded(pattern: &'static Pattern, partitions: Vec<PartitionKey>, range: Range) -> Self {
-        Self { pattern, partitions, range, newest_first: false, limit: MAX_BATCH_GET, after: None, result: PhantomData }
-    }
-
-    /// Reverses the direction, so that the read starts at the last sort key.
-    #[must_use]
-    pub(crate) const fn descending(mut self) -> Self {
-        self.newest_first = true;
-        self
-    }
-
     /// Sets the maximum number of items in a page, 100 by default. If several shards have items
     /// with the same sort key, the limit counts sort keys.
     #[must_use]
@@ -269,22 +245,6 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    pub(crate) fn put<T: Entity>(item: &Stored<T>, condition: Condition) -> Result<Self, EncodeError> {
-        Ok(Self { write: Write::Put { item: item.to_item()? }, condition: Some(condition) })
-    }
-
-    pub(crate) fn update<T: Entity>(key: Key, change: Change<T>, condition: Condition) -> Self {
-        Self { write: Write::Update { key, steps: change.into_steps() }, condition: Some(condition) }
-    }
-
-    pub(crate) const fn delete(key: Key, condition: Condition) -> Self {
-        Self { write: Write::Delete { key }, condition: Some(condition) }
-    }
-
-    pub(crate) const fn check(key: Key, condition: Condition) -> Self {
-        Self { write: Write::Check { key }, condition: Some(condition) }
-    }
-
     /// Returns the same write with a request's id, which is stored in the item ([`CAUSE`]). Without
     /// an id, an update removes the id that an earlier request stored, because that request did not
     /// cause this write.
@@ -335,16 +295,12 @@ pub struct Rendered {
 /// A single conditional write. `R` is the type of the item that an update returns, or `()`.
 #[derive(Debug)]
 pub struct Single<R> {
-    pattern: &'static Pattern,
-    guarded: Guarded,
-    result: PhantomData<fn() -> R>,
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) guarded: Guarded,
+    pub(crate) result: PhantomData<fn() -> R>,
 }
 
 impl<R> Single<R> {
-    pub(crate) const fn new(pattern: &'static Pattern, guarded: Guarded) -> Self {
-        Self { pattern, guarded, result: PhantomData }
-    }
-
     /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
@@ -362,8 +318,8 @@ impl<R> Single<R> {
 /// was refused.
 #[derive(Debug, Clone)]
 pub struct Transaction<L> {
-    pattern: &'static Pattern,
-    actions: Vec<(L, Guarded)>,
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) actions: Vec<(L, Guarded)>,
 }
 
 /// An error for more actions than DynamoDB takes in one transaction.
@@ -372,15 +328,6 @@ pub struct Transaction<L> {
 pub struct TooManyActions(pub usize);
 
 impl<L> Transaction<L> {
-    pub(crate) const fn new(pattern: &'static Pattern) -> Self {
-        Self { pattern, actions: Vec::new() }
-    }
-
-    pub(crate) fn action(mut self, label: L, guarded: Guarded) -> Self {
-        self.actions.push((label, guarded));
-        self
-    }
-
     /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
@@ -417,8 +364,8 @@ impl<L> Transaction<L> {
 /// DynamoDB makes no stream record for a put that changes nothing, but a new id would be a change.
 #[derive(Debug)]
 pub struct BatchWrite {
-    pattern: &'static Pattern,
-    writes: Vec<BatchWriteAction>,
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) writes: Vec<BatchWriteAction>,
 }
 
 /// One action of a [`BatchWrite`].
@@ -431,10 +378,6 @@ pub enum BatchWriteAction {
 }
 
 impl BatchWrite {
-    pub(crate) const fn new(pattern: &'static Pattern, writes: Vec<BatchWriteAction>) -> Self {
-        Self { pattern, writes }
-    }
-
     /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {

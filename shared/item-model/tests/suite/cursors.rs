@@ -3,19 +3,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use key_schema::change::IndexEntry as _;
-use key_schema::cursor::{CursorInvalid, CursorKeyError, Cursors, LIFETIME_SECONDS, MAX_CURSOR_BYTES, Scope};
-use key_schema::encoding::join;
-use key_schema::instant::Instant;
-use key_schema::item::key_of;
-use key_schema::key::{Index, MAX_SORT_KEY_BYTES};
-use key_schema::product::CategoryIndexKey;
+use item_model::cursor::{CursorInvalid, CursorKeyError, Cursors, LIFETIME_SECONDS, MAX_CURSOR_BYTES, Scope};
+use item_model::encoding::join;
+use item_model::instant::Instant;
+use item_model::key::MAX_SORT_KEY_BYTES;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::goldens::goldens;
 use crate::support::{at, deterministic, text};
-use crate::world::World;
 
 const PARAMETERS: &[(&str, &str)] = &[("status", "paid"), ("from", "")];
 const SCOPE: Scope<'_> = Scope { list: "orders.by-status", parameters: PARAMETERS, caller: "c1" };
@@ -129,35 +124,6 @@ fn a_new_key_seals_and_the_old_one_still_opens_until_it_is_gone() {
 fn two_cursors_of_one_place_differ() {
     let cursors = cursors(&[key("k", 1)]);
     assert_ne!(cursors.seal(&SCOPE, SORT_KEY, now()), cursors.seal(&SCOPE, SORT_KEY, now()), "a nonce was used twice");
-}
-
-/// The name of the cursor key and all sort keys have the greatest length that their rules allow.
-#[test]
-fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
-    let (cursors, world) = (cursors(&[key("sixteen-bytes-id", 1)]), World::longest());
-    let mut sort_keys = Vec::new();
-    for golden in goldens(&world) {
-        sort_keys.extend(key_of(&golden.item).map(|key| key.sk.into_string()));
-        let text = |name: &str| {
-            golden.item.get(name).map(|value| crate::support::json(value)["S"].as_str().unwrap().to_owned())
-        };
-        sort_keys.extend(Index::ALL.iter().filter_map(|index| text(index.sort_attribute())));
-    }
-    // A cursor contains unescaped names, so it is longest when no character of the path needs
-    // escaping. A sort key is longest when every character does, as `#`.
-    for category in [&world.category, &world.unescaped_category] {
-        sort_keys.push(
-            CategoryIndexKey { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
-        );
-    }
-    for sort_key in sort_keys {
-        assert!(sort_key.len() <= MAX_SORT_KEY_BYTES);
-        let sealed = cursors
-            .seal(&SCOPE, &sort_key, now())
-            .unwrap_or_else(|error| panic!("{} bytes, {error}: {sort_key}", sort_key.len()));
-        assert!(sealed.len() <= MAX_CURSOR_BYTES);
-        assert_eq!(cursors.open(&SCOPE, &sealed, now()), Ok(sort_key));
-    }
 }
 
 #[test]

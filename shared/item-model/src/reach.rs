@@ -5,7 +5,8 @@
 //! clients reads an item that never exists. The key has no variable part, and no entity uses it.
 
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::Consistency;
+use crate::prelude::{Request as _, patterns};
 use crate::request::Get;
 
 patterns! {

@@ -1,0 +1,92 @@
+//! The secondary indexes of the table, and the attributes that each carries.
+
+use item_model::key::Index;
+
+/// Reverse lookups, such as a customer's sessions and reviews, or an order's log.
+pub const GSI1: Index = Index::new(
+    "GSI1",
+    ["GSI1PK", "GSI1SK"],
+    &[
+        "entity",
+        "id",
+        "customer_id",
+        "product_id",
+        "order_id",
+        "device",
+        "expires_at",
+        "created_at",
+        "updated_at",
+        "at",
+        "by",
+        "text",
+        "title",
+        "rating",
+        "role",
+        "team",
+        "version",
+    ],
+    "Lists show sessions, reviews, log lines and memberships of organizations completely.",
+);
+
+/// Sharded lists over the whole shop, such as orders by status, customers by tier, products by
+/// category.
+pub const GSI2: Index = Index::new(
+    "GSI2",
+    ["GSI2PK", "GSI2SK"],
+    &[
+        "entity",
+        "id",
+        "reference",
+        "customer_id",
+        "status",
+        "total",
+        "placed_at",
+        "line_count",
+        "name",
+        "brand",
+        "package_size",
+        "category_path",
+        "price",
+        "rating",
+        "product_id",
+        "title",
+        "text",
+        "created_at",
+        "updated_at",
+        "version",
+    ],
+    "It has order summaries, the product attributes of a category page, and complete reviews. Customers by tier are \
+     read by key: that list is rare, and with projected attributes every change of a profile would cost more.",
+);
+
+/// Sparse and time-ranged lists, such as shipments, sales, reviews of a product by time.
+pub const GSI3: Index = Index::new(
+    "GSI3",
+    ["GSI3PK", "GSI3SK"],
+    &[
+        "entity",
+        "id",
+        "reference",
+        "customer_id",
+        "status",
+        "total",
+        "placed_at",
+        "line_count",
+        "shipped_at",
+        "carrier",
+        "tracking",
+        "order_id",
+        "quantity",
+        "product_id",
+        "rating",
+        "title",
+        "text",
+        "created_at",
+        "updated_at",
+        "version",
+    ],
+    "It has the listed attributes of a shipment and of a sale, and complete reviews.",
+);
+
+/// Every index.
+pub const INDEXES: [Index; 3] = [GSI1, GSI2, GSI3];
