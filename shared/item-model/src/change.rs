@@ -107,8 +107,8 @@ impl<E: Entity> Change<E> {
 /// Declares an entity: its struct, its name in the table, and a [`Change`] method for each
 /// `mutable` field.
 ///
-/// The methods are in the trait that `by` names. A `fixed` field has no such method. It changes only
-/// with an [`IndexEntry`], through functions of the schema crate, or never.
+/// The trait that `by` names has the methods. A `fixed` field has no such method: it changes only
+/// with an [`IndexEntry`], in a function of the schema crate, or never.
 #[macro_export]
 macro_rules! entity {
     (
@@ -137,7 +137,7 @@ macro_rules! entity {
     (@changes $name:ident {}) => {};
     (@changes $name:ident $changes:ident { $($mutable:ident: $mutable_type:ty,)* }) => {
         #[doc = concat!("The changes of single fields of [`", stringify!($name), "`].")]
-        // The parameter is a reference to the field, whatever its type is.
+        // A `String` is passed as `&String`, because the macro knows no other type for it.
         #[allow(clippy::ptr_arg)]
         pub trait $changes: Sized {
             $(

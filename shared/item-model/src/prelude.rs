@@ -1,8 +1,8 @@
-//! What a schema crate needs to declare entities and access patterns.
+//! Macros, traits and functions with which a schema crate declares entities and access patterns.
 //!
-//! A schema crate passes the types of a request on to its users, but not this module. So its users
-//! execute requests and read their results, but cannot make a request of their own: the constructors
-//! are methods of traits that they cannot name.
+//! A schema crate passes the types of a request on to its users, but not this module. Its users
+//! execute requests and read their results. They cannot make a request of their own, because
+//! constructors are methods of traits that they cannot name.
 
 use std::marker::PhantomData;
 
