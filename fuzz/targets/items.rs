@@ -1,10 +1,9 @@
 //! Stored items: an item is at most one entity, and an entity is stored as it was read.
 #![no_main]
 
-use key_schema::index::INDEXES;
 use key_schema::entity::AnyEntity;
+use key_schema::index::INDEXES;
 use key_schema::item::{FromItem as _, Item, MAX_ITEM_BYTES, entity_name, index_entry_size, key_of, size};
-use key_schema::key::Index;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
