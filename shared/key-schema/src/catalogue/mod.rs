@@ -1,0 +1,6 @@
+//! The catalogue: products, their categories and their reviews.
+
+pub mod category;
+pub mod membership;
+pub mod product;
+pub mod review;

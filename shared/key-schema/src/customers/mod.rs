@@ -1,0 +1,10 @@
+//! Customers: profiles, sessions, verified addresses, quotas and erasures.
+
+pub mod code;
+pub mod customer;
+pub mod erasure;
+pub mod quota;
+pub mod residence;
+pub mod revocation;
+pub mod session;
+pub mod verification;

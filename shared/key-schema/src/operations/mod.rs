@@ -1,0 +1,12 @@
+//! Items that operate the shop: settings, idempotency records, counters, metrics, mail and audit.
+
+pub mod archive;
+pub mod counter;
+pub mod expiration;
+pub mod heartbeat;
+pub mod idempotency;
+pub mod mail;
+pub mod mark;
+pub mod metric;
+pub mod recipient;
+pub mod settings;

@@ -1,0 +1,8 @@
+//! Orders and the work around them: carts, invoices, picking, and sales by product and place.
+
+pub mod cart;
+pub mod invoice;
+pub mod order;
+pub mod picking;
+pub mod place;
+pub mod sales;

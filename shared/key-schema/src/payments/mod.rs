@@ -1,0 +1,4 @@
+//! Money, and the wallets that hold it.
+
+pub mod money;
+pub mod wallet;
