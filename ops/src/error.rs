@@ -2,8 +2,8 @@
 
 use key_schema::item::{DecodeError, EncodeError};
 use key_schema::key::KeyError;
-use objects::ObjectError;
 use search_index::SearchError;
+use storage::objects::ObjectError;
 use table::TableError;
 
 /// The reason why a command failed or stopped early.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use bus::{EventBus, Outcome};
 use futures::future::BoxFuture;
-use objects::{Class, ObjectError, ObjectStore, Put};
 use search_index::{BulkOperation, BulkOutcome, Limits, SearchClient, SearchConfig, SearchError};
 use serde::{Deserialize, Serialize};
+use storage::objects::{Class, ObjectError, ObjectStore, Put};
 use stream::audit::Audit;
 use stream::batch::{Event, Record};
 use stream::bus::Bus;

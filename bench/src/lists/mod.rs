@@ -25,9 +25,9 @@ use http_api::sample::{Answered, Call};
 use http_api::{Issuer, Routes, Services};
 use key_schema::item::Item;
 use key_schema::product::STOCK_LOW;
-use media::Media;
 use serde::Serialize;
 use serde_json::Value;
+use storage::media::Media;
 
 use crate::loaded::LoadedTable;
 use crate::{BenchError, performance};

@@ -6,10 +6,10 @@ use aws::{Connector, SharedCredentialsProvider};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
 use local::System;
-use objects::ObjectStore;
 use ops::Items;
 use search_index::{SearchClient, SearchConfig};
 use serde_json::Value;
+use storage::objects::ObjectStore;
 use table::Table;
 
 use crate::BenchError;

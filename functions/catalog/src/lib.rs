@@ -22,7 +22,8 @@ mod view;
 use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services, ServicesError};
 use key_schema::media::MediaKind;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
-use media::{Media, SetupError};
+use storage::SetupError;
+use storage::media::Media;
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]

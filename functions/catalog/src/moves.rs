@@ -12,9 +12,9 @@ use key_schema::category::relocation::{CategoryMove, CategoryMoveAction, Phase, 
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
-use relocation::{Mover, RelocationError, Walk};
 use table::TransactError;
 use tokio::time;
+use workflows::relocation::{Mover, RelocationError, Walk};
 
 use crate::categories::no_such_category;
 use crate::view::{MoveView, category_location};

@@ -14,7 +14,7 @@ use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{self as notes, MediaKind, MediaObject, UnsettledObject};
-use media::{Expected, MediaError, Reading};
+use storage::media::{Expected, MediaError, Reading};
 use table::{Backoff, TableError, WriteError};
 
 use crate::App;

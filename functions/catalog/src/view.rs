@@ -14,8 +14,8 @@ use key_schema::picture::Picture;
 use key_schema::product::{self, Availability, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
-use media::Upload;
 use serde::Serialize;
+use storage::media::Upload;
 
 /// A product with the data that is stored beside it.
 #[derive(Debug, Serialize)]

@@ -3,9 +3,9 @@
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use relocation::{Mover, RelocationError};
 use serde::Serialize;
 use tokio::time::{self, timeout_at};
+use workflows::relocation::{Mover, RelocationError};
 
 use crate::Grace;
 use crate::round::Janitor;

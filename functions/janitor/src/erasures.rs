@@ -10,7 +10,7 @@ use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::{archive, cart, session};
-use objects::ObjectError;
+use storage::objects::ObjectError;
 use table::{TableError, WriteError};
 use tokio::time::{self, timeout_at};
 

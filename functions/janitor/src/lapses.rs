@@ -7,8 +7,8 @@ use futures::StreamExt as _;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::order::open;
-use staging::{Lapsed, StagingError};
 use tokio::time::{self, timeout_at};
+use workflows::staging::{self, Lapsed, StagingError};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, reason};
 

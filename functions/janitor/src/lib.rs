@@ -35,12 +35,12 @@ pub mod round;
 
 use std::time::Duration;
 
-use ::objects::ObjectStore;
 use key_schema::instant;
 use lambda_runtime::{Context, LambdaEvent, service_fn};
-use media::Media;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use storage::media::Media;
+use storage::objects::ObjectStore;
 use table::{Measured, SetupError, Table};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};

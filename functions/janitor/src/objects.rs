@@ -5,12 +5,12 @@
 //! one condition that the grace ensures: no function is still copying an object that was noted
 //! before the grace.
 
-use ::media::MediaError;
 use futures::StreamExt as _;
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::media::{self, Unsettled};
+use storage::media::MediaError;
 use table::{TableError, WriteError};
 use tokio::time::{self, timeout_at};
 

@@ -9,12 +9,12 @@ use key_schema::instant::Instant;
 use key_schema::key::KeyError;
 use key_schema::order::staged::{self, Work};
 use key_schema::order::{self, OrderStatus};
-use media::Media;
-use objects::ObjectStore;
 use serde::Serialize;
-use staging::{StagingError, Undone};
+use storage::media::Media;
+use storage::objects::ObjectStore;
 use table::{Measured, Table, TableError};
 use tokio::time::{self, timeout_at};
+use workflows::staging::{self, StagingError, Undone};
 
 use crate::{Grace, Moved};
 
@@ -96,7 +96,7 @@ impl Janitor {
         Self { table, media, archive, settling: None }
     }
 
-    /// Sets the time for a category move to settle, in seconds: [`relocation::Mover::settling`].
+    /// Sets the time for a category move to settle, in seconds: [`workflows::relocation::Mover::settling`].
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = Some(seconds);

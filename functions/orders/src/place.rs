@@ -7,7 +7,7 @@
 //!
 //! A refused transaction names its refusals by position, so the response has one error per line
 //! that cannot be served. An order with more lines than a transaction holds is placed in several
-//! transactions, and stays invisible until the last ([`staging`]).
+//! transactions, and stays invisible until the last ([`workflows::staging`]).
 //!
 //! A repeated request finds the record of its first attempt before any check, so the first response
 //! stays valid even if data has changed since. Two concurrent attempts race for the record in their
@@ -29,8 +29,8 @@ use key_schema::order::{
 };
 use key_schema::product::Product;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
-use staging::{Placing, StagingError};
 use table::{Backoff, Refusal, TableError, TransactError};
+use workflows::staging::{self, Placing, StagingError};
 
 use crate::App;
 use crate::bounds;

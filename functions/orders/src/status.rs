@@ -12,6 +12,7 @@ use table::TransactError;
 
 use crate::refund::{converted, left, refundable, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
+use workflows::staging;
 
 /// The time that a request spends on the rest of a large order's stock.
 const PATIENCE: Duration = Duration::from_secs(5);

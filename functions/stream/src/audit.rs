@@ -37,7 +37,7 @@ use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::session::Session;
-use objects::{Class, ObjectError};
+use storage::objects::{Class, ObjectError};
 use table::{TableError, WriteError};
 
 use crate::archive::{self, Archived, Place};

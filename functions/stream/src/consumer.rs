@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::{join, join_all};
 use futures::stream;
-use objects::ObjectStore;
+use storage::objects::ObjectStore;
 use table::Table;
 use tokio::time::{Instant, timeout_at};
 

@@ -10,8 +10,8 @@ use bus::{Event, EventBus, Outcome};
 use futures::future::BoxFuture;
 use key_schema::item::FromItem;
 use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Query, Single, Transaction};
-use objects::{Class, ObjectError, ObjectStore, Put};
 use search_index::{BulkOperation, BulkOutcome, SearchClient, SearchError};
+use storage::objects::{Class, ObjectError, ObjectStore, Put};
 use table::{Page, Table, TableError, TransactError, WriteError};
 
 /// The table.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use key_schema::instant::Instant;
-use objects::Class;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use storage::objects::Class;
 
 use crate::batch::Origin;
 use crate::ports::Objects;

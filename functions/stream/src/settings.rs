@@ -59,7 +59,7 @@ pub enum StartError {
     Bus(bus::SetupError),
     /// A bucket's client cannot be set up: its variable is missing, or TLS cannot be initialised.
     #[error(transparent)]
-    Objects(objects::SetupError),
+    Objects(storage::SetupError),
 }
 
 impl Default for Settings {

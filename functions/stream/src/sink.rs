@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bus::EventBus;
 use futures::future::BoxFuture;
-use objects::ObjectStore;
 use search_index::SearchClient;
+use storage::objects::ObjectStore;
 use table::Table;
 
 use crate::audit::Audit;

@@ -19,8 +19,8 @@ use clap::{Args, Subcommand};
 use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use objects::ObjectStore;
 use serde::Serialize;
+use storage::objects::ObjectStore;
 use table::Table;
 
 pub use restore::{Restored, restore_object, restore_order};

@@ -1,8 +1,8 @@
 //! The objects in the bucket of failed records.
 
-use objects::ObjectStore;
 use serde::Deserialize;
 use serde_json::Value;
+use storage::objects::ObjectStore;
 use stream::quarantine::{PREFIX, Quarantined};
 
 use crate::error::OpsError;

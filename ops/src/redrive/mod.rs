@@ -18,7 +18,7 @@ use std::io::{IsTerminal as _, stdin};
 
 use clap::{Args, Subcommand};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use objects::ObjectStore;
+use storage::objects::ObjectStore;
 
 pub use kept::{Kept, names};
 pub use present::Present;

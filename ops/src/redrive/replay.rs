@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use objects::ObjectStore;
 use search_index::SearchClient;
 use serde::Serialize;
+use storage::objects::ObjectStore;
 use stream::batch::{Event, Record};
 use stream::quarantine::{self, Quarantine};
 use stream::sink::{self, Shared, Sink};

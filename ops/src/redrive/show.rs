@@ -3,8 +3,8 @@
 use std::fmt;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use objects::ObjectStore;
 use serde::Serialize;
+use storage::objects::ObjectStore;
 
 use super::kept::{Kept, names, read};
 use crate::error::OpsError;

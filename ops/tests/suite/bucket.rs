@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws::{Credentials, SharedCredentialsProvider};
 use bytes::Bytes;
 use emulators::objects::ObjectServer;
-use objects::ObjectStore;
+use storage::objects::ObjectStore;
 
 const NAME: &str = "bucket";
 

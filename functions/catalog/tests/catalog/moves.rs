@@ -6,9 +6,9 @@ use emulators::table::FaultKind;
 use futures::future::join_all;
 use http_api::sample::{Answered, Call};
 use key_schema::product::CategoryPath;
-use relocation::Mover;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
+use workflows::relocation::Mover;
 
 use crate::shop::{Shop, each, product, with};
 

@@ -8,8 +8,8 @@ use key_schema::category::CategoryNode;
 use key_schema::media::MediaKind;
 use key_schema::product::CategoryPath;
 use key_schema::registry;
-use media::Expected;
 use serde_json::json;
+use storage::media::Expected;
 
 use crate::shop::{Shop, product, with};
 

@@ -1,6 +1,5 @@
 //! A separate catalogue for each test.
 
-use ::media::Media;
 use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
@@ -17,6 +16,7 @@ use key_schema::item::{Entity, Item, Stored};
 use key_schema::media;
 use key_schema::product::STOCK_LOW;
 use serde_json::{Value, json};
+use storage::media::Media;
 
 pub struct Shop {
     pub app: App,

@@ -10,6 +10,7 @@ use table::TransactError;
 use tokio::time;
 
 use crate::support::{Plan, Shop, begun, counts, done};
+use workflows::staging;
 
 fn lapsed(orders: u32) -> Round {
     Round { lapsed: orders, ..Round::default() }

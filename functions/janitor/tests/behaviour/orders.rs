@@ -6,8 +6,8 @@ use janitor::Grace;
 use key_schema::instant::Instant;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE};
 use key_schema::order::{OrderAction, OrderStatus};
-use staging::StagingError;
 use tokio::time;
+use workflows::staging::StagingError;
 
 use crate::support::{Shop, begun, counts, done};
 

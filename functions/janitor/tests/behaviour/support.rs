@@ -21,11 +21,11 @@ use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, OrderStatusEvent, Step};
 use key_schema::product::{self, Stock};
-use media::Media;
-use objects::ObjectStore;
-use staging::{Placing, StagingError};
+use storage::media::Media;
+use storage::objects::ObjectStore;
 use table::Table;
 use tokio::time;
+use workflows::staging::{self, Placing, StagingError};
 
 /// The bucket of pictures.
 pub const BUCKET: &str = "bodega-media";

@@ -20,6 +20,7 @@ use key_schema::settings;
 use key_schema::wallet::{self, Wallet};
 use orders::App;
 use serde_json::{Value, json};
+use workflows::staging;
 
 pub struct Shop {
     app: App,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use aws::{Credentials, Limits, SharedCredentialsProvider};
 use emulators::objects::{ObjectInfo, ObjectServer};
-use objects::ObjectStore;
 use serde_json::Value;
+use storage::objects::ObjectStore;
 
 const BUCKET: &str = "bodega-test";
 

@@ -10,9 +10,9 @@ use key_schema::item::{Entity as _, Item};
 use key_schema::key::Key;
 use key_schema::mark::Mark;
 use key_schema::request::Guarded;
-use objects::Put;
 use search_index::{BulkOperation, BulkOutcome};
 use serde_dynamo::AttributeValue;
+use storage::objects::Put;
 
 use crate::memory::{MemoryTable, Refused, target};
 use crate::process::digest;

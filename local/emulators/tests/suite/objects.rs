@@ -1,5 +1,5 @@
 //! Tests the object store beyond its client's requests: other requests and kept data. The crate
-//! `objects` tests the client itself.
+//! `storage` tests the client itself.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,0 +1,7 @@
+//! Objects in S3: [`media`], which clients upload and read by signed URLs, and [`objects`], which
+//! functions write once and never change.
+
+pub mod media;
+pub mod objects;
+
+pub use aws::SetupError;

@@ -1,0 +1,79 @@
+//! Calls of a function to the bucket: it describes, copies and deletes one object. All three are
+//! idempotent.
+
+use aws::{Call, CallError, Failure, Method, Response, s3};
+
+use crate::media::{Media, MediaError};
+
+/// The properties of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// The media type.
+    pub content_type: String,
+    /// The length in bytes.
+    pub bytes: u64,
+}
+
+impl Media {
+    /// Returns the properties of an object, or `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`MediaError`].
+    pub async fn describe(&self, name: &str) -> Result<Option<Described>, MediaError> {
+        let response = self.bucket.call(&Call::new(Method::HEAD, &s3::object(name))).await?;
+        let length = response.header("content-length").and_then(|length| length.parse().ok());
+        match (response.status, response.header("content-type"), length) {
+            (200, Some(content_type), Some(bytes)) => {
+                Ok(Some(Described { content_type: content_type.to_owned(), bytes }))
+            }
+            (404, ..) => Ok(None),
+            _ => Err(refused(&response)),
+        }
+    }
+
+    /// Copies an object with its media type, and overwrites an existing one. Returns `false` if the
+    /// source does not exist.
+    ///
+    /// # Errors
+    /// [`MediaError`]. After [`MediaError::Unavailable`] it may have been copied.
+    pub async fn copy(&self, from: &str, to: &str) -> Result<bool, MediaError> {
+        let (source, path) = (format!("{}{}", self.bucket.name(), s3::object(from)), s3::object(to));
+        let headers = [("x-amz-copy-source", source.as_str())];
+        let response = self.bucket.call(&Call { headers: &headers, ..Call::new(Method::PUT, &path) }).await?;
+        match (response.status, s3::error_code(&response).as_deref()) {
+            (200, None) => Ok(true),
+            (404, Some("NoSuchKey")) => Ok(false),
+            _ => Err(refused(&response)),
+        }
+    }
+
+    /// Deletes an object. A missing object counts as deleted.
+    ///
+    /// # Errors
+    /// [`MediaError`]. After [`MediaError::Unavailable`] it may have been deleted.
+    pub async fn delete(&self, name: &str) -> Result<(), MediaError> {
+        let response = self.bucket.call(&Call::new(Method::DELETE, &s3::object(name))).await?;
+        if matches!(response.status, 200 | 204) { Ok(()) } else { Err(refused(&response)) }
+    }
+}
+
+impl From<CallError> for MediaError {
+    fn from(error: CallError) -> Self {
+        match error.failure {
+            Failure::Invalid(reason) => Self::Refused(reason),
+            failure => Self::Unavailable(failure.to_string()),
+        }
+    }
+}
+
+/// Classifies a response without success. It may be the last one of several transient errors.
+fn refused(response: &Response) -> MediaError {
+    let code = s3::error_code(response);
+    // An error document with status 200 is an internal error of S3.
+    let is_passing = response.status == 200 || aws::is_transient(response.status, code.as_deref());
+    match (is_passing, code) {
+        (true, _) => MediaError::Unavailable(format!("status {}", response.status)),
+        (false, Some(code)) => MediaError::Refused(code),
+        (false, None) => MediaError::Refused(format!("status {}", response.status)),
+    }
+}

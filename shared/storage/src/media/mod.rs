@@ -1,0 +1,134 @@
+//! Objects that clients upload and read directly, with presigned URLs for one object each.
+//!
+//! A URL is computed without a request to S3: Signature Version 4 in the query, with the headers
+//! that the client must send. S3 refuses any other name, media type or length, and every request
+//! after the URL has expired. The calls of a function (describe, copy, delete) are signed in their
+//! headers. All three are idempotent and are retried.
+//!
+//! Errors contain the error code of S3, never an object's name or a URL, because a URL is a
+//! permission.
+
+mod call;
+
+use std::time::{Duration, SystemTime};
+
+use aws::s3::{self, Bucket};
+use aws::{Call, Method};
+
+use aws::SetupError;
+pub use call::Described;
+
+/// How long after its creation an upload URL can be used.
+pub const UPLOAD_LIFE: Duration = Duration::from_secs(15 * 60);
+/// The lifetime of a URL for reading. A client gets a URL with at least three quarters of it left.
+pub const READ_LIFE: Duration = Duration::from_secs(60 * 60);
+/// An object has the same URL throughout this interval, so that browsers can cache the object.
+const READ_STEP: Duration = Duration::from_secs(15 * 60);
+
+/// A request without a usable response, or a URL that cannot be created. The messages contain no
+/// name and no URL.
+#[derive(Debug, thiserror::Error)]
+pub enum MediaError {
+    /// There was no usable response in time, or only transient errors, even after retries. The
+    /// request may or may not have taken effect.
+    #[error("the object store did not answer: {0}")]
+    Unavailable(String),
+    /// S3 or the credentials refuse the request: a defect of this program or of the deployment.
+    #[error("the object store refused the request: {0}")]
+    Refused(String),
+    /// The request could not be signed.
+    #[error("a request cannot be signed: {0}")]
+    Signing(String),
+}
+
+/// A bucket whose objects clients upload and read.
+#[derive(Debug)]
+pub struct Media {
+    bucket: Bucket,
+}
+
+/// The required properties of an upload.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'a> {
+    /// The media type.
+    pub content_type: &'a str,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// The base64 of the SHA-256 checksum, if the client knows it.
+    pub sha256: Option<&'a str>,
+}
+
+/// A permission to upload one object, with `PUT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// The URL for the upload.
+    pub url: String,
+    /// The headers that the client must send unchanged.
+    pub headers: Vec<(&'static str, String)>,
+    /// The time until which the upload may begin.
+    pub expires_at: SystemTime,
+}
+
+/// A permission to read one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The URL for reading.
+    pub url: String,
+    /// The time at which the permission expires.
+    pub expires_at: SystemTime,
+}
+
+impl Media {
+    /// Creates a [`Media`] from the environment: `bucket_variable` names the bucket, and the SDK's
+    /// variables give region, credentials and endpoint.
+    ///
+    /// # Errors
+    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
+    pub fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
+        Bucket::from_env(bucket_variable).map(Self::new)
+    }
+
+    /// Creates a [`Media`] for a bucket.
+    #[must_use]
+    pub const fn new(bucket: Bucket) -> Self {
+        Self { bucket }
+    }
+
+    /// Creates the permission to upload one object.
+    ///
+    /// # Errors
+    /// [`MediaError::Signing`].
+    pub async fn upload(&self, name: &str, expected: Expected<'_>, now: SystemTime) -> Result<Upload, MediaError> {
+        let mut headers =
+            vec![("content-length", expected.bytes.to_string()), ("content-type", expected.content_type.to_owned())];
+        headers.extend(expected.sha256.map(|sum| ("x-amz-checksum-sha256", sum.to_owned())));
+        let url = self.presign(Method::PUT, name, &headers, now, UPLOAD_LIFE).await?;
+        Ok(Upload { url, headers, expires_at: now + UPLOAD_LIFE })
+    }
+
+    /// Creates the permission to read one object. It starts at the current quarter of an hour, so
+    /// the URL stays the same until the next one.
+    ///
+    /// # Errors
+    /// [`MediaError::Signing`].
+    pub async fn reading(&self, name: &str, now: SystemTime) -> Result<Reading, MediaError> {
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(since - since % READ_STEP.as_secs());
+        let url = self.presign(Method::GET, name, &[], start, READ_LIFE).await?;
+        Ok(Reading { url, expires_at: start + READ_LIFE })
+    }
+
+    async fn presign(
+        &self,
+        method: Method,
+        name: &str,
+        headers: &[(&'static str, String)],
+        from: SystemTime,
+        life: Duration,
+    ) -> Result<String, MediaError> {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let path = s3::object(name);
+        let call = Call { headers: &headers, ..Call::new(method, &path) };
+        self.bucket.presign(&call, from, life).await.map_err(|failure| MediaError::Signing(failure.to_string()))
+    }
+}

@@ -1,0 +1,61 @@
+//! Objects of S3 that are written once and never changed.
+//!
+//! A name is derived from the object's content, so writing it again is harmless: with
+//! [`ObjectStore::put_new`] the first writer wins. Bodies are completely in memory, because an
+//! object is an item of the table or a batch of records, never a file of unknown length. Checksums
+//! therefore cost almost nothing.
+//!
+//! The SHA-256 of a body is signed and stored with the object. S3 compares it on writing, and this
+//! crate on reading. Objects of other programs or earlier versions have other checksums, which this
+//! crate does not compare.
+//!
+//! Errors contain the error code of S3, never the name or content of an object, because archived
+//! items belong to customers.
+
+mod error;
+mod read;
+mod write;
+
+use aws::s3::Bucket;
+
+use aws::SetupError;
+pub use error::ObjectError;
+pub use read::{MAX_BYTES, ObjectInfo, ObjectPage};
+pub use write::{Class, Put};
+
+/// The maximum length of a name in bytes of UTF-8, a limit of S3.
+pub const MAX_NAME_BYTES: usize = 1024;
+
+/// An object store in one bucket.
+#[derive(Debug, Clone)]
+pub struct ObjectStore {
+    bucket: Bucket,
+}
+
+impl ObjectStore {
+    /// Creates a store for a bucket.
+    #[must_use]
+    pub const fn new(bucket: Bucket) -> Self {
+        Self { bucket }
+    }
+
+    /// Creates a store from the environment: `bucket_variable` names the bucket, and the SDK's
+    /// variables give region, credentials and endpoint.
+    ///
+    /// # Errors
+    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
+    pub fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
+        Bucket::from_env(bucket_variable).map(Self::new)
+    }
+}
+
+/// Refuses names that S3 would refuse, and control characters, because some readers of lists cannot
+/// handle these.
+fn check(name: &str) -> Result<(), ObjectError> {
+    match name {
+        "" => Err(ObjectError::Name("it is empty")),
+        _ if name.len() > MAX_NAME_BYTES => Err(ObjectError::Name("it is longer than 1,024 bytes")),
+        _ if name.contains(char::is_control) => Err(ObjectError::Name("it has a control character")),
+        _ => Ok(()),
+    }
+}

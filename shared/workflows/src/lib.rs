@@ -1,0 +1,17 @@
+//! Work that takes several transactions, and survives an interruption between any two of them.
+//!
+//! A function begins the work, and the janitor finds and ends interrupted work through a sparse
+//! index. `key_schema` has the transactions, and this crate sends them in order.
+//!
+//! | work | steps | after an interruption |
+//! | --- | --- | --- |
+//! | a large order, [`place`](staging::place) | begin, reserve lines (repeated), commit | [`undo`](staging::undo) gives the reserved lines back, and then removes the head |
+//! | a cancelled or returned large order | new status, give back stock (repeated) | [`give_back`](staging::give_back) returns the rest |
+//! | an order that was not paid in time | cancel, give back stock | [`lapse`](staging::lapse) cancels each order once |
+//! | a category that moves, [`Mover`](relocation::Mover) | copy, place, clear, settle, check | [`go_on`](relocation::Mover::go_on) continues in the recorded phase. No phase is undone |
+//!
+//! Two workers may run the same work at once. A condition on the head of the order, or on the item
+//! of the move, lets only one of them take each step.
+
+pub mod relocation;
+pub mod staging;

@@ -1,0 +1,87 @@
+//! Removes the old categories, from the bottom up.
+
+use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::CategoryPath;
+use table::Backoff;
+
+use crate::relocation::copy::Copied;
+use crate::relocation::walk::Children;
+use crate::relocation::{Mover, Stop, refusals};
+
+/// A category while its children are processed.
+struct Open {
+    children: Children,
+    /// Whether one of the children stays.
+    keeps: bool,
+}
+
+impl Open {
+    const fn at(path: CategoryPath) -> Self {
+        Self { children: Children::of(path), keeps: false }
+    }
+}
+
+impl Mover<'_> {
+    /// Removes the category and all categories below it. A category that cannot move stays, and so
+    /// do its ancestors.
+    pub(super) async fn clear_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
+        let mut open = vec![Open::at(moving.from.clone())];
+        while let Some(last) = open.last_mut() {
+            if let Some(node) = last.children.next(self.table).await? {
+                match moving.destination(&node.path) {
+                    Some(_) => open.push(Open::at(node.data.path)),
+                    None => last.keeps = true,
+                }
+                continue;
+            }
+            let Some(Open { children, keeps }) = open.pop() else { break };
+            let stays = if keeps {
+                self.keep(moving, &children.parent).await?
+            } else {
+                !self.clear(moving, &children.parent).await?
+            };
+            if let Some(above) = open.last_mut() {
+                above.keeps |= stays;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes one category. Returns whether it is gone.
+    async fn clear(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
+        let mut backoff = Backoff::new();
+        loop {
+            let refusals = refusals(self.table.transact(&relocation::clear(moving, path, Instant::now())?).await)?;
+            if refusals.is_empty() {
+                telemetry::crash_point("catalog.move.cleared");
+                return Ok(true);
+            }
+            match refusals.iter().find(|refusal| refusal.label == CategoryMoveAction::From) {
+                Some(refusal) if refusal.item.is_none() => return Ok(true),
+                // The category was created after the walk, or written again. It has no mark.
+                Some(_) => {
+                    let Some(to) = moving.destination(path) else { return Ok(false) };
+                    if self.copy(moving, path, &to).await? == Copied::Stays {
+                        return Ok(false);
+                    }
+                }
+                // The category was described despite the mark. Removing the mark lets the
+                // description move, too.
+                None => {
+                    self.keep(moving, path).await?;
+                }
+            }
+            if !backoff.wait().await {
+                self.keep(moving, path).await?;
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Removes the mark from a category that stays. Returns whether the category exists.
+    async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
+        Ok(refusals(self.table.transact(&relocation::keep(moving, path, Instant::now())?).await)?.is_empty())
+    }
+}

@@ -1,0 +1,112 @@
+//! Creates the successors of the categories, and the ancestors of categories that come back.
+
+use key_schema::category;
+use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, CategoryMoveAction};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::CategoryPath;
+use table::Backoff;
+
+use crate::relocation::walk::Walk;
+use crate::relocation::{Mover, Stop, refusals};
+
+/// A walk that changes no category records its progress after this many categories.
+const NOTED_EVERY: usize = 50;
+
+/// The result of copying a category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// The category has a successor, or no longer exists.
+    Yes,
+    /// The successor has a different description. The category stays with its own description.
+    Stays,
+}
+
+impl Mover<'_> {
+    /// Creates the successors of the category and of all categories below it, from the top down.
+    pub(super) async fn copy_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
+        if moving.reached.is_none() {
+            self.copy(moving, &moving.from, &moving.to).await?;
+        }
+        let mut walk = Walk::resumed(self.table, &moving.from, moving.reached.as_ref());
+        while let Some(node) = walk.next().await? {
+            match moving.destination(&node.path) {
+                Some(_) if node.moving => {}
+                Some(to) => {
+                    self.copy(moving, &node.path, &to).await?;
+                }
+                // Its subcategories have no room either.
+                None => walk.skip_below(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates a category's successor with the same description.
+    pub(super) async fn copy(
+        &self,
+        moving: &Stored<CategoryMove>,
+        path: &CategoryPath,
+        to: &CategoryPath,
+    ) -> Result<Copied, Stop> {
+        let mut backoff = Backoff::new();
+        loop {
+            let about = self.table.get(&relocation::about(path)?).await?;
+            let copy = relocation::copy(moving, path, to, about.as_ref(), Instant::now())?;
+            let refusals = refusals(self.table.transact(&copy).await)?;
+            let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
+            if refusals.is_empty() {
+                telemetry::crash_point("catalog.move.copied");
+            }
+            if refusals.is_empty() || refused(CategoryMoveAction::From) {
+                return Ok(Copied::Yes);
+            }
+            // If the description changed since it was read, the loop copies it again, unless that
+            // happens too often.
+            if refused(CategoryMoveAction::AboutTo) || !backoff.wait().await {
+                tracing::warn!("a category stays where it was: something else is said about its successor");
+                return Ok(Copied::Stays);
+            }
+        }
+    }
+
+    /// Adds the missing ancestors of categories that have come back to the old place. Such
+    /// categories exist only below a category with a successor.
+    pub(super) async fn check_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
+        if moving.reached.is_none() {
+            self.check(moving, &moving.to).await?;
+        }
+        let mut walk = Walk::resumed(self.table, &moving.to, moving.reached.as_ref());
+        let mut seen = 0;
+        while let Some(node) = walk.next().await? {
+            self.check(moving, &node.path).await?;
+            seen += 1;
+            if seen % NOTED_EVERY == 0 {
+                self.update(relocation::reach(moving, &node.path, Instant::now())?).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn check(&self, moving: &Stored<CategoryMove>, successor: &CategoryPath) -> Result<(), Stop> {
+        let Some(old) = moving.source(successor) else { return Ok(()) };
+        let left = self.table.query(&relocation::below(&old, None)?.limit(1)).await?;
+        if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
+    }
+
+    /// Adds the given categories that do not exist.
+    pub(super) async fn add_missing(
+        &self,
+        moving: &Stored<CategoryMove>,
+        paths: Vec<CategoryPath>,
+    ) -> Result<(), Stop> {
+        let known = self.table.batch_get(&category::known(&paths)?).await?;
+        let missing: Vec<&CategoryPath> =
+            paths.iter().zip(known).filter(|(_, node)| node.is_none()).map(|(path, _)| path).collect();
+        for paths in missing.chunks(ADDED_AT_ONCE) {
+            let add = relocation::add(moving, paths.iter().copied(), Instant::now())?;
+            refusals(self.table.transact(&add).await)?;
+        }
+        Ok(())
+    }
+}

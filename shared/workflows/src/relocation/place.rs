@@ -1,0 +1,127 @@
+//! Moves the products and their memberships.
+
+use std::collections::BTreeSet;
+
+use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction, PLACED_AT_ONCE};
+use key_schema::entity::AnyEntity;
+use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::membership::ProductCategories;
+use key_schema::product::{CategoryPath, Product};
+use table::{TableError, TransactError};
+
+use crate::relocation::{Mover, Stop, refusals};
+
+/// How many entries of the list are read at once. One product may have many.
+const PAGE: usize = 100;
+
+/// A product and its destination.
+type Place<'a> = (&'a Stored<Product>, CategoryPath);
+
+impl Mover<'_> {
+    /// Moves all products and memberships in the category and below it. Repeats until a complete
+    /// pass over the list finds none.
+    pub(super) async fn place_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
+        while self.pass(moving).await? {}
+        Ok(())
+    }
+
+    /// Makes one pass over the list. Returns whether there was anything to move.
+    async fn pass(&self, moving: &Stored<CategoryMove>) -> Result<bool, Stop> {
+        let (mut found, mut after) = (false, None);
+        loop {
+            let page = self.table.query(&relocation::listed(&moving.from)?.limit(PAGE).after(after)).await?;
+            let ids: BTreeSet<ProductId> = page.items.into_iter().map(|listed| listed.id).collect();
+            found |= !ids.is_empty() && self.place_page(moving, &ids).await?;
+            after = page.next;
+            if after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Moves the products that are still at the old place. The index only lists candidates, because
+    /// it may be outdated.
+    async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
+        let items = self.table.batch_get(&relocation::read(ids)?).await?;
+        let (mut places, mut members, mut new) = (Vec::<Place<'_>>::new(), Vec::new(), BTreeSet::new());
+        for pair in items.chunks(2) {
+            let [Some(AnyEntity::Product(product)), further] = pair else { continue };
+            if product.retired {
+                continue;
+            }
+            let place = moving.destination(&product.category_path);
+            new.extend(place.clone());
+            match further {
+                Some(AnyEntity::ProductCategories(further))
+                    if further.paths.iter().any(|path| moving.destination(path).is_some()) =>
+                {
+                    new.extend(further.paths.iter().filter_map(|path| moving.destination(path)));
+                    members.push((product, further));
+                }
+                _ => places.extend(place.map(|to| (product, to))),
+            }
+        }
+        if places.is_empty() && members.is_empty() {
+            return Ok(false);
+        }
+        // A category that was created after the walk has no successor yet.
+        let new: BTreeSet<CategoryPath> = new.iter().flat_map(CategoryPath::lineage).collect();
+        self.add_missing(moving, new.into_iter().filter(|path| path.is_within(&moving.to)).collect()).await?;
+        for (product, further) in members {
+            self.transfer(moving, product, further).await?;
+        }
+        for places in places.chunks(PLACED_AT_ONCE) {
+            self.place(moving, places).await?;
+        }
+        Ok(true)
+    }
+
+    /// Moves a product's memberships, and the product itself if it is in the old place, too. If the
+    /// product has changed since it was read, the next pass moves it.
+    async fn transfer(
+        &self,
+        moving: &Stored<CategoryMove>,
+        product: &Stored<Product>,
+        further: &Stored<ProductCategories>,
+    ) -> Result<(), Stop> {
+        if let Some(transfer) = relocation::transfer(moving, product, further, Instant::now())?
+            && refusals(self.table.transact(&transfer).await)?.is_empty()
+        {
+            telemetry::crash_point("catalog.move.transferred");
+        }
+        Ok(())
+    }
+
+    /// Moves products together. If a product has changed since it was read, the next pass moves it.
+    /// A group with repeated conflicts is split into smaller groups.
+    async fn place(&self, moving: &Stored<CategoryMove>, places: &[Place<'_>]) -> Result<(), Stop> {
+        let mut groups = vec![places.to_vec()];
+        while let Some(mut group) = groups.pop() {
+            let place = relocation::place(moving, &group, Instant::now())?;
+            let answer = self.table.transact(&place).await;
+            if matches!(answer, Err(TransactError::Table(TableError::Contended))) {
+                if group.len() > 1 {
+                    groups.push(group.split_off(group.len() / 2));
+                    groups.push(group);
+                }
+                continue;
+            }
+            let refusals = refusals(answer)?;
+            if refusals.is_empty() {
+                telemetry::crash_point("catalog.move.placed");
+                continue;
+            }
+            let refused =
+                |position| refusals.iter().any(|refusal| refusal.label == CategoryMoveAction::Product(position));
+            let whole = group.len();
+            let kept = group.into_iter().enumerate().filter(|(position, _)| !refused(*position));
+            let rest: Vec<Place<'_>> = kept.map(|(_, place)| place).collect();
+            if !rest.is_empty() && rest.len() < whole {
+                groups.push(rest);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Cancels an order that has lapsed.
+
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::order::{self, OrderStatus, RETURNED_AT_ONCE};
+use table::{Table, TransactError};
+
+use crate::staging::{StagingError, advance, give_back, moved};
+
+/// The result for an order that was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lapsed {
+    /// This call has cancelled the order.
+    Cancelled,
+    /// The order is not pending, or not due at all.
+    Kept,
+}
+
+/// Cancels an order that has lapsed at `now`, and returns its stock. A payment, a cancellation or
+/// another lapse that comes first wins. A call that breaks off after the cancellation leaves the
+/// rest of a large order's stock to the list of unfinished orders.
+///
+/// # Errors
+/// [`StagingError`]. The next call cancels the order.
+pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, StagingError> {
+    let items = table.query(&order::read_for_update(id)?).await?.items;
+    let (mut head, mut lines, mut last) = (None, Vec::new(), Instant::MIN);
+    for item in items {
+        match item {
+            AnyEntity::Order(order) => head = Some(order),
+            AnyEntity::OrderLine(line) => lines.push(line.data),
+            AnyEntity::OrderStatusEvent(event) => last = last.max(event.at),
+            _ => {}
+        }
+    }
+    let due = |lapses_at: Instant| lapses_at <= now;
+    let Some(head) = head.filter(|head| head.status == OrderStatus::Pending && head.lapses_at.is_some_and(due)) else {
+        return Ok(Lapsed::Kept);
+    };
+    if u64::try_from(lines.len()) != Ok(head.line_count) {
+        return Err(StagingError::Contended);
+    }
+    // Clocks may differ. The history is ordered by its instants and never runs backward.
+    let at = now.max(last.plus_millis(1));
+    lines.sort_by_key(|line| line.line);
+    match advance(table, order::lapse(&head, &lines, at)?).await {
+        Ok(()) => {}
+        Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(Lapsed::Kept),
+        Err(error) => return Err(error.into()),
+    }
+    telemetry::crash_point("orders.lapsed");
+    if lines.len() > RETURNED_AT_ONCE {
+        give_back(table, id).await?;
+    }
+    Ok(Lapsed::Cancelled)
+}

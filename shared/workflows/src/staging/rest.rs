@@ -1,0 +1,59 @@
+//! Returns the rest of the stock of a cancelled or returned order.
+
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::order::staged::{self, GIVEN_BACK_AT_ONCE, Unfinished, Work};
+use key_schema::order::{self, MAX_LINES};
+use table::{Table, TransactError};
+
+use crate::staging::advance::return_pieces;
+use crate::staging::{ATTEMPTS, StagingError, moved};
+
+/// The transactions of the largest order, and additional attempts for conflicts with other workers.
+const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
+
+/// Returns the rest of an order's stock. It is idempotent and may run concurrently.
+///
+/// # Errors
+/// [`StagingError`]. The next call returns the rest.
+pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
+    let items = table.query(&order::read_for_update(id)?).await?.items;
+    let (mut head, mut lines) = (None, Vec::new());
+    for item in items {
+        match item {
+            AnyEntity::Order(order) => head = Some(order),
+            AnyEntity::OrderLine(line) => lines.push(line.data),
+            _ => {}
+        }
+    }
+    let Some(mut head) = head else { return Ok(()) };
+    if u64::try_from(lines.len()) != Ok(head.line_count) {
+        return Err(StagingError::Contended);
+    }
+    // The head counts its progress in this order.
+    lines.sort_by_key(|line| line.line);
+    for _ in 0..STEPS {
+        let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };
+        match return_pieces(table, transaction).await {
+            Ok(()) => advance(&mut head.data.unfinished, lines.len()),
+            Err(TransactError::Refused(refusals)) if moved(&refusals) => {
+                let Some(current) = table.get(&order::head(id)?).await? else { return Ok(()) };
+                head = current;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        telemetry::crash_point("orders.staged.given_back");
+    }
+    Err(StagingError::Contended)
+}
+
+/// Applies the transaction's change to the head.
+fn advance(unfinished: &mut Option<Unfinished>, lines: usize) {
+    if let Some(Unfinished { work: Work::Returning(done), .. }) = unfinished {
+        *done += GIVEN_BACK_AT_ONCE as u64;
+        if *done >= lines as u64 {
+            *unfinished = None;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Undoes an order that was not placed.
+
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus};
+use table::{Backoff, Table, TransactError};
+
+use crate::staging::advance::return_pieces;
+use crate::staging::{ATTEMPTS, StagingError, moved};
+
+/// The result of undoing an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undone {
+    /// The order and its lines are gone.
+    Gone,
+    /// The order was placed after all, and stays.
+    Visible,
+}
+
+/// Undoes an order unless it was placed. It is idempotent and may run concurrently.
+///
+/// # Errors
+/// [`StagingError`]. The next call undoes the rest.
+pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
+    let mut backoff = Backoff::new();
+    for _ in 0..ATTEMPTS {
+        let items = table.query(&order::read_for_update(id)?).await?.items;
+        let (mut head, mut lines) = (None, Vec::new());
+        for item in items {
+            match item {
+                AnyEntity::Order(order) => head = Some(order),
+                AnyEntity::OrderLine(line) => lines.push(line),
+                _ => {}
+            }
+        }
+        // The head is removed together with the last lines.
+        let Some(head) = head else { return Ok(Undone::Gone) };
+        if head.status != OrderStatus::Placing {
+            return Ok(Undone::Visible);
+        }
+        // If a reservation ran while the items were read, some lines are missing. The next attempt
+        // reads them.
+        if is_whole(&head, lines.len()) && attempt(table, head, &lines).await? {
+            return Ok(Undone::Gone);
+        }
+        if !backoff.wait().await {
+            break;
+        }
+    }
+    Err(StagingError::Contended)
+}
+
+/// Returns whether these are all the reserved lines.
+fn is_whole(head: &Order, lines: usize) -> bool {
+    match &head.unfinished {
+        Some(Unfinished { work: Work::Placing { lines: reserved, .. }, .. }) => u64::try_from(lines) == Ok(*reserved),
+        _ => false,
+    }
+}
+
+/// Undoes the order. Returns `false` if another worker has changed it.
+async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<bool, StagingError> {
+    let at = Instant::now();
+    let lines: Vec<&Stored<OrderLine>> = lines.iter().collect();
+    let mut chunks: Vec<&[&Stored<OrderLine>]> = lines.chunks(UNDONE_AT_ONCE).collect();
+    let last = chunks.pop().unwrap_or_default();
+    for chunk in chunks {
+        match return_pieces(table, staged::undo(&head, chunk, at)?).await {
+            Ok(()) => head = staged::counted(&head, chunk.len(), false),
+            Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        telemetry::crash_point("orders.staged.undone");
+    }
+    let mut claims = Claims { reference: true, idempotency: true, open: true };
+    // Each iteration drops at least one claim, or ends the loop.
+    loop {
+        let refusals = match return_pieces(table, staged::undo_last(&head, last, claims, at)?).await {
+            Ok(()) => return Ok(true),
+            Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(error) => return Err(error.into()),
+        };
+        let other = |action| refusals.iter().any(|refusal| refusal.label == action);
+        let kept = Claims {
+            reference: claims.reference && !other(OrderAction::Reference),
+            idempotency: claims.idempotency && !other(OrderAction::Idempotency),
+            open: claims.open && !other(OrderAction::Open),
+        };
+        if kept == claims {
+            return Err(StagingError::Refused(refusals));
+        }
+        claims = kept;
+    }
+}

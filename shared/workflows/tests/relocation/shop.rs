@@ -1,0 +1,299 @@
+//! A catalogue, and a model of its expected content.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use emulators::table::Faults;
+use fixture::TestTable;
+use key_schema::category::relocation::{self, CategoryMove, Phase};
+use key_schema::category::{self, CategoryAbout, CategoryNode};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{Born, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::membership::{self, ProductCategories};
+use key_schema::money::{Currency, Money};
+use key_schema::product::{self, CategoryIndexKey, CategoryPath, Product};
+use table::Table;
+use tokio::time;
+use workflows::relocation::{Mover, Walk};
+
+/// A time in seconds, longer than any test runs.
+const FOREVER: i64 = 1_000_000;
+
+pub struct Shop {
+    test: TestTable,
+    pub table: Table,
+    pub known: Known,
+    /// All descriptions that any category ever had.
+    pub said: Vec<String>,
+}
+
+/// The expected content of the shop, without regard to the move's progress.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The category of each product, and its further categories.
+    pub products: BTreeMap<String, (CategoryPath, BTreeSet<CategoryPath>)>,
+    /// The descriptions of categories.
+    pub titles: BTreeMap<CategoryPath, String>,
+}
+
+impl Known {
+    /// Returns the content after a category has moved.
+    pub fn moved(&self, from: &CategoryPath, to: &CategoryPath) -> Self {
+        let moved = |path: &CategoryPath| path.rebased(from, to).unwrap_or_else(|| path.clone());
+        let product = |(path, further): &(CategoryPath, BTreeSet<CategoryPath>)| {
+            (moved(path), further.iter().map(moved).collect())
+        };
+        Self {
+            products: self.products.iter().map(|(id, places)| (id.clone(), product(places))).collect(),
+            titles: self.titles.iter().map(|(path, title)| (moved(path), title.clone())).collect(),
+        }
+    }
+}
+
+pub fn path(names: &[&str]) -> CategoryPath {
+    CategoryPath::new(names.iter().map(ToString::to_string).collect()).unwrap()
+}
+
+fn id(id: &str) -> ProductId {
+    id.parse().unwrap()
+}
+
+fn born() -> Born {
+    Born::new("b1").unwrap()
+}
+
+fn stored(path: CategoryPath) -> Stored<CategoryNode> {
+    Stored::new(CategoryNode::new(path), born(), Instant::now())
+}
+
+impl Shop {
+    pub async fn open() -> Self {
+        let test = TestTable::create().await;
+        Self { table: test.table(), test, known: Known::default(), said: Vec::new() }
+    }
+
+    /// Returns another client of the same table.
+    pub fn another(&self) -> Table {
+        self.test.table()
+    }
+
+    pub fn faults(&self) -> &Faults {
+        self.test.faults()
+    }
+
+    /// Adds a category and its ancestors.
+    pub async fn grow(&self, path: &CategoryPath) {
+        let nodes: Vec<_> = path.lineage().map(stored).collect();
+        assert_eq!(self.table.batch_write(&category::add(&nodes).unwrap()).await.unwrap(), []);
+    }
+
+    /// Creates a product without creating its category.
+    pub async fn create_late(&mut self, name: &str, path: &CategoryPath) {
+        let product = Product::new(
+            id(name),
+            name.to_owned(),
+            "National".to_owned(),
+            Money::new(129, Currency::USD),
+            path.clone(),
+        );
+        let new = Stored::new(product, born(), Instant::now());
+        self.table.transact(&product::create(&new, 1, &[]).unwrap()).await.unwrap();
+        self.known.products.insert(name.to_owned(), (path.clone(), BTreeSet::new()));
+    }
+
+    /// Creates a product and its categories.
+    pub async fn create(&mut self, name: &str, path: &CategoryPath) {
+        self.grow(path).await;
+        self.create_late(name, path).await;
+    }
+
+    pub async fn read(&self, name: &str) -> (Stored<Product>, Option<Stored<ProductCategories>>) {
+        let mut items = self.table.batch_get(&membership::prepare(&id(name)).unwrap()).await.unwrap().into_iter();
+        let (product, further) = (items.next().flatten(), items.next().flatten());
+        let Some(AnyEntity::Product(product)) = product else { panic!("{name}") };
+        let further = further.map(|further| {
+            let AnyEntity::ProductCategories(further) = further else { panic!("{name}") };
+            further
+        });
+        (product, further)
+    }
+
+    /// Changes a product's category, like a client's update.
+    pub async fn put_elsewhere(&mut self, name: &str, path: &CategoryPath) {
+        self.grow(path).await;
+        let (product, _) = self.read(name).await;
+        let index_key = CategoryIndexKey { category_path: path, id: &product.id };
+        let change = key_schema::change::Change::visible(Instant::now()).enter(&index_key).unwrap();
+        let update = product::update(&product.id, change, product.meta.version).unwrap();
+        self.table.update(&update).await.unwrap();
+        self.known.products.get_mut(name).unwrap().0 = path.clone();
+    }
+
+    /// Adds a product to a further category, unless it is already there.
+    pub async fn put_into(&mut self, name: &str, path: &CategoryPath) {
+        let (product, further) = self.read(name).await;
+        if further.as_ref().is_some_and(|further| further.paths.contains(path)) {
+            return;
+        }
+        self.grow(path).await;
+        let add = membership::add(&product, path, further.as_ref(), &born(), Instant::now()).unwrap();
+        self.table.transact(&add).await.unwrap();
+        self.known.products.get_mut(name).unwrap().1.insert(path.clone());
+    }
+
+    /// Describes a category for the first time. Returns `false` when the category is moving or does
+    /// not exist.
+    pub async fn describe(&mut self, path: &CategoryPath, title: &str) -> bool {
+        let about = CategoryAbout { path: path.clone(), title: Some(title.to_owned()), description: None };
+        let mut about = Stored::new(about, born(), Instant::now());
+        about.meta.version = 2;
+        let done = self.table.transact(&category::describe(&about).unwrap()).await.is_ok();
+        if done {
+            self.known.titles.insert(path.clone(), title.to_owned());
+            self.said.push(title.to_owned());
+        }
+        done
+    }
+
+    /// Begins the move of a category.
+    pub async fn begin(&self, from: &CategoryPath, to: &CategoryPath) {
+        if let Some(parent) = to.parent() {
+            self.grow(&parent).await;
+        }
+        let at = Instant::now();
+        let last = self.mover().current().await.unwrap();
+        let wanted = CategoryMove::new(from.clone(), to.clone(), at);
+        let born = Born::new(format!("move-{}", last.as_ref().map_or(1, |last| last.meta.rev))).unwrap();
+        self.table.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await.unwrap();
+    }
+
+    /// Returns a worker that waits for requests in progress longer than any test runs.
+    pub fn mover(&self) -> Mover<'_> {
+        Mover::new(&self.table).settling(FOREVER)
+    }
+
+    pub async fn current(&self) -> Stored<CategoryMove> {
+        self.mover().current().await.unwrap().unwrap()
+    }
+
+    /// Completes the move without waiting for requests in progress.
+    pub async fn finish(&self) -> Stored<CategoryMove> {
+        let moving = Mover::new(&self.table).settling(0).go_on(far()).await.unwrap().unwrap();
+        assert_eq!(moving.phase, Phase::Done);
+        moving
+    }
+
+    /// Returns all categories below the given top categories, and these themselves.
+    pub async fn categories(&self, tops: &[&str]) -> BTreeMap<CategoryPath, Stored<CategoryNode>> {
+        let mut found = BTreeMap::new();
+        for top in tops {
+            let top = path(&[top]);
+            for node in self.table.batch_get(&category::known([&top]).unwrap()).await.unwrap().into_iter().flatten() {
+                found.insert(node.path.clone(), node);
+            }
+            let mut walk = Walk::below(&self.table, &top);
+            while let Some(node) = walk.next().await.unwrap() {
+                found.insert(node.path.clone(), node);
+            }
+        }
+        found
+    }
+
+    /// Checks that the shop equals the model, that no category is missing, and that none is marked
+    /// as moving.
+    pub async fn assert_is(&self, model: &Known, tops: &[&str]) {
+        let categories = self.categories(tops).await;
+        for node in categories.values() {
+            assert!(!node.moving, "{} is still marked", node.path);
+        }
+        let exists = |path: &CategoryPath| path.lineage().all(|above| categories.contains_key(&above));
+        for path in categories.keys() {
+            assert!(exists(path), "{path} has nothing above it");
+        }
+        let mut listed: BTreeMap<String, BTreeSet<(String, Option<String>)>> = BTreeMap::new();
+        for top in tops {
+            let mut after = None;
+            loop {
+                let query = product::in_category(&path(&[top])).unwrap().after(after);
+                let page = self.table.query(&query).await.unwrap();
+                for entry in page.items {
+                    let place = (entry.category_path.key_text(), entry.further.clone());
+                    assert!(listed.entry(entry.id.to_string()).or_default().insert(place), "{} twice", entry.id);
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        for (name, (place, further)) in &model.products {
+            let (product, list) = self.read(name).await;
+            assert_eq!(&product.category_path, place, "{name}");
+            assert!(exists(place), "{name} stands in {place}, which does not exist");
+            let list: BTreeSet<CategoryPath> =
+                list.map(|list| list.data.paths).unwrap_or_default().into_iter().collect();
+            assert_eq!(&list, further, "{name}");
+            let members = self.table.query(&membership::of_product(&id(name)).unwrap()).await.unwrap();
+            let members: BTreeSet<CategoryPath> = members.items.into_iter().map(|member| member.data.path).collect();
+            assert_eq!(&members, further, "{name}");
+            for path in further {
+                assert!(exists(path), "{name} is in {path}, which does not exist");
+            }
+            let entries = listed.remove(name).unwrap();
+            let shown: BTreeSet<Option<String>> = entries.into_iter().map(|(_, further)| further).collect();
+            let expected: BTreeSet<_> = further.iter().map(|path| Some(path.key_text())).chain([None]).collect();
+            assert_eq!(shown, expected, "{name} in the lists");
+        }
+        assert_eq!(listed, BTreeMap::new(), "products that nobody knows");
+        assert_eq!(self.titles(tops).await, model.titles);
+    }
+
+    /// Returns the descriptions of the existing categories.
+    pub async fn titles(&self, tops: &[&str]) -> BTreeMap<CategoryPath, String> {
+        let mut titles = BTreeMap::new();
+        for path in self.categories(tops).await.keys() {
+            if let Some(about) = self.table.get(&relocation::about(path).unwrap()).await.unwrap() {
+                titles.insert(path.clone(), about.data.title.unwrap_or_default());
+            }
+        }
+        titles
+    }
+
+    /// Adds a category without its ancestors.
+    pub async fn add_alone(&self, path: &CategoryPath) {
+        let left = self.table.batch_write(&category::add(&[stored(path.clone())]).unwrap()).await.unwrap();
+        assert_eq!(left, []);
+    }
+
+    /// Removes only this category, without any condition.
+    pub async fn remove_node(&self, path: &CategoryPath) {
+        let (key, text) = (stored(path.clone()).key().unwrap(), AttributeValue::S);
+        let delete = self.test.client().delete_item().table_name(self.test.name());
+        delete.key("PK", text(key.pk.into_string())).key("SK", text(key.sk.into_string())).send().await.unwrap();
+    }
+}
+
+pub fn far() -> time::Instant {
+    time::Instant::now() + Duration::from_secs(600)
+}
+
+/// Polls the future until it has waited `waits` times and then drops it, like a crash. Returns its
+/// result if it completes before.
+pub async fn broken_off_after<T>(waits: usize, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut waited) = (pin!(future), 0);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if waited == waits => Poll::Ready(None),
+        Poll::Pending => {
+            waited += 1;
+            Poll::Pending
+        }
+    })
+    .await
+}

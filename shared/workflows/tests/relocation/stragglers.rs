@@ -1,0 +1,119 @@
+//! Tests of products and categories that arrive at the old place during the move.
+
+use key_schema::category::relocation::Phase;
+use workflows::relocation::Mover;
+
+use crate::shop::{Shop, far, path};
+use crate::{TOPS, from, furnished, to};
+
+/// Returns a shop with a move that has removed the old categories and waits for requests that have
+/// seen them.
+async fn settling() -> Shop {
+    let shop = furnished().await;
+    shop.begin(&from(), &to()).await;
+    assert_eq!(shop.mover().go_on(far()).await.unwrap().unwrap().phase, Phase::Settling);
+    shop
+}
+
+#[tokio::test]
+async fn a_product_whose_request_has_seen_the_old_category_follows_it() {
+    let mut shop = settling().await;
+    shop.create_late("late", &from()).await;
+    shop.create_late("late below", &path(&["A", "B #1", "x"])).await;
+    // The category was created after the walk had passed, and was removed with its parent.
+    shop.create_late("late at a new place", &path(&["A", "B #1", "x", "new"])).await;
+    shop.put_into("p6", &path(&["A", "B #1", "x"])).await;
+    let done = shop.finish().await;
+    assert_eq!((done.products, done.memberships), (8 + 3, 3 + 1));
+    shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
+}
+
+#[tokio::test]
+async fn a_move_ends_only_after_all_requests_that_saw_the_old_category() {
+    let mut shop = settling().await;
+    let waiting = shop.current().await;
+    assert_eq!(Mover::new(&shop.table).go_on(far()).await.unwrap(), Some(waiting.clone()), "the usual time");
+    shop.create_late("late", &from()).await;
+    assert_eq!(shop.mover().go_on(far()).await.unwrap(), Some(waiting));
+    shop.finish().await;
+    shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
+}
+
+#[tokio::test]
+async fn a_category_that_returned_without_its_ancestors_gets_them_back() {
+    let shop = settling().await;
+    // Written by a request that had seen the ancestors.
+    let orphan = path(&["A", "B #1", "ä~/%", "new"]);
+    shop.add_alone(&orphan).await;
+    shop.finish().await;
+    shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
+    assert!(shop.categories(&TOPS).await.contains_key(&orphan));
+}
+
+#[tokio::test]
+async fn a_category_created_behind_the_walk_moves_with_its_description() {
+    let mut shop = furnished().await;
+    shop.begin(&from(), &to()).await;
+    while shop.current().await.phase != Phase::Placing {
+        let now = shop.current().await;
+        assert_eq!(now.phase, Phase::Copying);
+        crate::broken_off_after(16, shop.mover().go_on(far())).await;
+    }
+    let new = path(&["A", "B #1", "a", "new"]);
+    shop.create("new", &new).await;
+    assert!(shop.describe(&new, "New").await);
+    assert!(!shop.describe(&path(&["A", "B #1", "x"]), "X").await, "what has its successor is described there");
+    assert!(shop.describe(&path(&["Neu / 新", "100 %", "x"]), "X").await);
+    shop.finish().await;
+    shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
+    assert!(!shop.categories(&TOPS).await.contains_key(&from()));
+}
+
+#[tokio::test]
+async fn a_product_with_a_path_too_deep_for_the_new_place_stays_with_its_categories() {
+    let mut shop = Shop::open().await;
+    let (from, to) = (path(&["A", "B"]), path(&["Out", "1", "2", "3", "4"]));
+    let deep = path(&["A", "B", "C", "D", "E", "F", "G"]);
+    shop.create("deep", &deep).await;
+    shop.create("flat", &path(&["A", "B", "C", "side"])).await;
+    shop.put_into("flat", &deep).await;
+    assert!(shop.describe(&deep, "Deep").await);
+    shop.begin(&from, &to).await;
+    assert_eq!(shop.mover().go_on(far()).await.unwrap().unwrap().phase, Phase::Settling);
+    let categories = shop.categories(&TOPS).await;
+    assert!(deep.lineage().all(|above| categories.contains_key(&above)), "it is never without those above it");
+    shop.finish().await;
+    shop.assert_is(&shop.known.moved(&from, &to), &TOPS).await;
+    let categories = shop.categories(&TOPS).await;
+    assert!(!categories.contains_key(&path(&["A", "B", "C", "side"])), "what has room has gone");
+    assert!(shop.describe(&from, "Bee").await, "what stays can be described");
+}
+
+#[tokio::test]
+async fn two_descriptions_of_one_category_are_not_made_one() {
+    let mut shop = Shop::open().await;
+    let (from, to) = (path(&["A", "B"]), path(&["Out", "B"]));
+    shop.grow(&path(&["A", "B", "C"])).await;
+    shop.grow(&path(&["Out", "B", "C"])).await;
+    for (place, title) in [(path(&["A", "B", "C"]), "old"), (path(&["Out", "B", "C"]), "new")] {
+        assert!(shop.describe(&place, title).await);
+    }
+    // Makes the destination free.
+    shop.remove_node(&to).await;
+    shop.create("p", &path(&["A", "B", "C"])).await;
+    shop.begin(&from, &to).await;
+    shop.finish().await;
+    let mut expected = shop.known.moved(&from, &to);
+    expected.titles.clone_from(&shop.known.titles);
+    shop.assert_is(&expected, &TOPS).await;
+}
+
+#[tokio::test]
+async fn a_product_that_is_in_both_places_already_is_in_the_new_one_once() {
+    let mut shop = furnished().await;
+    shop.begin(&from(), &to()).await;
+    shop.put_into("p7", &from()).await;
+    shop.put_into("p7", &to()).await;
+    shop.finish().await;
+    shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
+}
