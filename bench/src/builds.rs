@@ -63,7 +63,7 @@ const STEPS: [Step; 7] = [
         Until::Exit(&["test", "--workspace", "--no-run"]),
     ),
     (
-        "`cargo test -p orders --no-run` after a change of `orders`",
+        "`cargo test -p bodega-orders --no-run` after a change of `orders`",
         "functions/orders/src/lib.rs",
         Until::Exit(&["test", "-p", "orders", "--no-run"]),
     ),

@@ -2,7 +2,7 @@
 //! fails because the machine is slow.
 //!
 //! ```sh
-//! cargo run --release -p bench -- stream
+//! cargo run --release -p bodega-bench -- stream
 //! ```
 
 mod builds;

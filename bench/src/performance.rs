@@ -48,7 +48,7 @@ fn conditions() -> String {
     let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
     format!(
-        "{}, {cores} cores of {}, {rustc}: `cargo run --release -p bench -- {command}`.",
+        "{}, {cores} cores of {}, {rustc}: `cargo run --release -p bodega-bench -- {command}`.",
         Instant::now().day(),
         model.unwrap_or("an unknown processor")
     )

@@ -1,7 +1,7 @@
 //! Measures every route with a few requests. The counts must match the requests, and the shop must
 //! have exactly the placed orders.
 //!
-//! To compare with Node.js and Python: `cargo run --release -p bench -- latency`. This is a
+//! To compare with Node.js and Python: `cargo run --release -p bodega-bench -- latency`. This is a
 //! separate program, so that the load of other tests does not fail its requests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 

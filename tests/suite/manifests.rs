@@ -55,13 +55,14 @@ fn packages() -> Vec<Json> {
     packages
 }
 
-/// Returns the metadata of every function's crate by name, as cargo-lambda reads it.
+/// Returns the metadata of every function's crate by its folder, as cargo-lambda reads it.
 fn manifests() -> BTreeMap<String, Metadata> {
     let packages = packages();
     let packages = packages.iter();
     let functions = packages.filter(|package| package["manifest_path"].as_str().unwrap().contains("/functions/"));
     let read = |package: &Json| {
-        let name = package["name"].as_str().unwrap().to_owned();
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         let metadata = serde_json::from_value(package["metadata"].clone());
         (name.clone(), metadata.unwrap_or_else(|error| panic!("functions/{name}/Cargo.toml: {error}")))
     };

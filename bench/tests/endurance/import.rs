@@ -1,7 +1,7 @@
 //! Imports 1,000 baskets, some of them large, while the function that places them crashes at every
 //! crash point. The totals must equal the data's.
 //!
-//! To import the real two weeks: `cargo run --release -p bench -- import --products … --households
+//! To import the real two weeks: `cargo run --release -p bodega-bench -- import --products … --households
 //! … --baskets …`.
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! Imports a history of 1,000 baskets. The consumer then processes the recorded stream twice more,
 //! with the batches in random order.
 //!
-//! To replay the real two weeks: `cargo run --release -p bench -- replay --products … --households
+//! To replay the real two weeks: `cargo run --release -p bodega-bench -- replay --products … --households
 //! … --baskets …`.
 
 use std::fmt::Write as _;

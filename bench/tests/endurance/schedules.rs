@@ -3,7 +3,7 @@
 //!
 //! At the end the shop must equal the table and its stream ([`bench::replay::compare`]). The
 //! clients' responses do not decide, because a failed call may have taken effect. A schedule prints
-//! its seed before it starts. `BODEGA_SEED=<seed> cargo test -p bench --test endurance schedules`
+//! its seed before it starts. `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`
 //! runs the same requests again, and `BODEGA_STEPS` makes the schedule longer. The timing differs
 //! in each run.
 

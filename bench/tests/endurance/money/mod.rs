@@ -13,7 +13,7 @@
 //!
 //! Each run also has a shorter schedule with a fresh seed. Before a schedule starts, the test
 //! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for
-//! `cargo test -p bench --test endurance money`.
+//! `cargo test -p bodega-bench --test endurance money`.
 
 mod books;
 mod goods;

@@ -16,8 +16,17 @@ fn cargo(arguments: &[&str]) -> String {
 
 #[test]
 fn the_schema_depends_on_neither_the_aws_sdk_nor_a_runtime() {
-    let tree =
-        cargo(&["tree", "--package", "key-schema", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let tree = cargo(&[
+        "tree",
+        "--package",
+        "bodega-key-schema",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ]);
     let names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     assert!(names.contains(&"serde_dynamo"), "not a list of crates: {tree}");
     let forbidden = |name: &&&str| {
@@ -99,8 +108,8 @@ fn the_parts_of_the_local_system_depend_on_no_function() {
 fn the_schema_depends_only_on_the_model_and_the_model_on_no_crate_of_the_workspace() {
     let packages = packages();
     let depends_on = |name: &str| &packages.iter().find(|package| package.name == name).unwrap().depends_on;
-    assert_eq!(depends_on("key-schema"), &["item-model"]);
-    assert!(depends_on("item-model").is_empty());
+    assert_eq!(depends_on("bodega-key-schema"), &["bodega-item-model"]);
+    assert!(depends_on("bodega-item-model").is_empty());
 }
 
 /// Without `item-model` a crate has no constructor of a request. So every request to the table of
@@ -110,7 +119,7 @@ fn only_schemas_and_the_executor_depend_on_the_model() {
     let packages = packages();
     let mut users: Vec<&str> = packages
         .iter()
-        .filter(|package| package.depends_on.iter().any(|name| name == "item-model"))
+        .filter(|package| package.depends_on.iter().any(|name| name == "bodega-item-model"))
         .map(|package| package.folder.as_str())
         .collect();
     users.sort_unstable();

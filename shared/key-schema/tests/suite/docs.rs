@@ -23,7 +23,7 @@ pub fn keep_fresh(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == text, "docs/{name} is stale: UPDATE_DOCS=1 cargo test -p key-schema rewrites it");
+    assert!(kept == text, "docs/{name} is stale: UPDATE_DOCS=1 cargo test -p bodega-key-schema rewrites it");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_table_of_access_patterns_is_fresh() {
 fn introduction() -> String {
     "# Access patterns
 
-`UPDATE_DOCS=1 cargo test -p key-schema` generates this page from `shared/key-schema`. The page lists every request \
+`UPDATE_DOCS=1 cargo test -p bodega-key-schema` generates this page from `shared/key-schema`. The page lists every request \
 that Bodega makes to its table. \
 Only constructors of that crate can make a request, and each constructor names its pattern.
 

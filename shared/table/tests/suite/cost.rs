@@ -258,7 +258,7 @@ async fn measure() {
 fn render(costs: &[Cost]) -> String {
     let mut text = format!(
         "# Cost of every access pattern\n\n\
-         `UPDATE_DOCS=1 cargo test -p table` generates this page. Without the variable the test compares it, and fails \
+         `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page. Without the variable the test compares it, and fails \
          when the cost of a\n\
          pattern changes. The embedded table reports the read units. The write units follow from the items' sizes. \
          Prices: {PRICES_OF}.\n\
@@ -314,10 +314,15 @@ fn compare(text: &str) {
     assert_eq!(
         text.lines().count(),
         pinned.lines().count(),
-        "docs/cost.md is stale: run UPDATE_DOCS=1 cargo test -p table"
+        "docs/cost.md is stale: run UPDATE_DOCS=1 cargo test -p bodega-table"
     );
     for (line, (now, then)) in text.lines().zip(pinned.lines()).enumerate() {
-        assert_eq!(shown(now), shown(then), "docs/cost.md line {}: run UPDATE_DOCS=1 cargo test -p table", line + 1);
+        assert_eq!(
+            shown(now),
+            shown(then),
+            "docs/cost.md line {}: run UPDATE_DOCS=1 cargo test -p bodega-table",
+            line + 1
+        );
     }
 }
 

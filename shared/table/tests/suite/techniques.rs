@@ -147,7 +147,7 @@ fn every_technique_is_a_row_with_a_test_or_named_as_open() {
 fn the_page_of_techniques_is_fresh() {
     let (tests, costs) = (tests(), costs());
     let mut text = "# Techniques\n\n\
-        `UPDATE_DOCS=1 cargo test -p table` generates this page. Without the variable the test compares it. Each row \
+        `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page. Without the variable the test compares it. Each row \
         is a DynamoDB design technique of Bodega, with its entities, its access patterns and the measured cost of one \
         use ([cost.md](cost.md)), the routes that use them, and tests that fail without the technique.\n"
         .to_owned();
@@ -182,5 +182,5 @@ fn the_page_of_techniques_is_fresh() {
         std::fs::write(&path, &text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == text, "docs/patterns.md is stale: UPDATE_DOCS=1 cargo test -p table rewrites it");
+    assert!(kept == text, "docs/patterns.md is stale: UPDATE_DOCS=1 cargo test -p bodega-table rewrites it");
 }
