@@ -96,7 +96,8 @@ impl Janitor {
         Self { table, media, archive, settling: None }
     }
 
-    /// Sets the time for a category move to settle, in seconds: [`workflows::relocation::Mover::settling`].
+    /// Sets the time for a category move to settle, in seconds:
+    /// [`workflows::relocation::Mover::settling`].
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = Some(seconds);

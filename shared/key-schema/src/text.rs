@@ -49,6 +49,15 @@ const fn is_invisible(c: char) -> bool {
     )
 }
 
+/// Returns whether a character has no defined appearance: separators of lines and paragraphs, marks
+/// of annotations, the private-use areas and noncharacters. Two names that differ only in these
+/// would look alike. Earlier versions accepted them, so only new names are refused.
+const fn is_unprintable(c: char) -> bool {
+    let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || c as u32 & 0xFFFE == 0xFFFE;
+    is_noncharacter
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..)
+}
+
 /// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims
 /// have this form. It equals [`fold`] for a text without invisible characters, which earlier
 /// versions accepted in names.
@@ -69,8 +78,8 @@ pub const MAX_MAILED_NAME: usize = 60;
 ///
 /// Customers choose their names, and a mail carries the shop's reputation. So the result is one
 /// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters
-/// that reorder or hide text. It has no words that a mail program could turn into a link:
-/// addresses, paths, schemes, `www…` and dotted domains in every script.
+/// that reorder or hide text. It has no web or mail address: no paths, schemes, `www…` and dotted
+/// domains in every script. Numbers stay, so a mail program may show a link to a telephone number.
 #[must_use]
 pub fn mailed_name(name: &str) -> Option<String> {
     // NFKC turns look-alikes such as full-width letters, colons and dots into plain ones.
@@ -123,6 +132,9 @@ pub enum NameError {
     /// The text has only white space or similar characters.
     #[error("must contain a visible character")]
     Blank,
+    /// The text has a character without a defined appearance.
+    #[error("must not contain line separators, private-use characters or noncharacters")]
+    Unprintable,
 }
 
 macro_rules! folded {
@@ -203,6 +215,9 @@ macro_rules! folded {
 
             fn from_str(typed: &str) -> Result<Self, NameError> {
                 Self::check(typed)?;
+                if typed.contains(is_unprintable) {
+                    return Err(Self::UNPRINTABLE);
+                }
                 let text = without_invisible(typed);
                 if text == typed {
                     return Ok(Self { text, typed: None });
@@ -225,6 +240,7 @@ folded! {
 impl Email {
     /// The error for a text that is no address without its invisible characters.
     const INVISIBLE: NameError = NameError::Email;
+    const UNPRINTABLE: NameError = NameError::Email;
 
     /// Accepts one `@` with text on both sides, no white space and no control character. The limit
     /// is 254 bytes (RFC 5321), before and after folding. The mail server decides about all other
@@ -255,6 +271,7 @@ impl Email {
 impl Username {
     /// The error for a text that is no name without its invisible characters.
     const INVISIBLE: NameError = NameError::Blank;
+    const UNPRINTABLE: NameError = NameError::Unprintable;
 
     fn check(text: &str) -> Result<(), NameError> {
         id::check(text)?;

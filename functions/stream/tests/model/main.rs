@@ -9,7 +9,8 @@
 //! The search skips schedules that are equivalent to others ([`territory`] explains which, and
 //! why). Smaller worlds are explored both ways to check that this loses nothing.
 //!
-//! The tests print the extent of each search: `cargo test -p bodega-stream --test model -- --nocapture`.
+//! The tests print the extent of each search:
+//! `cargo test -p bodega-stream --test model -- --nocapture`.
 //! The largest world takes minutes and is explored with `--ignored`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 

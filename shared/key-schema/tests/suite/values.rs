@@ -154,6 +154,21 @@ fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
     assert_eq!("\u{200B}@example.com".parse::<Email>(), Err(NameError::Email));
 }
 
+#[test]
+fn a_new_name_has_no_character_without_an_appearance_and_a_stored_one_may() {
+    for c in
+        ['\u{2028}', '\u{2029}', '\u{FFF9}', '\u{FFFB}', '\u{E000}', '\u{10FFFD}', '\u{FDD0}', '\u{FFFE}', '\u{1FFFF}']
+    {
+        let name = format!("vic{c}");
+        assert_eq!(name.parse::<Username>(), Err(NameError::Unprintable), "{}", c.escape_unicode());
+        assert!(Username::try_from(name).is_ok(), "{}", c.escape_unicode());
+        assert_eq!(format!("vic{c}@example.com").parse::<Email>(), Err(NameError::Email), "{}", c.escape_unicode());
+    }
+    for name in ["vic\u{FFFD}", "vic\u{FFFC}", "vic\u{1FFFD}", "Ω🜚", "製 品"] {
+        assert!(name.parse::<Username>().is_ok(), "{name}");
+    }
+}
+
 /// Folding adds no invisible character, so one pass removes them all. The claim of a name without
 /// them is its folded form.
 #[test]
