@@ -30,5 +30,10 @@ pub mod search;
 
 pub use error::OpsError;
 pub use items::Items;
+use key_schema::order;
+use key_schema::pattern::Pattern;
 pub use outcome::Outcome;
 pub use pace::Pace;
+
+/// The access patterns that the tool uses.
+pub const PATTERNS: &[&Pattern] = &[&order::RETIRE, &key_schema::archive::RESTORE];

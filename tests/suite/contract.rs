@@ -6,41 +6,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use http_api::Code;
 use serde_json::{Value as Json, json};
 
+use crate::patterns::users;
 use crate::support::openapi::{Operation, api};
 use crate::support::{root, schema, template};
 
-fn keys_of_functions() -> BTreeMap<String, &'static str> {
-    let functions = [
-        ("Customers", customers::routes().keys().collect::<Vec<_>>()),
-        ("Catalog", catalog::routes().keys().collect()),
-        ("Orders", orders::routes().keys().collect()),
-        ("Wallet", wallet::routes().keys().collect()),
-        ("Community", community::routes().keys().collect()),
-        ("Organizations", organizations::routes().keys().collect()),
-        ("Documents", documents::routes().keys().collect()),
-        ("Insights", insights::routes().keys().collect()),
-        ("Support", ::support::routes().keys().collect()),
-        ("Settings", settings::routes().keys().collect()),
-        ("Search", search::routes().keys().collect()),
-    ];
-    let mut all = BTreeMap::new();
-    for (function, keys) in functions {
-        for key in keys {
-            assert_eq!(all.insert(key.to_owned(), function), None, "{key} is a route of two functions");
-        }
-    }
-    all
-}
-
 #[test]
 fn description_template_and_functions_have_the_same_routes() {
+    let template = template();
     let described: BTreeSet<String> = api().operations().map(Operation::key).collect();
-    let deployed: BTreeMap<String, String> =
-        template().routes.iter().map(|route| (route.key(), route.function.clone())).collect();
-    let answered = keys_of_functions();
+    let deployed = template
+        .routes
+        .iter()
+        .map(|route| (route.key(), template.function(&route.function).unwrap().crate_name().to_owned()));
+    let deployed: BTreeMap<String, String> = deployed.collect();
+    let mut answered = BTreeMap::new();
+    for user in users().iter().filter(|user| user.is_route()) {
+        let other = answered.insert(user.name.to_owned(), user.package.to_owned());
+        assert_eq!(other, None, "{} is a route of two functions", user.name);
+    }
     assert_eq!(described.iter().collect::<Vec<_>>(), deployed.keys().collect::<Vec<_>>());
-    let deployed: BTreeMap<String, &str> =
-        deployed.iter().map(|(key, function)| (key.clone(), function.as_str())).collect();
     assert_eq!(deployed, answered);
 }
 
@@ -75,10 +59,11 @@ fn a_route_accepts_an_optional_token_exactly_where_its_function_verifies_tokens(
 }
 
 #[test]
-fn the_registry_and_the_description_name_the_same_callers_of_each_route() {
-    for operation in api().operations() {
-        let key = operation.key();
-        // The registry calls every caller who shares a record an owner.
+fn the_patterns_and_the_description_name_the_same_callers_of_each_route() {
+    let users = users();
+    for user in users.iter().filter(|user| user.is_route()) {
+        let (key, operation) = (user.name, api().operation(user.name).unwrap());
+        // A pattern calls every caller who shares a record an owner.
         let who = match operation.who() {
             "customer" | "reader" | "editor" => "owner",
             other => other,
@@ -86,9 +71,9 @@ fn the_registry_and_the_description_name_the_same_callers_of_each_route() {
         // A pattern that several routes share may allow more callers than one of the routes.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
-        for pattern in key_schema::registry::all().filter(|pattern| pattern.used_by.contains(&key.as_str())) {
+        for pattern in &user.patterns {
             assert!(
-                pattern.used_by.len() > 1
+                users.iter().filter(|user| user.patterns.contains(pattern)).count() > 1
                     || widest(pattern.callers) == widest(who)
                     || (who, pattern.callers) == ("owner", "signed in")
                     // A route of owners may also use a pattern that only staff may use.

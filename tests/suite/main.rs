@@ -42,6 +42,7 @@ mod notifications;
 mod order_life;
 mod pages;
 mod paging;
+mod patterns;
 mod payments;
 mod pictures;
 mod privacy;

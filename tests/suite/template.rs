@@ -8,11 +8,11 @@ use key_schema::index::INDEXES;
 use key_schema::item::RESERVED;
 use key_schema::key::Index;
 use key_schema::pattern::{Operation, Pattern};
-use key_schema::registry;
 use key_schema::revocation::LIFETIME_SECONDS;
 use serde_json::{Value as Json, json};
 use stream_poller::Filter;
 
+use crate::patterns::{User, users};
 use crate::support::openapi::api;
 use crate::support::{read, root, template};
 
@@ -58,7 +58,7 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
             let place = pattern.index.map_or_else(|| "table".to_owned(), |index| format!("index/{}", index.name()));
             let actions = pattern.operation.actions().iter().map(|action| (*action, place.clone()));
             let actions: BTreeSet<(&str, String)> = actions.collect();
-            // The registry does not list the single writes of a transaction.
+            // A pattern does not list the single writes of a transaction.
             let suffices = match pattern.operation {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),
@@ -71,29 +71,16 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
     }
 }
 
-/// Returns the access patterns of a function's routes. A function without routes has the patterns
-/// that the registry lists under its crate's name.
+/// Returns the access patterns that the function's crate declares.
 ///
 /// The search sink does not read the table. A function with routes also reads the table at its
-/// start.
-fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
-    let routes: Vec<String> = template()
-        .routes
-        .iter()
-        .filter(|route| route.function == function.logical_id)
-        .map(ToString::to_string)
-        .collect();
+/// start, and for each token that names a sign-in.
+fn patterns(function: &Function) -> Vec<&'static Pattern> {
+    let has_routes = template().routes.iter().any(|route| route.function == function.logical_id);
+    let reaches = has_routes && function.environment.contains_key("TABLE_NAME");
     let only_indexes = function.environment.get("SINKS").is_some_and(|sinks| sinks == "search");
-    let reaches = !routes.is_empty() && function.environment.contains_key("TABLE_NAME");
-    let name = function.crate_name().to_owned();
-    registry::all().filter(move |pattern| {
-        let is_used = |by: &&str| match *by {
-            // At its start, and for each token that names a sign-in.
-            "start" | "token" => reaches,
-            by => by == name || routes.iter().any(|route| route == by),
-        };
-        !only_indexes && pattern.used_by.iter().any(is_used)
-    })
+    let is_own = |user: &User| user.package == function.crate_name() || (reaches && user.package == "http-api");
+    users().into_iter().filter(|user| !only_indexes && is_own(user)).flat_map(|user| user.patterns).collect()
 }
 
 /// Permissions on the table and not on its items. A consumer checks the stream's images, and the

@@ -10,6 +10,7 @@ mod places;
 mod view;
 
 use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Services};
+use key_schema::{follow, graph, like, residence, review, sales};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
@@ -31,23 +32,47 @@ impl Measured for App {
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| app.services.sign_ins())
-        .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.services, request)))
-        .on("GET /v1/customers/{id}/following/{other}", |app, request| {
+        .on("PUT /v1/customers/{id}/following/{other}", &[&follow::PREPARE, &follow::PUT], |app, request| {
+            Box::pin(following::put(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/following/{other}", &[&follow::GET], |app, request| {
             Box::pin(following::read(&app.services, request))
         })
-        .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {
+        .on("DELETE /v1/customers/{id}/following/{other}", &[&follow::REMOVE], |app, request| {
             Box::pin(following::remove(&app.services, request))
         })
-        .on("GET /v1/customers/{id}/following", |app, request| Box::pin(following::following(&app.services, request)))
-        .on("GET /v1/customers/{id}/followers", |app, request| Box::pin(following::followers(&app.services, request)))
-        .on("PUT /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::put(&app.services, request)))
-        .on("GET /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::read(&app.services, request)))
-        .on("DELETE /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::remove(&app.services, request)))
-        .on("GET /v1/customers/{id}/likes", |app, request| Box::pin(likes::of_customer(&app.services, request)))
-        .on("GET /v1/products/{id}/likes", |app, request| Box::pin(likes::of_product(app, request)))
-        .on("GET /v1/products/{id}/likers", |app, request| Box::pin(likes::likers(&app.services, request)))
-        .on("GET /v1/graph/{node}/edges", |app, request| Box::pin(edges::of_node(&app.services, request)))
-        .on("GET /v1/places/{path}/customers", |app, request| Box::pin(places::customers(&app.services, request)))
+        .on("GET /v1/customers/{id}/following", &[&follow::FOLLOWING], |app, request| {
+            Box::pin(following::following(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/followers", &[&follow::FOLLOWERS], |app, request| {
+            Box::pin(following::followers(&app.services, request))
+        })
+        .on("PUT /v1/customers/{id}/likes/{product}", &[&like::PREPARE, &like::PUT], |app, request| {
+            Box::pin(likes::put(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/likes/{product}", &[&like::GET], |app, request| {
+            Box::pin(likes::read(&app.services, request))
+        })
+        .on("DELETE /v1/customers/{id}/likes/{product}", &[&like::REMOVE], |app, request| {
+            Box::pin(likes::remove(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/likes", &[&like::OF_CUSTOMER], |app, request| {
+            Box::pin(likes::of_customer(&app.services, request))
+        })
+        .on("GET /v1/products/{id}/likes", &[&like::GET, &like::LIKED, &like::COUNT], |app, request| {
+            Box::pin(likes::of_product(app, request))
+        })
+        .on("GET /v1/products/{id}/likers", &[&like::LIKERS], |app, request| {
+            Box::pin(likes::likers(&app.services, request))
+        })
+        .on(
+            "GET /v1/graph/{node}/edges",
+            &[&review::BY_CUSTOMER, &sales::BOUGHT, &follow::FOLLOWING, &like::OF_CUSTOMER, &graph::LIVES_IN],
+            |app, request| Box::pin(edges::of_node(&app.services, request)),
+        )
+        .on("GET /v1/places/{path}/customers", &[&residence::OF_PLACE], |app, request| {
+            Box::pin(places::customers(&app.services, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

@@ -17,40 +17,114 @@ mod verification;
 mod view;
 
 use http_api::{Owner, Problem, Request, Routes, Services};
+use key_schema::pattern::Pattern;
+use key_schema::{customer, document, follow, graph, like, organization, question, recipient, session};
+
+/// The access patterns of an erasure.
+const ERASE_CUSTOMER: &[&Pattern] = &[
+    &customer::EDIT,
+    &customer::BEGIN_ERASURE,
+    &customer::DELETE,
+    &session::OF_CUSTOMER,
+    &session::READ_ALL,
+    &session::REVOKE_ALL,
+    &session::END_ALL,
+    &key_schema::cart::DISCARD,
+    &follow::FOLLOWERS,
+    &follow::ERASE,
+    &like::ERASE,
+    &graph::OWN,
+    &question::ERASABLE,
+    &question::ANSWERS,
+    &question::ERASE,
+    &organization::ERASABLE,
+    &organization::ERASE_MEMBER,
+    &organization::OF_CUSTOMER,
+    &organization::invitation::ROSTER,
+    &organization::invitation::ERASE,
+    &organization::invitation::FORGET,
+    &document::EDIT,
+    &document::RETIRE,
+    &document::HISTORY,
+    &document::SWEEP,
+    &document::DELETE,
+    &document::OF_CUSTOMER,
+    &document::RELEASE,
+    &document::FORGET,
+];
 
 /// Returns the routes, by the keys in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::sign_ins)
-        .on("POST /v1/customers", |services, request| Box::pin(profile::create(services, request)))
-        .on("GET /v1/customers", |services, request| Box::pin(list::list(services, request)))
-        .on("GET /v1/customers/{id}", |services, request| Box::pin(profile::read(services, request)))
-        .on("PATCH /v1/customers/{id}", |services, request| Box::pin(change::change(services, request)))
-        .on("DELETE /v1/customers/{id}", |services, request| Box::pin(erase::erase(services, request)))
-        .on("POST /v1/customers/{id}/email/verification", |services, request| {
-            Box::pin(verification::request(services, request))
+        .on("POST /v1/customers", &[&customer::CREATE], |services, request| {
+            Box::pin(profile::create(services, request))
         })
-        .on("PUT /v1/customers/{id}/email/verification", |services, request| {
-            Box::pin(verification::verify(services, request))
+        .on(
+            "GET /v1/customers",
+            &[&customer::GET, &customer::BY_EMAIL, &customer::BY_TIER, &customer::HYDRATE],
+            |services, request| Box::pin(list::list(services, request)),
+        )
+        .on("GET /v1/customers/{id}", &[&customer::GET], |services, request| Box::pin(profile::read(services, request)))
+        .on(
+            "PATCH /v1/customers/{id}",
+            &[&customer::EDIT, &customer::UPDATE, &customer::RENAME, &recipient::LIFT],
+            |services, request| Box::pin(change::change(services, request)),
+        )
+        .on("DELETE /v1/customers/{id}", ERASE_CUSTOMER, |services, request| Box::pin(erase::erase(services, request)))
+        .on(
+            "POST /v1/customers/{id}/email/verification",
+            &[&key_schema::verification::READ, &key_schema::verification::REQUEST, &key_schema::verification::VERIFY],
+            |services, request| Box::pin(verification::request(services, request)),
+        )
+        .on(
+            "PUT /v1/customers/{id}/email/verification",
+            &[
+                &customer::EDIT,
+                &key_schema::verification::READ,
+                &key_schema::verification::TRY,
+                &key_schema::verification::VERIFY,
+            ],
+            |services, request| Box::pin(verification::verify(services, request)),
+        )
+        .on("GET /v1/customers/{id}/overview", &[&customer::OVERVIEW], |services, request| {
+            Box::pin(profile::overview(services, request))
         })
-        .on("GET /v1/customers/{id}/overview", |services, request| Box::pin(profile::overview(services, request)))
-        .on("PUT /v1/customers/{id}/addresses/{name}", |services, request| Box::pin(addresses::put(services, request)))
-        .on("DELETE /v1/customers/{id}/addresses/{name}", |services, request| {
+        .on("PUT /v1/customers/{id}/addresses/{name}", &[&customer::PUT_ADDRESS], |services, request| {
+            Box::pin(addresses::put(services, request))
+        })
+        .on("DELETE /v1/customers/{id}/addresses/{name}", &[&customer::REMOVE_ADDRESS], |services, request| {
             Box::pin(addresses::remove(services, request))
         })
-        .on("POST /v1/customers/{id}/sessions", |services, request| Box::pin(sessions::create(services, request)))
-        .on("GET /v1/customers/{id}/sessions", |services, request| Box::pin(sessions::list(services, request)))
-        .on("PUT /v1/sessions/{id}", |services, request| Box::pin(sessions::prolong(services, request)))
-        .on("DELETE /v1/sessions/{id}", |services, request| Box::pin(sessions::end(services, request)))
-        .on("GET /v1/customers/{id}/cart", |services, request| Box::pin(cart::read(services, request)))
-        .on("GET /v1/customers/{id}/cart/items/{product}", |services, request| {
-            Box::pin(cart::read_line(services, request))
+        .on("POST /v1/customers/{id}/sessions", &[&session::CREATE], |services, request| {
+            Box::pin(sessions::create(services, request))
         })
-        .on("PUT /v1/customers/{id}/cart/items/{product}", |services, request| {
-            Box::pin(cart::put_line(services, request))
+        .on("GET /v1/customers/{id}/sessions", &[&session::ACTIVE], |services, request| {
+            Box::pin(sessions::list(services, request))
         })
-        .on("DELETE /v1/customers/{id}/cart/items/{product}", |services, request| {
+        .on("PUT /v1/sessions/{id}", &[&session::GET, &session::EXTEND], |services, request| {
+            Box::pin(sessions::prolong(services, request))
+        })
+        .on("DELETE /v1/sessions/{id}", &[&session::GET, &session::END], |services, request| {
+            Box::pin(sessions::end(services, request))
+        })
+        .on(
+            "GET /v1/customers/{id}/cart",
+            &[&key_schema::cart::GET, &key_schema::cart::PRODUCTS],
+            |services, request| Box::pin(cart::read(services, request)),
+        )
+        .on(
+            "GET /v1/customers/{id}/cart/items/{product}",
+            &[&key_schema::cart::GET, &key_schema::cart::PRODUCTS],
+            |services, request| Box::pin(cart::read_line(services, request)),
+        )
+        .on(
+            "PUT /v1/customers/{id}/cart/items/{product}",
+            &[&key_schema::cart::PREPARE, &key_schema::cart::CREATE, &key_schema::cart::PUT_LINE],
+            |services, request| Box::pin(cart::put_line(services, request)),
+        )
+        .on("DELETE /v1/customers/{id}/cart/items/{product}", &[&key_schema::cart::REMOVE_LINE], |services, request| {
             Box::pin(cart::remove_line(services, request))
         })
 }

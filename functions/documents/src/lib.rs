@@ -11,27 +11,82 @@ mod versions;
 mod view;
 
 use http_api::{Error, Routes, Services};
+use key_schema::document;
+use key_schema::pattern::Pattern;
+
+/// The access patterns of the deletion of a document.
+const DELETE_DOCUMENT: &[&Pattern] = &[
+    &document::EDIT,
+    &document::STANDING,
+    &document::RETIRE,
+    &document::RETIRE_SHARED,
+    &document::HISTORY,
+    &document::SWEEP,
+    &document::DELETE,
+];
 
 /// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::sign_ins)
-        .on("POST /v1/documents", |services, request| Box::pin(documents::create(services, request)))
-        .on("GET /v1/documents/{id}", |services, request| Box::pin(documents::read(services, request)))
-        .on("DELETE /v1/documents/{id}", |services, request| Box::pin(delete::delete(services, request)))
-        .on("GET /v1/documents/{id}/sections/{name}", |services, request| Box::pin(sections::read(services, request)))
-        .on("PUT /v1/documents/{id}/sections/{name}", |services, request| Box::pin(sections::put(services, request)))
-        .on("GET /v1/documents/{id}/versions", |services, request| Box::pin(versions::list(services, request)))
-        .on("GET /v1/documents/{id}/versions/{n}", |services, request| Box::pin(versions::read(services, request)))
-        .on("POST /v1/documents/{id}/drafts", |services, request| Box::pin(drafts::begin(services, request)))
-        .on("DELETE /v1/documents/{id}/drafts", |services, request| Box::pin(drafts::discard(services, request)))
-        .on("POST /v1/documents/{id}/publish", |services, request| Box::pin(drafts::publish(services, request)))
-        .on("POST /v1/documents/{id}/restore", |services, request| Box::pin(versions::restore(services, request)))
-        .on("PUT /v1/documents/{id}/editors/{customer}", |services, request| Box::pin(editors::add(services, request)))
-        .on("DELETE /v1/documents/{id}/editors/{customer}", |services, request| {
-            Box::pin(editors::remove(services, request))
+        .on("POST /v1/documents", &[&document::CREATE], |services, request| {
+            Box::pin(documents::create(services, request))
         })
+        .on("GET /v1/documents/{id}", &[&document::GET, &document::TEXTS], |services, request| {
+            Box::pin(documents::read(services, request))
+        })
+        .on("DELETE /v1/documents/{id}", DELETE_DOCUMENT, |services, request| {
+            Box::pin(delete::delete(services, request))
+        })
+        .on("GET /v1/documents/{id}/sections/{name}", &[&document::GET, &document::TEXTS], |services, request| {
+            Box::pin(sections::read(services, request))
+        })
+        .on(
+            "PUT /v1/documents/{id}/sections/{name}",
+            &[&document::EDIT, &document::STANDING, &document::PUT_SECTION],
+            |services, request| Box::pin(sections::put(services, request)),
+        )
+        .on(
+            "GET /v1/documents/{id}/versions",
+            &[&document::GET, &document::VERSIONS, &document::STANDING],
+            |services, request| Box::pin(versions::list(services, request)),
+        )
+        .on(
+            "GET /v1/documents/{id}/versions/{n}",
+            &[&document::TEXTS, &document::VERSION, &document::STANDING],
+            |services, request| Box::pin(versions::read(services, request)),
+        )
+        .on(
+            "POST /v1/documents/{id}/drafts",
+            &[&document::EDIT, &document::STANDING, &document::BEGIN_DRAFT],
+            |services, request| Box::pin(drafts::begin(services, request)),
+        )
+        .on(
+            "DELETE /v1/documents/{id}/drafts",
+            &[&document::EDIT, &document::STANDING, &document::DISCARD_DRAFT],
+            |services, request| Box::pin(drafts::discard(services, request)),
+        )
+        .on(
+            "POST /v1/documents/{id}/publish",
+            &[&document::EDIT, &document::STANDING, &document::PUBLISH],
+            |services, request| Box::pin(drafts::publish(services, request)),
+        )
+        .on(
+            "POST /v1/documents/{id}/restore",
+            &[&document::VERSION, &document::STANDING, &document::RESTORE],
+            |services, request| Box::pin(versions::restore(services, request)),
+        )
+        .on(
+            "PUT /v1/documents/{id}/editors/{customer}",
+            &[&document::EDIT, &document::STANDING, &document::ADD_EDITOR],
+            |services, request| Box::pin(editors::add(services, request)),
+        )
+        .on(
+            "DELETE /v1/documents/{id}/editors/{customer}",
+            &[&document::EDIT, &document::STANDING, &document::REMOVE_EDITOR],
+            |services, request| Box::pin(editors::remove(services, request)),
+        )
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

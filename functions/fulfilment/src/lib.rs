@@ -15,6 +15,7 @@ pub mod picking;
 
 use std::time::Duration;
 
+use key_schema::pattern::Pattern;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
 use table::{Measured, SetupError, Table};
@@ -23,6 +24,15 @@ use tokio::time::Instant;
 
 use message::{Batch, Message};
 use picking::{Answer, Picking};
+
+/// The access patterns that the function uses.
+pub const PATTERNS: &[&Pattern] = &[
+    &key_schema::picking::STATIONS,
+    &key_schema::picking::WAITING,
+    &key_schema::picking::WAIT,
+    &key_schema::picking::ADMIT,
+    &key_schema::picking::LEAVE,
+];
 
 /// How long before its deadline the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(1);

@@ -35,7 +35,8 @@ pub mod round;
 
 use std::time::Duration;
 
-use key_schema::instant;
+use key_schema::pattern::Pattern;
+use key_schema::{archive, cart, erasure, heartbeat, instant, order, session};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -49,6 +50,43 @@ use tokio::time::Instant;
 pub use category::Moved;
 pub use grace::{Grace, GraceError};
 use round::{Janitor, Round};
+
+/// The access patterns that the function uses.
+pub const PATTERNS: &[&Pattern] = &[
+    &session::OF_CUSTOMER,
+    &session::READ_ALL,
+    &session::REVOKE_ALL,
+    &session::END_ALL,
+    &cart::DISCARD,
+    &key_schema::media::UNSETTLED,
+    &key_schema::media::DOOM,
+    &key_schema::media::REFERENCES,
+    &key_schema::media::FORGET,
+    &key_schema::category::KNOWN,
+    &key_schema::category::relocation::GET,
+    &key_schema::category::relocation::BELOW,
+    &key_schema::category::relocation::ABOUT,
+    &key_schema::category::relocation::COPY,
+    &key_schema::category::relocation::LISTED,
+    &key_schema::category::relocation::READ,
+    &key_schema::category::relocation::ADD,
+    &key_schema::category::relocation::PLACE,
+    &key_schema::category::relocation::TRANSFER,
+    &key_schema::category::relocation::CLEAR,
+    &key_schema::category::relocation::KEEP,
+    &key_schema::category::relocation::ADVANCE,
+    &order::EDIT,
+    &order::HEAD,
+    &order::LAPSE,
+    &order::open::LAPSING,
+    &order::staged::UNDO,
+    &order::staged::GIVE_BACK,
+    &order::staged::UNFINISHED,
+    &erasure::PENDING,
+    &erasure::DONE,
+    &archive::OWNER,
+    &heartbeat::BEAT,
+];
 
 /// How long before its deadline the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);

@@ -52,7 +52,8 @@ pub mod notifier;
 
 use aws::{Api, Service};
 use key_schema::code::CodeKeys;
-use key_schema::instant;
+use key_schema::pattern::Pattern;
+use key_schema::{instant, mail, order, recipient, verification};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
 use table::{Measured, Table};
@@ -64,6 +65,18 @@ use event::Delivery;
 use mailer::Ses;
 use notifier::{Notifier, NotifyError, Outcome};
 use tokio::time::Instant;
+
+/// The access patterns that the function uses.
+pub const PATTERNS: &[&Pattern] = &[
+    &verification::READ,
+    &order::LINES,
+    &mail::PREPARE,
+    &mail::CLAIM,
+    &mail::RECLAIM,
+    &mail::SETTLE,
+    &mail::RELEASE,
+    &recipient::STOP,
+];
 
 /// Takes events of the bus for as long as the runtime lives.
 ///

@@ -17,6 +17,8 @@ mod view;
 
 use http_api::{Error, Measured, PatternCost, Routes, Services, SettingsCache};
 use key_schema::order::open::Limits;
+use key_schema::pattern::Pattern;
+use key_schema::{cart, idempotency, order, settings, wallet};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
@@ -43,25 +45,86 @@ impl Measured for App {
     }
 }
 
+/// The access patterns of a new order.
+const PLACE_ORDER: &[&Pattern] = &[
+    &order::PREPARE,
+    &order::PLACE,
+    &order::EDIT,
+    &order::LINES,
+    &order::HEAD,
+    &order::REFERENCE,
+    &order::open::OPEN,
+    &order::staged::AVAILABLE,
+    &order::staged::BEGIN,
+    &order::staged::RESERVE,
+    &order::staged::COMMIT,
+    &order::staged::UNDO,
+    &settings::READ,
+    &idempotency::GET,
+];
+
+/// The access patterns of a checkout.
+const CHECK_OUT: &[&Pattern] = &[
+    &cart::GET,
+    &order::PREPARE,
+    &order::PLACE,
+    &order::EDIT,
+    &order::LINES,
+    &order::open::OPEN,
+    &order::staged::AVAILABLE,
+    &order::staged::BEGIN,
+    &order::staged::RESERVE,
+    &order::staged::COMMIT,
+    &order::staged::UNDO,
+    &settings::READ,
+    &idempotency::GET,
+];
+
 /// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
         .checking(|app: &App| app.services.sign_ins())
-        .on("POST /v1/orders", |app, request| Box::pin(place::create(app, request)))
-        .on("GET /v1/orders", |app, request| Box::pin(list::by_status(&app.services, request)))
-        .on("GET /v1/orders/{id}", |app, request| Box::pin(list::get(&app.services, request)))
-        .on("POST /v1/orders/{id}/status", |app, request| Box::pin(status::change(&app.services, request)))
-        .on("POST /v1/orders/{id}/refunds", |app, request| Box::pin(refund::create(&app.services, request)))
-        .on("POST /v1/orders/{id}/invoice", |app, request| Box::pin(invoice::issue(&app.services, request)))
-        .on("GET /v1/invoices/{number}", |app, request| Box::pin(invoice::get(&app.services, request)))
-        .on("POST /v1/orders/{id}/log", |app, request| Box::pin(log::add(&app.services, request)))
-        .on("GET /v1/orders/{id}/log", |app, request| Box::pin(log::list(&app.services, request)))
-        .on("POST /v1/customers/{id}/cart/checkout", |app, request| Box::pin(checkout::checkout(app, request)))
-        .on("GET /v1/picking", |app, request| Box::pin(picking::queue(&app.services, request)))
-        .on("GET /v1/customers/{id}/orders", |app, request| Box::pin(list::of_customer(&app.services, request)))
-        .on("GET /v1/customers/{id}/shipments", |app, request| Box::pin(list::shipments(&app.services, request)))
-        .on("GET /v1/products/{id}/sales", |app, request| Box::pin(sales::of_product(&app.services, request)))
+        .on("POST /v1/orders", PLACE_ORDER, |app, request| Box::pin(place::create(app, request)))
+        .on("GET /v1/orders", &[&order::BY_STATUS], |app, request| Box::pin(list::by_status(&app.services, request)))
+        .on("GET /v1/orders/{id}", &[&order::GET], |app, request| Box::pin(list::get(&app.services, request)))
+        .on(
+            "POST /v1/orders/{id}/status",
+            &[&order::EDIT, &order::HEAD, &order::MOVE, &order::staged::GIVE_BACK, &wallet::CONVERT],
+            |app, request| Box::pin(status::change(&app.services, request)),
+        )
+        .on(
+            "POST /v1/orders/{id}/refunds",
+            &[&order::EDIT, &order::REFUND, &wallet::CONVERT, &idempotency::GET],
+            |app, request| Box::pin(refund::create(&app.services, request)),
+        )
+        .on(
+            "POST /v1/orders/{id}/invoice",
+            &[&order::HEAD, &key_schema::invoice::GET, &key_schema::invoice::COUNTER, &key_schema::invoice::ISSUE],
+            |app, request| Box::pin(invoice::issue(&app.services, request)),
+        )
+        .on("GET /v1/invoices/{number}", &[&key_schema::invoice::GET], |app, request| {
+            Box::pin(invoice::get(&app.services, request))
+        })
+        .on("POST /v1/orders/{id}/log", &[&order::ADD_LOG], |app, request| Box::pin(log::add(&app.services, request)))
+        .on("GET /v1/orders/{id}/log", &[&order::HEAD, &order::LOG], |app, request| {
+            Box::pin(log::list(&app.services, request))
+        })
+        .on("POST /v1/customers/{id}/cart/checkout", CHECK_OUT, |app, request| {
+            Box::pin(checkout::checkout(app, request))
+        })
+        .on("GET /v1/picking", &[&key_schema::picking::STATIONS, &key_schema::picking::WAITING], |app, request| {
+            Box::pin(picking::queue(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/orders", &[&order::OF_CUSTOMER], |app, request| {
+            Box::pin(list::of_customer(&app.services, request))
+        })
+        .on("GET /v1/customers/{id}/shipments", &[&order::SHIPMENTS], |app, request| {
+            Box::pin(list::shipments(&app.services, request))
+        })
+        .on("GET /v1/products/{id}/sales", &[&key_schema::sales::OF_PRODUCT], |app, request| {
+            Box::pin(sales::of_product(&app.services, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

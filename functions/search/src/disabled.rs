@@ -10,9 +10,11 @@ impl Measured for Disabled {}
 
 /// Returns the routes, each of which answers 503 `search_disabled`.
 pub fn routes() -> Routes<Disabled> {
-    Routes::new()
-        .on("GET /v1/search/products", |_, _| Box::pin(async { Err(problem()) }))
-        .on("GET /v1/search/orders", |_, request| Box::pin(async move { orders(request) }))
+    Routes::new().on("GET /v1/search/products", &[], |_, _| Box::pin(async { Err(problem()) })).on(
+        "GET /v1/search/orders",
+        &[],
+        |_, request| Box::pin(async move { orders(request) }),
+    )
 }
 
 /// Callers who are not staff get the same answer as with an engine.

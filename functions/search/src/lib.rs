@@ -67,8 +67,8 @@ impl Measured for App {
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| (&app.table, &app.sign_ins))
-        .on("GET /v1/search/products", |app, request| Box::pin(products::search(app, request)))
-        .on("GET /v1/search/orders", |app, request| Box::pin(orders::search(app, request)))
+        .on("GET /v1/search/products", &[], |app, request| Box::pin(products::search(app, request)))
+        .on("GET /v1/search/orders", &[], |app, request| Box::pin(orders::search(app, request)))
 }
 
 /// Runs the function. With `SEARCH_SERVICE=none` it answers every route with 503 `search_disabled`.

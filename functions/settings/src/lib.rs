@@ -8,6 +8,7 @@ mod body;
 mod current;
 
 use http_api::{Error, Measured, PatternCost, Routes, Services, SettingsCache};
+use key_schema::settings;
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
@@ -29,9 +30,11 @@ impl Measured for App {
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| app.services.sign_ins())
-        .on("GET /v1/settings", |app, _| Box::pin(current::public(app)))
-        .on("GET /v1/settings/private", |app, request| Box::pin(current::whole(app, request)))
-        .on("PUT /v1/settings", |app, request| Box::pin(current::put(app, request)))
+        .on("GET /v1/settings", &[&settings::READ], |app, _| Box::pin(current::public(app)))
+        .on("GET /v1/settings/private", &[&settings::READ], |app, request| Box::pin(current::whole(app, request)))
+        .on("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE], |app, request| {
+            Box::pin(current::put(app, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

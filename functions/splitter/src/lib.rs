@@ -29,7 +29,8 @@ pub mod round;
 
 use std::time::Duration;
 
-use key_schema::instant;
+use key_schema::pattern::Pattern;
+use key_schema::{counter, instant};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -40,6 +41,9 @@ use tokio::time::Instant;
 
 use cloudwatch::CloudWatch;
 use round::{Round, Splitter};
+
+/// The access patterns that the function uses.
+pub const PATTERNS: &[&Pattern] = &[&counter::HEAD, &counter::SPLIT];
 
 /// How long before its deadline the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);

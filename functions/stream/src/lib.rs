@@ -57,11 +57,30 @@ pub mod sink;
 pub mod transitions;
 pub mod verdict;
 
+use key_schema::pattern::Pattern;
+use key_schema::{expiration, mark, membership, order, place, product, sales};
 use lambda_runtime::{LambdaEvent, service_fn};
 use telemetry::correlation;
 
 pub use consumer::Consumer;
 pub use settings::{Settings, StartError};
+
+/// The access patterns that the function uses.
+pub const PATTERNS: &[&Pattern] = &[
+    &product::copies::COPY_STOCK,
+    &product::copies::COPY_RATING,
+    &membership::OF_PRODUCT,
+    &membership::REFRESH,
+    &order::LINES,
+    &order::HEAD,
+    &sales::DERIVED,
+    &sales::APPLY,
+    &place::EDIT,
+    &expiration::RECORD,
+    &key_schema::archive::OWNER,
+    &mark::KNOWN,
+    &mark::KEEP,
+];
 
 /// Takes batches for as long as the runtime lives.
 ///

@@ -8,6 +8,7 @@ mod view;
 
 use http_api::{Error, Once, Problem, Response, Routes, Services};
 use key_schema::question::QuestionAction;
+use key_schema::{idempotency, question};
 use table::{Refusal, TransactError};
 
 /// Returns the routes of this function.
@@ -15,12 +16,24 @@ use table::{Refusal, TransactError};
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::sign_ins)
-        .on("POST /v1/customers/{id}/questions", |services, request| Box::pin(questions::ask(services, request)))
-        .on("GET /v1/customers/{id}/questions", |services, request| Box::pin(questions::of_customer(services, request)))
-        .on("GET /v1/customers/{id}/support", |services, request| Box::pin(questions::support(services, request)))
-        .on("GET /v1/questions", |services, request| Box::pin(questions::open(services, request)))
-        .on("GET /v1/questions/{id}", |services, request| Box::pin(questions::read(services, request)))
-        .on("POST /v1/questions/{id}/answers", |services, request| Box::pin(answers::answer(services, request)))
+        .on("POST /v1/customers/{id}/questions", &[&question::ASK, &idempotency::GET], |services, request| {
+            Box::pin(questions::ask(services, request))
+        })
+        .on("GET /v1/customers/{id}/questions", &[&question::OF_CUSTOMER], |services, request| {
+            Box::pin(questions::of_customer(services, request))
+        })
+        .on("GET /v1/customers/{id}/support", &[&question::SUPPORT], |services, request| {
+            Box::pin(questions::support(services, request))
+        })
+        .on("GET /v1/questions", &[&question::OPEN], |services, request| Box::pin(questions::open(services, request)))
+        .on("GET /v1/questions/{id}", &[&question::GET], |services, request| {
+            Box::pin(questions::read(services, request))
+        })
+        .on(
+            "POST /v1/questions/{id}/answers",
+            &[&question::EDIT, &question::ANSWER_IT, &idempotency::GET],
+            |services, request| Box::pin(answers::answer(services, request)),
+        )
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

@@ -7,18 +7,27 @@ mod transfers;
 mod view;
 
 use http_api::{Error, Routes, Services};
+use key_schema::{idempotency, wallet};
 
 /// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::sign_ins)
-        .on("GET /v1/customers/{id}/wallet", |services, request| Box::pin(balance::read(services, request)))
-        .on("GET /v1/customers/{id}/wallet/entries", |services, request| Box::pin(balance::entries(services, request)))
-        .on("POST /v1/customers/{id}/wallet/deposits", |services, request| {
-            Box::pin(deposits::create(services, request))
+        .on("GET /v1/customers/{id}/wallet", &[&wallet::READ], |services, request| {
+            Box::pin(balance::read(services, request))
         })
-        .on("POST /v1/transfers", |services, request| Box::pin(transfers::create(services, request)))
+        .on("GET /v1/customers/{id}/wallet/entries", &[&wallet::ENTRIES], |services, request| {
+            Box::pin(balance::entries(services, request))
+        })
+        .on(
+            "POST /v1/customers/{id}/wallet/deposits",
+            &[&wallet::EDIT, &wallet::DEPOSIT, &wallet::CONVERT, &idempotency::GET],
+            |services, request| Box::pin(deposits::create(services, request)),
+        )
+        .on("POST /v1/transfers", &[&wallet::TRANSFER, &wallet::CONVERT, &idempotency::GET], |services, request| {
+            Box::pin(transfers::create(services, request))
+        })
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

@@ -10,7 +10,7 @@
 //! impl Measured for App {}
 //!
 //! pub fn routes() -> Routes<App> {
-//!     Routes::new().on("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
+//!     Routes::new().on("GET /v1/things/{id}", &[], |app, request| Box::pin(get(app, request)))
 //! }
 //!
 //! async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -78,7 +78,7 @@ pub use crate::request::Request;
 pub use crate::response::Response;
 pub use crate::routes::{Handler, ResponseFuture, Routes};
 #[cfg(feature = "table")]
-pub use crate::services::{Services, ServicesError};
+pub use crate::services::{SHARED_PATTERNS, Services, ServicesError};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]

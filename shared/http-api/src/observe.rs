@@ -82,8 +82,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_line_of_a_request_has_its_metrics_and_no_data_of_the_caller() {
-        let routes =
-            Routes::new().on("GET /v1/customers/{id}", |(), _| Box::pin(async { Err(Problem::not_found("customer")) }));
+        let routes = Routes::new()
+            .on("GET /v1/customers/{id}", &[], |(), _| Box::pin(async { Err(Problem::not_found("customer")) }));
         let call =
             Call::new("GET /v1/customers/{id}").path("id", "ann").customer("ann").query("email", "ann@example.com");
         let event = call.header("authorization", "Bearer secret").body("ann's body").event().to_string();

@@ -10,6 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use key_schema::pattern::Pattern;
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use telemetry::correlation;
 use tracing::{Instrument as _, error, info_span, warn};
@@ -46,6 +47,7 @@ type Lookup<S> = for<'a> fn(&'a S) -> (&'a table::Table, &'a crate::sign_ins::Si
 
 struct Route<S> {
     key: &'static str,
+    patterns: &'static [&'static Pattern],
     handler: Handler<S>,
 }
 
@@ -89,16 +91,23 @@ impl<S> Routes<S> {
         }
     }
 
-    /// Adds a route. Its key is method and path as in the template: `GET /v1/orders/{id}`.
+    /// Adds a route with the access patterns that its handler uses. The key is method and path as
+    /// in the template: `GET /v1/orders/{id}`.
     #[must_use]
-    pub fn on(mut self, key: &'static str, handler: Handler<S>) -> Self {
-        self.routes.push(Route { key, handler });
+    pub fn on(mut self, key: &'static str, patterns: &'static [&'static Pattern], handler: Handler<S>) -> Self {
+        self.routes.push(Route { key, patterns, handler });
         self
     }
 
     /// Returns the keys of all routes, so that a test can compare them with the template.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.routes.iter().map(|route| route.key)
+    }
+
+    /// Returns each access pattern of each route, with the route's key. Tests compare them with the
+    /// requests of the handlers and with the permissions of the function.
+    pub fn patterns(&self) -> impl Iterator<Item = (&'static str, &'static Pattern)> {
+        self.routes.iter().flat_map(|route| route.patterns.iter().map(|pattern| (route.key, *pattern)))
     }
 
     /// Serves one event like the deployed function, but without the log line. It is the entry point
@@ -263,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_has_its_requests_id_as_cause_or_no_cause_without_a_valid_id() {
-        let routes = Routes::new().on("GET /v1/x", |(), _| {
+        let routes = Routes::new().on("GET /v1/x", &[], |(), _| {
             Box::pin(async { Ok(Response::ok(&correlation::cause().as_deref().unwrap_or("nobody"))) })
         });
         let of = |id: &str| {

@@ -4,14 +4,18 @@ use key_schema::code::CodeKeys;
 use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
-use key_schema::pattern::Consistency;
-use key_schema::reach;
+use key_schema::pattern::{Consistency, Pattern};
+use key_schema::{reach, revocation};
 use table::{SetupError, Table};
 
 use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
 use crate::problem::Problem;
 use crate::sign_ins::SignIns;
+
+/// The access patterns that a function with routes uses outside its handlers. Each has its
+/// occasion: the function's start, or a token that names a sign-in.
+pub const SHARED_PATTERNS: &[(&str, &Pattern)] = &[("start", &reach::NOTHING), ("token", &revocation::GET)];
 
 /// A function's state, built once when its environment starts.
 #[derive(Debug)]

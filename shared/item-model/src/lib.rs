@@ -54,7 +54,6 @@
 //!         returns: "the notes, by number",
 //!         consistency: Consistency::Eventual,
 //!         callers: "any",
-//!         used_by: [],
 //!     }
 //! }
 //!

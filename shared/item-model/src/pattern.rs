@@ -2,7 +2,7 @@
 //!
 //! Only a schema crate can make a request ([`crate::request`]), and each request names its
 //! [`Pattern`]. So no request exists outside the registry of that crate, and what is generated from
-//! the registry is complete.
+//! the registry is complete. The functions declare which of their routes uses which pattern.
 
 use crate::key::Index;
 
@@ -80,8 +80,6 @@ pub struct Pattern {
     pub consistency: Consistency,
     /// The callers that may cause it: `any`, `owner`, `signed in`, `staff` or `system`.
     pub callers: &'static str,
-    /// The routes or consumers that use it.
-    pub used_by: &'static [&'static str],
 }
 
 /// Declares the patterns of a module and their list. A read has `returns` and `consistency`, and a
@@ -96,11 +94,10 @@ macro_rules! patterns {
         $kind:ident: $detail:literal,
         $(consistency: $consistency:expr,)?
         callers: $callers:literal,
-        used_by: [$($used_by:literal),* $(,)?],
     })*) => {
         $(
             #[doc = $purpose]
-            pub static $name: $crate::pattern::Pattern = $crate::pattern::Pattern {
+            pub const $name: $crate::pattern::Pattern = $crate::pattern::Pattern {
                 id: $id,
                 purpose: $purpose,
                 operation: $crate::pattern::Operation::$operation,
@@ -109,7 +106,6 @@ macro_rules! patterns {
                 detail: $detail,
                 consistency: $crate::patterns!(@$kind $($consistency)?),
                 callers: $callers,
-                used_by: &[$($used_by),*],
             };
         )*
 

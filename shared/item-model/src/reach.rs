@@ -18,7 +18,6 @@ patterns! {
         returns: "nothing, because no such item is ever written",
         consistency: Consistency::Eventual,
         callers: "system",
-        used_by: ["start"],
     }
 }
 

@@ -173,10 +173,6 @@ patterns! {
         returns: "the product and its further categories",
         consistency: Consistency::Strong("the change is computed from them and conditional on them"),
         callers: "staff",
-        used_by: [
-            "PUT /v1/products/{id}/categories/{path}",
-            "DELETE /v1/products/{id}/categories/{path}",
-        ],
     }
     ADD {
         id: "memberships.add",
@@ -186,7 +182,6 @@ patterns! {
         requires: "the list is unchanged; the product is in the catalogue, at the version that was \
             read",
         callers: "staff",
-        used_by: ["PUT /v1/products/{id}/categories/{path}"],
     }
     REMOVE {
         id: "memberships.remove",
@@ -195,7 +190,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES",
         requires: "the list is unchanged",
         callers: "staff",
-        used_by: ["DELETE /v1/products/{id}/categories/{path}"],
     }
     LISTS {
         id: "memberships.lists",
@@ -205,7 +199,6 @@ patterns! {
         returns: "further categories",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/categories/{path}/products"],
     }
     OF_PRODUCT {
         id: "memberships.of-product",
@@ -215,7 +208,6 @@ patterns! {
         returns: "the product's memberships",
         consistency: Consistency::Strong("a missed membership would keep an old copy"),
         callers: "system",
-        used_by: ["stream"],
     }
     REFRESH {
         id: "memberships.refresh",
@@ -224,7 +216,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = IN#<path>",
         requires: "exists, with a copy of an older rev of the product",
         callers: "system",
-        used_by: ["stream"],
     }
 }
 

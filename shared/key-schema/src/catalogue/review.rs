@@ -169,7 +169,6 @@ patterns! {
         requires: "does not exist; the product is in the catalogue; the customer exists; ADD to \
             the statistics",
         callers: "owner",
-        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
     }
     CHANGE {
         id: "reviews.change",
@@ -181,7 +180,6 @@ patterns! {
         requires: "version = the If-Match; same born; the customer exists; ADD the difference to the \
             statistics",
         callers: "owner",
-        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
     }
     DELETE {
         id: "reviews.delete",
@@ -191,7 +189,6 @@ patterns! {
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>",
         requires: "version = the If-Match; same born; ADD the difference to the statistics",
         callers: "owner",
-        used_by: ["DELETE /v1/products/{id}/reviews/{customer}"],
     }
     GET {
         id: "reviews.get",
@@ -201,7 +198,6 @@ patterns! {
         returns: "the review",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/reviews/{customer}"],
     }
     EDIT {
         id: "reviews.edit",
@@ -212,10 +208,6 @@ patterns! {
         consistency: Consistency::Strong("the statistics change by the difference to the stored \
             rating"),
         callers: "owner",
-        used_by: [
-            "PUT /v1/products/{id}/reviews/{customer}",
-            "DELETE /v1/products/{id}/reviews/{customer}",
-        ],
     }
     STATS {
         id: "reviews.stats",
@@ -225,7 +217,6 @@ patterns! {
         returns: "the product, which may be retired; the count and sum of its ratings",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/reviews"],
     }
     NEWEST {
         id: "reviews.newest",
@@ -235,7 +226,6 @@ patterns! {
         returns: "reviews, newest first",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/reviews"],
     }
     BEST {
         id: "reviews.best",
@@ -245,7 +235,6 @@ patterns! {
         returns: "reviews, best first, then newest",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/reviews"],
     }
     BY_CUSTOMER {
         id: "reviews.by-customer",
@@ -255,7 +244,6 @@ patterns! {
         returns: "reviews, newest first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/reviews", "GET /v1/graph/{node}/edges"],
     }
 }
 

@@ -103,7 +103,6 @@ patterns! {
         returns: "the customer to follow",
         consistency: Consistency::Strong("a customer can be followed right after signing up"),
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/following/{other}"],
     }
     PUT {
         id: "follows.put",
@@ -112,7 +111,6 @@ patterns! {
         key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>; SK = PROFILE (check)",
         requires: "does not exist; the follower exists",
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/following/{other}"],
     }
     REMOVE {
         id: "follows.remove",
@@ -121,7 +119,6 @@ patterns! {
         key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}/following/{other}"],
     }
     GET {
         id: "follows.get",
@@ -131,7 +128,6 @@ patterns! {
         returns: "the edge, if A follows B",
         consistency: Consistency::Eventual,
         callers: "signed in",
-        used_by: ["GET /v1/customers/{id}/following/{other}"],
     }
     FOLLOWING {
         id: "follows.following",
@@ -141,7 +137,6 @@ patterns! {
         returns: "edges by id of the followed customer",
         consistency: Consistency::Eventual,
         callers: "signed in",
-        used_by: ["GET /v1/customers/{id}/following", "GET /v1/graph/{node}/edges"],
     }
     FOLLOWERS {
         id: "follows.followers",
@@ -151,7 +146,6 @@ patterns! {
         returns: "followers, newest first",
         consistency: Consistency::Eventual,
         callers: "signed in",
-        used_by: ["GET /v1/customers/{id}/followers", "DELETE /v1/customers/{id}"],
     }
     ERASE {
         id: "follows.erase",
@@ -160,7 +154,6 @@ patterns! {
         key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>, for each edge",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
 }
 

@@ -84,7 +84,6 @@ patterns! {
         returns: "the profile, which has the place",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/graph/{node}/edges"],
     }
     OWN {
         id: "graph.own",
@@ -94,7 +93,6 @@ patterns! {
         returns: "the customer's follows, then the likes",
         consistency: Consistency::Strong("a missed edge would outlive the customer"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
 }
 

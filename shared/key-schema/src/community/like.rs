@@ -156,7 +156,6 @@ patterns! {
         consistency: Consistency::Strong("a new product can be liked immediately, and a retired \
             product cannot be liked"),
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/likes/{product}"],
     }
     PUT {
         id: "likes.put",
@@ -166,7 +165,6 @@ patterns! {
             PRODUCT#<product>, SK = LIKES#<shard>",
         requires: "does not exist; the customer exists; ADD 1 to the count",
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/likes/{product}"],
     }
     REMOVE {
         id: "likes.remove",
@@ -175,7 +173,6 @@ patterns! {
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>",
         requires: "exists; ADD -1 to the count",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}/likes/{product}"],
     }
     GET {
         id: "likes.get",
@@ -185,7 +182,6 @@ patterns! {
         returns: "the like, if it exists",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/likes/{product}", "GET /v1/products/{id}/likes"],
     }
     OF_CUSTOMER {
         id: "likes.of-customer",
@@ -195,7 +191,6 @@ patterns! {
         returns: "likes by id of the product",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/likes", "GET /v1/graph/{node}/edges"],
     }
     LIKED {
         id: "likes.product",
@@ -205,7 +200,6 @@ patterns! {
         returns: "the product, which may be retired",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/likes"],
     }
     COUNT {
         id: "likes.count",
@@ -215,7 +209,6 @@ patterns! {
         returns: "the parts of the count",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/likes"],
     }
     LIKERS {
         id: "likes.likers",
@@ -225,7 +218,6 @@ patterns! {
         returns: "customers, newest like first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/products/{id}/likers"],
     }
     ERASE {
         id: "likes.erase",
@@ -235,7 +227,6 @@ patterns! {
             for each like",
         requires: "each exists; ADD -1 to each count",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
 }
 

@@ -276,7 +276,6 @@ patterns! {
         requires: "does not exist; the customer exists; fewer questions on the day than the quota; \
             ADD questions; the key is new",
         callers: "owner",
-        used_by: ["POST /v1/customers/{id}/questions"],
     }
     EDIT {
         id: "questions.edit",
@@ -286,7 +285,6 @@ patterns! {
         returns: "the question",
         consistency: Consistency::Strong("staff may answer a question right after it was asked"),
         callers: "staff",
-        used_by: ["POST /v1/questions/{id}/answers"],
     }
     ANSWER_IT {
         id: "questions.answer",
@@ -297,7 +295,6 @@ patterns! {
         requires: "the question and its copy exist and have room for an answer; ADD 1, SET \
             answered; the answer and the key are new",
         callers: "staff",
-        used_by: ["POST /v1/questions/{id}/answers"],
     }
     GET {
         id: "questions.get",
@@ -307,7 +304,6 @@ patterns! {
         returns: "the answers, oldest first, then the question",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/questions/{id}"],
     }
     OF_CUSTOMER {
         id: "questions.of-customer",
@@ -317,7 +313,6 @@ patterns! {
         returns: "questions, newest first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/questions"],
     }
     SUPPORT {
         id: "questions.support",
@@ -327,7 +322,6 @@ patterns! {
         returns: "the profile, then the newest 10 questions",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/support"],
     }
     OPEN {
         id: "questions.open",
@@ -337,7 +331,6 @@ patterns! {
         returns: "open questions, oldest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/questions"],
     }
     ERASABLE {
         id: "questions.erasable",
@@ -347,7 +340,6 @@ patterns! {
         returns: "the remaining questions",
         consistency: Consistency::Strong("no later step finds a missed question"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     ANSWERS {
         id: "questions.answers",
@@ -357,7 +349,6 @@ patterns! {
         returns: "the answers to a deleted question",
         consistency: Consistency::Strong("no later step finds a missed answer"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     ERASE {
         id: "questions.erase",
@@ -367,7 +358,6 @@ patterns! {
             = QUESTION#<complement of created_at>#<id>",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
 }
 

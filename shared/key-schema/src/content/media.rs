@@ -201,10 +201,6 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
         requires: "the object is not doomed",
         callers: "staff",
-        used_by: [
-            "PUT /v1/products/{id}/pictures/{picture}",
-            "PUT /v1/products/{id}/content/uploads/{upload}",
-        ],
     }
     UNSETTLED {
         id: "media.unsettled",
@@ -214,7 +210,6 @@ patterns! {
         returns: "notes, oldest first",
         consistency: Consistency::Eventual,
         callers: "system",
-        used_by: ["janitor"],
     }
     DOOM {
         id: "media.doom",
@@ -223,7 +218,6 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
         requires: "noted before <since>",
         callers: "system",
-        used_by: ["janitor"],
     }
     REFERENCES {
         id: "media.references",
@@ -233,7 +227,6 @@ patterns! {
         returns: "the product's pictures and content",
         consistency: Consistency::Strong("a referenced object must not be deleted"),
         callers: "system",
-        used_by: ["janitor"],
     }
     FORGET {
         id: "media.forget",
@@ -242,7 +235,6 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
         requires: "doomed and unchanged",
         callers: "system",
-        used_by: ["janitor"],
     }
 }
 

@@ -85,7 +85,6 @@ patterns! {
         returns: "the product, which may be retired, and its pictures",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/pictures"],
     }
     PREPARE {
         id: "pictures.prepare",
@@ -95,12 +94,6 @@ patterns! {
         returns: "the product, which may be retired, and its pictures",
         consistency: Consistency::Strong("the change is computed from them and conditional on them"),
         callers: "staff",
-        used_by: [
-            "POST /v1/products/{id}/pictures",
-            "PUT /v1/products/{id}/pictures/{picture}",
-            "DELETE /v1/products/{id}/pictures/{picture}",
-            "POST /v1/products/{id}/content/uploads",
-        ],
     }
     ADD {
         id: "pictures.add",
@@ -109,7 +102,6 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)",
         requires: "the list is unchanged; the object is noted; the product is in the catalogue",
         callers: "staff",
-        used_by: ["PUT /v1/products/{id}/pictures/{picture}"],
     }
     DESCRIBE {
         id: "pictures.describe",
@@ -118,7 +110,6 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = MEDIA",
         requires: "the list is unchanged",
         callers: "staff",
-        used_by: ["PUT /v1/products/{id}/pictures/{picture}"],
     }
     REMOVE {
         id: "pictures.remove",
@@ -127,7 +118,6 @@ patterns! {
         key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>",
         requires: "the list is unchanged; the object is not doomed",
         callers: "staff",
-        used_by: ["DELETE /v1/products/{id}/pictures/{picture}"],
     }
 }
 

@@ -89,7 +89,6 @@ patterns! {
         returns: "notes, oldest first",
         consistency: Consistency::Eventual,
         callers: "system",
-        used_by: ["janitor"],
     }
     DONE {
         id: "erasures.done",
@@ -98,7 +97,6 @@ patterns! {
         key: "PK = ERASURE#<customer>, SK = ERASURE",
         requires: "the note is of the erasure that was found",
         callers: "system",
-        used_by: ["janitor"],
     }
 }
 

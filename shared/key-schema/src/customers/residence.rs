@@ -174,7 +174,6 @@ patterns! {
         returns: "ids by city",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/places/{path}/customers"],
     }
 }
 

@@ -90,7 +90,6 @@ patterns! {
         consistency: Consistency::Strong("a token must be refused within the stated time after its \
             session ended"),
         callers: "any",
-        used_by: ["token"],
     }
 }
 

@@ -146,7 +146,6 @@ patterns! {
         requires: "does not exist; the customer exists; fewer sessions on the day than the quota; \
             ADD sessions",
         callers: "owner",
-        used_by: ["POST /v1/customers/{id}/sessions"],
     }
     GET {
         id: "sessions.get",
@@ -157,7 +156,6 @@ patterns! {
         consistency: Consistency::Strong("the last change to a session decides whether it may be \
             extended"),
         callers: "owner",
-        used_by: ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"],
     }
     EXTEND {
         id: "sessions.extend",
@@ -166,7 +164,6 @@ patterns! {
         key: "PK = SESSION#<id>, SK = SESSION",
         requires: "the session is this customer's and has not expired",
         callers: "owner",
-        used_by: ["PUT /v1/sessions/{id}"],
     }
     END {
         id: "sessions.end",
@@ -176,7 +173,6 @@ patterns! {
             REVOKED, for the session's id and its token's sign-in",
         requires: "the session is this customer's or already gone",
         callers: "owner",
-        used_by: ["DELETE /v1/sessions/{id}"],
     }
     ACTIVE {
         id: "sessions.active",
@@ -186,7 +182,6 @@ patterns! {
         returns: "active sessions, the first to expire first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/sessions"],
     }
     OF_CUSTOMER {
         id: "sessions.of-customer",
@@ -196,7 +191,6 @@ patterns! {
         returns: "active and expired sessions, the first to expire first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}", "janitor"],
     }
     READ_ALL {
         id: "sessions.read-all",
@@ -207,7 +201,6 @@ patterns! {
         consistency: Consistency::Strong("a session must not be removed before its sign-in is \
             revoked"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}", "janitor"],
     }
     REVOKE_ALL {
         id: "sessions.revoke-all",
@@ -217,7 +210,6 @@ patterns! {
             sign-in of each session",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}", "janitor"],
     }
     END_ALL {
         id: "sessions.end-all",
@@ -226,7 +218,6 @@ patterns! {
         key: "PK = SESSION#<id>, SK = SESSION, for each id",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}", "janitor"],
     }
 }
 

@@ -158,11 +158,6 @@ patterns! {
         returns: "the profile, the latest request",
         consistency: Consistency::Strong("the latest request decides about a code"),
         callers: "owner",
-        used_by: [
-            "POST /v1/customers/{id}/email/verification",
-            "PUT /v1/customers/{id}/email/verification",
-            "notifier",
-        ],
     }
     REQUEST {
         id: "verification.request",
@@ -174,7 +169,6 @@ patterns! {
             request is the one that was read, or none; fewer than 3 codes of the customer and 10 \
             of the address on the day; ADD codes",
         callers: "owner",
-        used_by: ["POST /v1/customers/{id}/email/verification"],
     }
     TRY {
         id: "verification.try",
@@ -183,7 +177,6 @@ patterns! {
         key: "PK = CUSTOMER#<id>, SK = VERIFICATION",
         requires: "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries",
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/email/verification"],
     }
     VERIFY {
         id: "verification.verify",
@@ -193,10 +186,6 @@ patterns! {
         requires: "the profile has the address, is not verified and no erasure has begun; the \
             claim is free or the customer's; the nonce is this one",
         callers: "owner",
-        used_by: [
-            "POST /v1/customers/{id}/email/verification",
-            "PUT /v1/customers/{id}/email/verification",
-        ],
     }
 }
 

@@ -92,7 +92,6 @@ patterns! {
         returns: "the profile",
         consistency: Consistency::Strong("the archive must get nothing more of an erased customer"),
         callers: "system",
-        used_by: ["stream", "janitor"],
     }
     RESTORE {
         id: "archive.restore",
@@ -101,7 +100,6 @@ patterns! {
         key: "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was",
         requires: "does not exist",
         callers: "system",
-        used_by: ["ops"],
     }
 }
 

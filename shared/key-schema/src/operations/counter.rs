@@ -130,7 +130,6 @@ patterns! {
         returns: "the number of shards; an outdated number works too",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "splitter"],
     }
     ADD {
         id: "counters.add",
@@ -140,7 +139,6 @@ patterns! {
             IDEMPOTENCY where there is a key",
         requires: "ADD to a random shard, once per client token; the key is free",
         callers: "any",
-        used_by: ["POST /v1/counters/{name}"],
     }
     SPLIT {
         id: "counters.split",
@@ -150,7 +148,6 @@ patterns! {
         requires: "the number of shards is unchanged; hot: the last split is not recent; \
             throttled: it is before the throttled minute",
         callers: "any",
-        used_by: ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}", "splitter"],
     }
     READ {
         id: "counters.read",
@@ -162,7 +159,6 @@ patterns! {
         consistency: Consistency::Strong("the sum includes every addition that was acknowledged \
             before"),
         callers: "staff",
-        used_by: ["GET /v1/counters/{name}"],
     }
 }
 

@@ -95,7 +95,6 @@ patterns! {
             number>",
         requires: "does not exist",
         callers: "system",
-        used_by: ["stream"],
     }
     OF_DAY {
         id: "audit.of-day",
@@ -105,7 +104,6 @@ patterns! {
         returns: "removals of a day, newest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/audit/expirations"],
     }
 }
 

@@ -44,7 +44,6 @@ patterns! {
         key: "PK = HEARTBEAT, SK = HEARTBEAT",
         requires: "no condition; SET round",
         callers: "system",
-        used_by: ["janitor"],
     }
 }
 

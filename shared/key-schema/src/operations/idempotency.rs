@@ -87,17 +87,6 @@ patterns! {
         returns: "the record",
         consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
         callers: "any",
-        used_by: [
-            "POST /v1/products/{id}/stock/adjustments",
-            "POST /v1/orders",
-            "POST /v1/customers/{id}/cart/checkout",
-            "POST /v1/customers/{id}/wallet/deposits",
-            "POST /v1/transfers",
-            "POST /v1/orders/{id}/refunds",
-            "POST /v1/customers/{id}/questions",
-            "POST /v1/questions/{id}/answers",
-            "POST /v1/counters/{name}",
-        ],
     }
 }
 

@@ -86,7 +86,6 @@ patterns! {
         consistency: Consistency::Strong("an erased customer gets no mail, and a new shipment has \
             its tracking number"),
         callers: "system",
-        used_by: ["notifier"],
     }
     CLAIM {
         id: "mail.claim",
@@ -96,7 +95,6 @@ patterns! {
         requires: "the message is new; the recipient is below the limits of the day; mail is not \
             stopped",
         callers: "system",
-        used_by: ["notifier"],
     }
     RECLAIM {
         id: "mail.reclaim",
@@ -105,7 +103,6 @@ patterns! {
         key: "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = STOP",
         requires: "unfinished with an expired lease; mail is not stopped",
         callers: "system",
-        used_by: ["notifier"],
     }
     SETTLE {
         id: "mail.settle",
@@ -114,7 +111,6 @@ patterns! {
         key: "PK = MAIL#<event>, SK = MAIL",
         requires: "unfinished",
         callers: "system",
-        used_by: ["notifier"],
     }
     RELEASE {
         id: "mail.release",
@@ -123,7 +119,6 @@ patterns! {
         key: "PK = MAIL#<event>, SK = MAIL",
         requires: "unfinished, and this attempt has the lease",
         callers: "system",
-        used_by: ["notifier"],
     }
 }
 

@@ -73,7 +73,6 @@ patterns! {
         returns: "the marks that exist",
         consistency: Consistency::Strong("the stream may deliver a record again immediately"),
         callers: "system",
-        used_by: ["stream"],
     }
     KEEP {
         id: "marks.keep",
@@ -82,7 +81,6 @@ patterns! {
         key: "PK = MARK#<purpose>#<event id>, SK = MARK, for each event",
         requires: "no condition",
         callers: "system",
-        used_by: ["stream"],
     }
 }
 

@@ -197,7 +197,6 @@ patterns! {
         key: "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point",
         requires: "no condition; the shard follows from the id",
         callers: "staff",
-        used_by: ["POST /v1/metrics"],
     }
     OF_NAME {
         id: "metrics.of-name",
@@ -207,7 +206,6 @@ patterns! {
         returns: "points, oldest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/metrics/{name}"],
     }
 }
 

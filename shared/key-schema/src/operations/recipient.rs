@@ -128,7 +128,6 @@ patterns! {
         key: "PK = RECIPIENT#<hash of the address>, SK = STOP",
         requires: "does not exist",
         callers: "system",
-        used_by: ["notifier"],
     }
     LIFT {
         id: "recipients.lift",
@@ -137,7 +136,6 @@ patterns! {
         key: "PK = RECIPIENT#<hash of the address>, SK = STOP",
         requires: "no condition",
         callers: "staff",
-        used_by: ["PATCH /v1/customers/{id}"],
     }
 }
 

@@ -87,12 +87,6 @@ patterns! {
         consistency: Consistency::Strong("a value must be current when it is cached, so that it \
             never gets older than the cache's lifetime"),
         callers: "any",
-        used_by: [
-            "GET /v1/settings",
-            "GET /v1/settings/private",
-            "POST /v1/orders",
-            "POST /v1/customers/{id}/cart/checkout",
-        ],
     }
     CREATE {
         id: "settings.create",
@@ -101,7 +95,6 @@ patterns! {
         key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
         requires: "none exists",
         callers: "staff",
-        used_by: ["PUT /v1/settings"],
     }
     CHANGE {
         id: "settings.change",
@@ -110,7 +103,6 @@ patterns! {
         key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
         requires: "version = the If-Match",
         callers: "staff",
-        used_by: ["PUT /v1/settings"],
     }
 }
 

@@ -80,11 +80,6 @@ patterns! {
         returns: "the cart with its lines",
         consistency: Consistency::Strong("a customer who changes the cart reads it next"),
         callers: "owner",
-        used_by: [
-            "GET /v1/customers/{id}/cart",
-            "GET /v1/customers/{id}/cart/items/{product}",
-            "POST /v1/customers/{id}/cart/checkout",
-        ],
     }
     PREPARE {
         id: "carts.prepare",
@@ -94,7 +89,6 @@ patterns! {
         returns: "customer, product",
         consistency: Consistency::Strong("a customer may fill the cart right after signing up"),
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/cart/items/{product}"],
     }
     PRODUCTS {
         id: "carts.products",
@@ -104,7 +98,6 @@ patterns! {
         returns: "the products, with their prices",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}"],
     }
     CREATE {
         id: "carts.create",
@@ -113,7 +106,6 @@ patterns! {
         key: "PK = CART#<customer>, SK = CART",
         requires: "the cart does not exist, or it has expired",
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/cart/items/{product}"],
     }
     PUT_LINE {
         id: "carts.put-line",
@@ -123,7 +115,6 @@ patterns! {
         requires: "the cart has not expired and has this line or room for one more; SET \
             lines.<product>",
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/cart/items/{product}"],
     }
     REMOVE_LINE {
         id: "carts.remove-line",
@@ -132,7 +123,6 @@ patterns! {
         key: "PK = CART#<customer>, SK = CART",
         requires: "the cart has not expired and has this line; REMOVE lines.<product>",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}/cart/items/{product}"],
     }
     DISCARD {
         id: "carts.discard",
@@ -142,7 +132,6 @@ patterns! {
         requires: "no condition; for a customer who signed up again: the cart is older than the \
             profile",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}", "janitor"],
     }
 }
 

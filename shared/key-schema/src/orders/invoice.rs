@@ -83,7 +83,6 @@ patterns! {
         consistency: Consistency::Strong("a concurrent issue reads the invoice right after it was \
             written"),
         callers: "owner",
-        used_by: ["GET /v1/invoices/{number}", "POST /v1/orders/{id}/invoice"],
     }
     COUNTER {
         id: "invoices.counter",
@@ -93,7 +92,6 @@ patterns! {
         returns: "the last number",
         consistency: Consistency::Strong("the next number is conditional on it"),
         callers: "staff",
-        used_by: ["POST /v1/orders/{id}/invoice"],
     }
     ISSUE {
         id: "invoices.issue",
@@ -103,7 +101,6 @@ patterns! {
             ORDER#<id>, SK = ORDER",
         requires: "the last number and the order are unchanged; the order has no invoice",
         callers: "staff",
-        used_by: ["POST /v1/orders/{id}/invoice"],
     }
 }
 

@@ -90,7 +90,6 @@ patterns! {
         consistency: Consistency::Strong("an order that finds no free station relies on the next \
             order that leaves"),
         callers: "staff",
-        used_by: ["GET /v1/picking", "fulfilment"],
     }
     WAITING {
         id: "picking.waiting",
@@ -101,7 +100,6 @@ patterns! {
         consistency: Consistency::Strong("the event that frees a station must see every waiting \
             order"),
         callers: "staff",
-        used_by: ["GET /v1/picking", "fulfilment"],
     }
     WAIT {
         id: "picking.wait",
@@ -110,7 +108,6 @@ patterns! {
         key: "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)",
         requires: "not in the list yet; the order is paid or being picked",
         callers: "system",
-        used_by: ["fulfilment"],
     }
     ADMIT {
         id: "picking.admit",
@@ -119,7 +116,6 @@ patterns! {
         key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
         requires: "the order waits; it has a station already, or one is free",
         callers: "system",
-        used_by: ["fulfilment"],
     }
     LEAVE {
         id: "picking.leave",
@@ -128,7 +124,6 @@ patterns! {
         key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
         requires: "no condition",
         callers: "system",
-        used_by: ["fulfilment"],
     }
 }
 

@@ -332,7 +332,6 @@ patterns! {
         returns: "the shop",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/stores/{id}"],
     }
     EDIT {
         id: "stores.edit",
@@ -343,7 +342,6 @@ patterns! {
         consistency: Consistency::Strong("an order counts at the shop's current place, and the \
             explanation must match the stored shop"),
         callers: "staff",
-        used_by: ["PUT /v1/stores/{id}", "stream"],
     }
     CREATE {
         id: "stores.create",
@@ -352,7 +350,6 @@ patterns! {
         key: "PK = STORE#<id>, SK = STORE",
         requires: "does not exist",
         callers: "staff",
-        used_by: ["PUT /v1/stores/{id}"],
     }
     CHANGE {
         id: "stores.change",
@@ -361,7 +358,6 @@ patterns! {
         key: "PK = STORE#<id>, SK = STORE",
         requires: "version = the If-Match",
         callers: "staff",
-        used_by: ["PUT /v1/stores/{id}"],
     }
     SALES {
         id: "sales.of-place",
@@ -373,7 +369,6 @@ patterns! {
             total",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/sales/{country}"],
     }
 }
 

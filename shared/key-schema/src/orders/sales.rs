@@ -163,7 +163,6 @@ patterns! {
         returns: "sales of a product, newest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/products/{id}/sales"],
     }
     BOUGHT {
         id: "sales.bought",
@@ -173,7 +172,6 @@ patterns! {
         returns: "purchases, newest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/graph/{node}/edges"],
     }
     DERIVED {
         id: "sales.derived",
@@ -183,7 +181,6 @@ patterns! {
         returns: "the rows of its lines, and its place",
         consistency: Consistency::Strong("each write is conditional on the row that was read"),
         callers: "system",
-        used_by: ["stream"],
     }
     APPLY {
         id: "sales.apply",
@@ -194,7 +191,6 @@ patterns! {
             PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>",
         requires: "each row and the place are unchanged; ADD the difference to the counters",
         callers: "system",
-        used_by: ["stream"],
     }
 }
 

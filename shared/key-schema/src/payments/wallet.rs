@@ -304,7 +304,6 @@ patterns! {
         returns: "the customer, and the wallet if it was opened",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/wallet"],
     }
     EDIT {
         id: "wallet.edit",
@@ -315,7 +314,6 @@ patterns! {
         consistency: Consistency::Strong("the deposit computes the new balance from it and is \
             conditional on it"),
         callers: "staff",
-        used_by: ["POST /v1/customers/{id}/wallet/deposits"],
     }
     ENTRIES {
         id: "wallet.entries",
@@ -325,7 +323,6 @@ patterns! {
         returns: "the movements, newest first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/wallet/entries"],
     }
     DEPOSIT {
         id: "wallet.deposit",
@@ -336,7 +333,6 @@ patterns! {
         requires: "the balance in the money's currency is unchanged; the customer exists; the \
             entry and the key are new",
         callers: "staff",
-        used_by: ["POST /v1/customers/{id}/wallet/deposits"],
     }
     TRANSFER {
         id: "wallet.transfer",
@@ -348,7 +344,6 @@ patterns! {
         requires: "from: enough money of the currency; to: room for money of the currency; both \
             customers exist; the entries and the key are new",
         callers: "owner",
-        used_by: ["POST /v1/transfers"],
     }
     CONVERT {
         id: "wallet.convert",
@@ -358,12 +353,6 @@ patterns! {
         requires: "the wallet's currency is not the shop's, and its amount is unchanged; SET \
             currency, amount, ADD <currency>",
         callers: "owner",
-        used_by: [
-            "POST /v1/customers/{id}/wallet/deposits",
-            "POST /v1/transfers",
-            "POST /v1/orders/{id}/status",
-            "POST /v1/orders/{id}/refunds",
-        ],
     }
 }
 

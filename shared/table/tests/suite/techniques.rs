@@ -3,15 +3,13 @@
 //!
 //! The techniques and their numbers come from five articles on DynamoDB. Patterns, entities and
 //! tests are looked up, so that a row cannot name something that does not exist. Routes and costs
-//! come from the registry and `docs/cost.md`.
+//! come from `docs/access-patterns.md` and `docs/cost.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use key_schema::entity::AnyEntity;
-use key_schema::pattern::Pattern;
-use key_schema::registry;
 
 mod capture;
 mod foundations;
@@ -105,8 +103,16 @@ fn costs() -> BTreeMap<String, [String; 3]> {
     costs
 }
 
-fn pattern(id: &str) -> &'static Pattern {
-    registry::all().find(|pattern| pattern.id == id).unwrap_or_else(|| panic!("there is no pattern {id}"))
+/// Returns the routes and functions that use each pattern.
+fn users() -> BTreeMap<String, BTreeSet<String>> {
+    let page = std::fs::read_to_string(root().join("docs/access-patterns.md")).unwrap();
+    let (patterns, _) = page.split_once("\n## Entities\n").unwrap();
+    let row = |line: &str| {
+        let (id, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        let (_, users) = rest.strip_suffix(" |")?.rsplit_once(" | ")?;
+        Some((id.to_owned(), users.split("<br>").map(|user| user.trim_matches('`').to_owned()).collect()))
+    };
+    patterns.lines().filter_map(row).collect()
 }
 
 fn cost_of(id: &str, costs: &BTreeMap<String, [String; 3]>) -> String {
@@ -145,7 +151,7 @@ fn every_technique_is_a_row_with_a_test_or_named_as_open() {
 
 #[test]
 fn the_page_of_techniques_is_fresh() {
-    let (tests, costs) = (tests(), costs());
+    let (tests, costs, users) = (tests(), costs(), users());
     let mut text = "# Techniques\n\n\
         `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page. Without the variable the test compares it. Each row \
         is a DynamoDB design technique of Bodega, with its entities, its access patterns and the measured cost of one \
@@ -161,8 +167,7 @@ fn the_page_of_techniques_is_fresh() {
         .unwrap();
         for technique in techniques {
             let patterns = technique.patterns.iter().map(|id| format!("`{id}` {}", cost_of(id, &costs)));
-            let routes: BTreeSet<&str> =
-                technique.patterns.iter().flat_map(|id| pattern(id).used_by.iter().copied()).collect();
+            let routes: BTreeSet<&String> = technique.patterns.iter().flat_map(|id| &users[*id]).collect();
             let tests = technique.tests.iter().map(|name| format!("[{}](../{})", name.replace('_', " "), tests[*name]));
             let cells = [
                 technique.entities.join(", "),

@@ -112,7 +112,6 @@ patterns! {
         returns: "the node and its description",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/categories/{path}", "PUT /v1/categories/{path}"],
     }
     KNOWN {
         id: "categories.known",
@@ -122,17 +121,6 @@ patterns! {
         returns: "the nodes that exist",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: [
-            "POST /v1/products",
-            "PATCH /v1/products/{id}",
-            "POST /v1/products/import",
-            "PUT /v1/products/{id}/categories/{path}",
-            "PUT /v1/categories/{path}",
-            "POST /v1/categories/{path}/move",
-            "janitor",
-            "GET /v1/categories/{path}/products",
-            "GET /v1/categories/{path}/children",
-        ],
     }
     ADD {
         id: "categories.add",
@@ -141,13 +129,6 @@ patterns! {
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path",
         requires: "no condition",
         callers: "staff",
-        used_by: [
-            "PATCH /v1/products/{id}",
-            "POST /v1/products/import",
-            "PUT /v1/products/{id}/categories/{path}",
-            "PUT /v1/categories/{path}",
-            "POST /v1/categories/{path}/move",
-        ],
     }
     CREATE {
         id: "categories.create",
@@ -156,7 +137,6 @@ patterns! {
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT",
         requires: "neither exists",
         callers: "staff",
-        used_by: ["PUT /v1/categories/{path}"],
     }
     DESCRIBE {
         id: "categories.describe",
@@ -165,7 +145,6 @@ patterns! {
         key: "PK = CATEGORY#<path>, SK = ABOUT; PK = CATEGORY#<parent>, SK = CHILD#<name> (check)",
         requires: "the description does not exist; the node exists and is not moving",
         callers: "staff",
-        used_by: ["PUT /v1/categories/{path}"],
     }
     REDESCRIBE {
         id: "categories.redescribe",
@@ -174,7 +153,6 @@ patterns! {
         key: "PK = CATEGORY#<path>, SK = ABOUT",
         requires: "version = the If-Match",
         callers: "staff",
-        used_by: ["PUT /v1/categories/{path}"],
     }
     CHILDREN {
         id: "categories.children",
@@ -184,7 +162,6 @@ patterns! {
         returns: "the children by name, without their subtrees",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/categories/{path}/children"],
     }
     ANCESTORS {
         id: "categories.ancestors",
@@ -194,7 +171,6 @@ patterns! {
         returns: "the ancestors from the top, then the category itself",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/categories/{path}/ancestors"],
     }
 }
 

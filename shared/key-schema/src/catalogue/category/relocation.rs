@@ -173,7 +173,6 @@ patterns! {
         returns: "the move that is under way, or the last one",
         consistency: Consistency::Strong("the next step depends on it"),
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     BEGIN {
         id: "category-moves.begin",
@@ -182,7 +181,6 @@ patterns! {
         key: "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)",
         requires: "no move is under way; the new node does not exist; the old node exists",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move"],
     }
     BELOW {
         id: "category-moves.below",
@@ -192,7 +190,6 @@ patterns! {
         returns: "the children by name",
         consistency: Consistency::Strong("a missed category would stay without its ancestors"),
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     ABOUT {
         id: "category-moves.about",
@@ -202,7 +199,6 @@ patterns! {
         returns: "the description",
         consistency: Consistency::Strong("the move is conditional on the description that was read"),
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     COPY {
         id: "category-moves.copy",
@@ -213,7 +209,6 @@ patterns! {
         requires: "the move is in its phase; the old node exists unmarked; the description is \
             unchanged",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     LISTED {
         id: "category-moves.products",
@@ -223,7 +218,6 @@ patterns! {
         returns: "products and memberships in the category and its subtree",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     READ {
         id: "category-moves.read",
@@ -234,7 +228,6 @@ patterns! {
         consistency: Consistency::Strong("the index may lag, and the change is conditional on the \
             stored items"),
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     ADD {
         id: "category-moves.add",
@@ -243,7 +236,6 @@ patterns! {
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for up to 50; PK = CATEGORYMOVE",
         requires: "the move is in its phase",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     PLACE {
         id: "category-moves.place",
@@ -253,7 +245,6 @@ patterns! {
         requires: "the move is in its phase; the products are in the catalogue, at the versions \
             that were read",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     TRANSFER {
         id: "category-moves.transfer",
@@ -263,7 +254,6 @@ patterns! {
             CATEGORYMOVE",
         requires: "the move is in its phase; the list and the product's version are unchanged",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     CLEAR {
         id: "category-moves.clear",
@@ -273,7 +263,6 @@ patterns! {
             PK = CATEGORYMOVE",
         requires: "the move is in its phase; the node is marked and has no description",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     KEEP {
         id: "category-moves.keep",
@@ -282,7 +271,6 @@ patterns! {
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE",
         requires: "the move is in its phase; the node exists",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
     ADVANCE {
         id: "category-moves.advance",
@@ -291,7 +279,6 @@ patterns! {
         key: "PK = CATEGORYMOVE, SK = CATEGORYMOVE",
         requires: "the move is in its phase",
         callers: "staff",
-        used_by: ["POST /v1/categories/{path}/move", "janitor"],
     }
 }
 

@@ -73,7 +73,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT",
         requires: "exists, with a copy of an older rev of the stock",
         callers: "system",
-        used_by: ["stream"],
     }
     COPY_RATING {
         id: "products.copy-rating",
@@ -82,7 +81,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT",
         requires: "exists, with a copy of an older rev of the statistics",
         callers: "system",
-        used_by: ["stream"],
     }
 }
 

@@ -47,7 +47,6 @@ patterns! {
             CHILD#<name>, for each missing node",
         requires: "product and stock do not exist",
         callers: "staff",
-        used_by: ["POST /v1/products"],
     }
     CREATE_MANY {
         id: "products.create-many",
@@ -56,7 +55,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products",
         requires: "none exists",
         callers: "staff",
-        used_by: ["POST /v1/products/import"],
     }
     REVIVE {
         id: "products.revive",
@@ -65,7 +63,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
         requires: "the product is retired, at the version that was read",
         callers: "staff",
-        used_by: ["POST /v1/products", "POST /v1/products/import"],
     }
     PAGE {
         id: "products.page",
@@ -75,7 +72,6 @@ patterns! {
         returns: "the product, its further categories, sales, review statistics and stock",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"],
     }
     EDIT {
         id: "products.edit",
@@ -86,7 +82,6 @@ patterns! {
         consistency: Consistency::Strong("the explanation of a refusal must match the stored \
             product"),
         callers: "staff",
-        used_by: ["POST /v1/products", "PATCH /v1/products/{id}", "DELETE /v1/products/{id}"],
     }
     MANY {
         id: "products.many",
@@ -96,7 +91,6 @@ patterns! {
         returns: "the products",
         consistency: Consistency::Strong("an import compares its rows with the stored products"),
         callers: "staff",
-        used_by: ["POST /v1/products/import"],
     }
     UPDATE {
         id: "products.update",
@@ -105,7 +99,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT",
         requires: "in the catalogue, version = the If-Match",
         callers: "staff",
-        used_by: ["PATCH /v1/products/{id}", "POST /v1/products/import"],
     }
     RETIRE {
         id: "products.retire",
@@ -114,7 +107,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
         requires: "in the catalogue, version = the If-Match",
         callers: "staff",
-        used_by: ["DELETE /v1/products/{id}"],
     }
     SET_STOCK {
         id: "stock.set",
@@ -123,7 +115,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
         requires: "sellable",
         callers: "staff",
-        used_by: ["PUT /v1/products/{id}/stock"],
     }
     ADJUST_STOCK {
         id: "stock.adjust",
@@ -132,7 +123,6 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
         requires: "sellable, and unchanged; the key is new",
         callers: "staff",
-        used_by: ["POST /v1/products/{id}/stock/adjustments"],
     }
     READ_STOCK {
         id: "stock.get",
@@ -142,7 +132,6 @@ patterns! {
         returns: "the stock",
         consistency: Consistency::Strong("the adjustment is computed from it and conditional on it"),
         callers: "staff",
-        used_by: ["POST /v1/products/{id}/stock/adjustments"],
     }
     GET_CONTENT {
         id: "content.get",
@@ -152,7 +141,6 @@ patterns! {
         returns: "the product, which may be retired, and the content",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/products/{id}/content"],
     }
     PUT_CONTENT {
         id: "content.put",
@@ -162,10 +150,6 @@ patterns! {
         requires: "does not exist, or version = the If-Match; the product is in the catalogue; a \
             new object is noted",
         callers: "staff",
-        used_by: [
-            "PUT /v1/products/{id}/content",
-            "PUT /v1/products/{id}/content/uploads/{upload}",
-        ],
     }
     IN_CATEGORY {
         id: "categories.products",
@@ -175,7 +159,6 @@ patterns! {
         returns: "products of a category and all below it, by category and id",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/categories/{path}/products"],
     }
 }
 

@@ -174,7 +174,6 @@ patterns! {
         returns: "reviews of a month, newest first",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/reviews/recent"],
     }
     MONTHS {
         id: "reviews.months",
@@ -184,7 +183,6 @@ patterns! {
         returns: "earlier months that have reviews",
         consistency: Consistency::Eventual,
         callers: "any",
-        used_by: ["GET /v1/reviews/recent"],
     }
     MONTH {
         id: "reviews.month",
@@ -194,7 +192,6 @@ patterns! {
         returns: "the note, if the month has one",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
     }
     ADD_MONTH {
         id: "reviews.add-month",
@@ -203,7 +200,6 @@ patterns! {
         key: "PK = REVIEWMONTHS, SK = <month>",
         requires: "does not exist",
         callers: "owner",
-        used_by: ["PUT /v1/products/{id}/reviews/{customer}"],
     }
 }
 

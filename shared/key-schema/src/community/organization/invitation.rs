@@ -226,7 +226,6 @@ patterns! {
             member; nobody else was invited meanwhile; the caller is an admin with a profile; the \
             customer and the team exist; ADD invited",
         callers: "owner",
-        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
     }
     OPEN {
         id: "invitations.open",
@@ -236,7 +235,6 @@ patterns! {
         returns: "the organization's invitations",
         consistency: Consistency::Strong("a missed invitation would be one too many"),
         callers: "owner",
-        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
     }
     ACCEPT {
         id: "invitations.accept",
@@ -249,7 +247,6 @@ patterns! {
             customer is no member and exists; the organization and the team exist; ADD to the \
             counts",
         callers: "owner",
-        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
     }
     PREPARE {
         id: "invitations.prepare",
@@ -262,10 +259,6 @@ patterns! {
         consistency: Consistency::Strong("an invitation ends together with its entry among the \
             customer's"),
         callers: "owner",
-        used_by: [
-            "PUT /v1/organizations/{id}/members/{customer}",
-            "DELETE /v1/organizations/{id}/invitations/{customer}",
-        ],
     }
     WITHDRAW {
         id: "invitations.delete",
@@ -277,7 +270,6 @@ patterns! {
         requires: "the invitation and the customer's invitations are unchanged; the caller is this \
             customer, or an admin with a profile",
         callers: "owner",
-        used_by: ["DELETE /v1/organizations/{id}/invitations/{customer}"],
     }
     OF_ORGANIZATION {
         id: "invitations.list",
@@ -287,7 +279,6 @@ patterns! {
         returns: "invitations by customer id",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/organizations/{id}/invitations"],
     }
     OF_CUSTOMER {
         id: "invitations.of-customer",
@@ -297,7 +288,6 @@ patterns! {
         returns: "open invitations, the first to expire first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/invitations"],
     }
     ROSTER {
         id: "invitations.erasable",
@@ -307,7 +297,6 @@ patterns! {
         returns: "the customer's invitations",
         consistency: Consistency::Strong("a missed invitation would outlive its customer"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     ERASE {
         id: "invitations.erase",
@@ -316,7 +305,6 @@ patterns! {
         key: "PK = ORG#<id>, SK = INVITATION#<customer>, for each organization",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     FORGET {
         id: "invitations.forget",
@@ -325,7 +313,6 @@ patterns! {
         key: "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
         requires: "the item is the one that was read",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
 }
 

@@ -274,7 +274,6 @@ patterns! {
         requires: "the organization does not exist; the customer exists, and founded fewer on the \
             day than the quota; ADD organizations",
         callers: "owner",
-        used_by: ["POST /v1/organizations"],
     }
     GET {
         id: "organizations.get",
@@ -284,7 +283,6 @@ patterns! {
         returns: "the organization, then all its teams",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/organizations/{id}"],
     }
     RENAMED {
         id: "organizations.renamed",
@@ -294,7 +292,6 @@ patterns! {
         returns: "the organization, then all its teams",
         consistency: Consistency::Strong("the response shows the change that was just made"),
         callers: "owner",
-        used_by: ["PATCH /v1/organizations/{id}"],
     }
     RENAME {
         id: "organizations.rename",
@@ -304,7 +301,6 @@ patterns! {
             (checks)",
         requires: "version = the If-Match; the caller is an admin with a profile",
         callers: "owner",
-        used_by: ["PATCH /v1/organizations/{id}"],
     }
     CREATE_TEAM {
         id: "teams.create",
@@ -315,7 +311,6 @@ patterns! {
         requires: "the team does not exist; the organization has room; the caller is an admin with \
             a profile; ADD teams",
         callers: "owner",
-        used_by: ["PUT /v1/organizations/{id}/teams/{team}"],
     }
     CHANGE_TEAM {
         id: "teams.change",
@@ -325,7 +320,6 @@ patterns! {
             PROFILE (checks)",
         requires: "version = the If-Match; the caller is an admin with a profile",
         callers: "owner",
-        used_by: ["PUT /v1/organizations/{id}/teams/{team}"],
     }
     DELETE_TEAM {
         id: "teams.delete",
@@ -336,7 +330,6 @@ patterns! {
         requires: "version = the If-Match; the team has no members; the caller is an admin with a \
             profile; ADD teams",
         callers: "owner",
-        used_by: ["DELETE /v1/organizations/{id}/teams/{team}"],
     }
     MEMBER {
         id: "members.get",
@@ -346,11 +339,6 @@ patterns! {
         returns: "the caller's own membership",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: [
-            "GET /v1/organizations/{id}",
-            "GET /v1/organizations/{id}/members",
-            "GET /v1/organizations/{id}/invitations",
-        ],
     }
     PREPARE {
         id: "members.prepare",
@@ -361,10 +349,6 @@ patterns! {
         consistency: Consistency::Strong("the counts change by the difference to the stored \
             membership"),
         callers: "owner",
-        used_by: [
-            "PUT /v1/organizations/{id}/members/{customer}",
-            "DELETE /v1/organizations/{id}/members/{customer}",
-        ],
     }
     PUT_MEMBER {
         id: "members.put",
@@ -377,7 +361,6 @@ patterns! {
             an admin with a profile; the customer and the team exist; an admin remains; ADD to the \
             counts",
         callers: "owner",
-        used_by: ["PUT /v1/organizations/{id}/members/{customer}"],
     }
     REMOVE_MEMBER {
         id: "members.remove",
@@ -388,7 +371,6 @@ patterns! {
         requires: "the membership is unchanged; the caller is this member, or an admin with a \
             profile; an admin remains; ADD to the counts",
         callers: "owner",
-        used_by: ["DELETE /v1/organizations/{id}/members/{customer}"],
     }
     REMOVE_GHOST {
         id: "members.remove-ghost",
@@ -399,7 +381,6 @@ patterns! {
         requires: "the membership is unchanged; the customer does not exist or is being erased; \
             ADD to the counts",
         callers: "staff",
-        used_by: ["DELETE /v1/organizations/{id}/members/{customer}"],
     }
     ERASABLE {
         id: "members.erasable",
@@ -409,7 +390,6 @@ patterns! {
         returns: "the membership",
         consistency: Consistency::Strong("the counts change by the stored membership"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     ERASE_MEMBER {
         id: "members.erase",
@@ -418,7 +398,6 @@ patterns! {
         key: "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>",
         requires: "the membership is unchanged; ADD to the counts, whether or not an admin remains",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     HEAD_ONLY {
         id: "organizations.head",
@@ -428,7 +407,6 @@ patterns! {
         returns: "the organization",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"],
     }
     MEMBERS {
         id: "members.list",
@@ -438,7 +416,6 @@ patterns! {
         returns: "members by customer id",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/organizations/{id}/members"],
     }
     OF_CUSTOMER {
         id: "members.of-customer",
@@ -448,7 +425,6 @@ patterns! {
         returns: "memberships, oldest first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/organizations", "DELETE /v1/customers/{id}"],
     }
 }
 

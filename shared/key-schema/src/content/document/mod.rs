@@ -331,7 +331,6 @@ patterns! {
             organization; a customer created fewer documents on the day than the quota; ADD \
             documents",
         callers: "owner",
-        used_by: ["POST /v1/documents"],
     }
     GET {
         id: "documents.get",
@@ -341,11 +340,6 @@ patterns! {
         returns: "the head, with the current manifest",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: [
-            "GET /v1/documents/{id}",
-            "GET /v1/documents/{id}/sections/{name}",
-            "GET /v1/documents/{id}/versions",
-        ],
     }
     TEXTS {
         id: "documents.texts",
@@ -357,11 +351,6 @@ patterns! {
         consistency: Consistency::Strong("a text in the manifest must be found, and an ended \
             membership must not"),
         callers: "owner",
-        used_by: [
-            "GET /v1/documents/{id}",
-            "GET /v1/documents/{id}/sections/{name}",
-            "GET /v1/documents/{id}/versions/{n}",
-        ],
     }
     VERSION {
         id: "documents.version",
@@ -372,7 +361,6 @@ patterns! {
         consistency: Consistency::Strong("a restore is conditional on the head that was read with \
             the version"),
         callers: "owner",
-        used_by: ["GET /v1/documents/{id}/versions/{n}", "POST /v1/documents/{id}/restore"],
     }
     VERSIONS {
         id: "documents.versions",
@@ -382,7 +370,6 @@ patterns! {
         returns: "versions, newest first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/documents/{id}/versions"],
     }
     EDIT {
         id: "documents.edit",
@@ -393,16 +380,6 @@ patterns! {
         consistency: Consistency::Strong("the next manifest is computed from it, and the change is \
             conditional on it"),
         callers: "owner",
-        used_by: [
-            "PUT /v1/documents/{id}/sections/{name}",
-            "POST /v1/documents/{id}/drafts",
-            "DELETE /v1/documents/{id}/drafts",
-            "POST /v1/documents/{id}/publish",
-            "PUT /v1/documents/{id}/editors/{customer}",
-            "DELETE /v1/documents/{id}/editors/{customer}",
-            "DELETE /v1/documents/{id}",
-            "DELETE /v1/customers/{id}",
-        ],
     }
     STANDING {
         id: "documents.standing",
@@ -412,18 +389,6 @@ patterns! {
         returns: "the caller's own membership",
         consistency: Consistency::Strong("an ended membership must give no access"),
         callers: "owner",
-        used_by: [
-            "GET /v1/documents/{id}/versions",
-            "GET /v1/documents/{id}/versions/{n}",
-            "PUT /v1/documents/{id}/sections/{name}",
-            "POST /v1/documents/{id}/drafts",
-            "DELETE /v1/documents/{id}/drafts",
-            "POST /v1/documents/{id}/publish",
-            "POST /v1/documents/{id}/restore",
-            "PUT /v1/documents/{id}/editors/{customer}",
-            "DELETE /v1/documents/{id}/editors/{customer}",
-            "DELETE /v1/documents/{id}",
-        ],
     }
     PUT_SECTION {
         id: "documents.put-section",
@@ -435,7 +400,6 @@ patterns! {
         requires: "version = the If-Match; the caller is the owner or an editor and still a \
             member, or an admin with a profile",
         callers: "owner",
-        used_by: ["PUT /v1/documents/{id}/sections/{name}"],
     }
     BEGIN_DRAFT {
         id: "documents.begin-draft",
@@ -446,7 +410,6 @@ patterns! {
         requires: "version = the If-Match; the caller is the owner or an editor and still a \
             member, or an admin with a profile",
         callers: "owner",
-        used_by: ["POST /v1/documents/{id}/drafts"],
     }
     DISCARD_DRAFT {
         id: "documents.discard-draft",
@@ -458,7 +421,6 @@ patterns! {
         requires: "version = the If-Match; the caller is the owner or an editor and still a \
             member, or an admin with a profile",
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}/drafts"],
     }
     PUBLISH {
         id: "documents.publish",
@@ -469,7 +431,6 @@ patterns! {
         requires: "version = the If-Match; the caller is the owner or an editor and still a \
             member, or an admin with a profile",
         callers: "owner",
-        used_by: ["POST /v1/documents/{id}/publish"],
     }
     RESTORE {
         id: "documents.restore",
@@ -480,7 +441,6 @@ patterns! {
         requires: "version = the If-Match; the caller is the owner or an editor and still a \
             member, or an admin with a profile",
         callers: "owner",
-        used_by: ["POST /v1/documents/{id}/restore"],
     }
     ADD_EDITOR {
         id: "documents.add-editor",
@@ -492,7 +452,6 @@ patterns! {
         requires: "the caller is the owner and still a member, or an admin with a profile; the set \
             has room or has the customer; the customer exists and is a member; ADD editors",
         callers: "owner",
-        used_by: ["PUT /v1/documents/{id}/editors/{customer}"],
     }
     REMOVE_EDITOR {
         id: "documents.remove-editor",
@@ -504,7 +463,6 @@ patterns! {
         requires: "the caller is the owner or this editor and still a member, or an admin with a \
             profile; DELETE editors",
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}/editors/{customer}"],
     }
     RETIRE {
         id: "documents.retire",
@@ -514,7 +472,6 @@ patterns! {
         requires: "version = the If-Match; the caller is staff, or the owner and there is no \
             organization",
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
     }
     RETIRE_SHARED {
         id: "documents.retire-shared",
@@ -525,7 +482,6 @@ patterns! {
         requires: "version = the If-Match; the caller is the owner and still a member, or an admin \
             with a profile",
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}"],
     }
     HISTORY {
         id: "documents.history",
@@ -535,7 +491,6 @@ patterns! {
         returns: "versions, oldest first",
         consistency: Consistency::Strong("a missed version would outlive the document"),
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
     }
     SWEEP {
         id: "documents.sweep",
@@ -544,7 +499,6 @@ patterns! {
         key: "PK = DOC#<id>, SK = SECTION#<name>#<version> or VERSION#<number>, for each",
         requires: "no condition",
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
     }
     DELETE {
         id: "documents.delete",
@@ -554,7 +508,6 @@ patterns! {
             editor>, for each",
         requires: "the document is being deleted",
         callers: "owner",
-        used_by: ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"],
     }
     OF_CUSTOMER {
         id: "documents.of-customer",
@@ -564,7 +517,6 @@ patterns! {
         returns: "the customer's role items, as owner or editor",
         consistency: Consistency::Strong("a missed document would outlive its owner"),
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     RELEASE {
         id: "documents.release",
@@ -574,7 +526,6 @@ patterns! {
             editor>",
         requires: "the head is unchanged; REMOVE owner_id or DELETE editors",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     FORGET {
         id: "documents.forget",
@@ -583,7 +534,6 @@ patterns! {
         key: "PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>",
         requires: "the role item is the one that was read",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
 }
 

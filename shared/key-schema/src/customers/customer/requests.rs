@@ -48,7 +48,6 @@ patterns! {
         requires: "the profile does not exist; no other customer has the names, also in the form of \
             earlier versions; EMAIL#… only for a verified address",
         callers: "owner",
-        used_by: ["POST /v1/customers"],
     }
     GET {
         id: "customers.get",
@@ -58,7 +57,6 @@ patterns! {
         returns: "the profile",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}", "GET /v1/customers"],
     }
     EDIT {
         id: "customers.edit",
@@ -69,11 +67,6 @@ patterns! {
         returns: "the profile",
         consistency: Consistency::Strong("the next change compares its names with the stored ones"),
         callers: "owner",
-        used_by: [
-            "PATCH /v1/customers/{id}",
-            "DELETE /v1/customers/{id}",
-            "PUT /v1/customers/{id}/email/verification",
-        ],
     }
     UPDATE {
         id: "customers.update",
@@ -82,7 +75,6 @@ patterns! {
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
         requires: "version = the If-Match; no erasure has begun",
         callers: "owner",
-        used_by: ["PATCH /v1/customers/{id}"],
     }
     RENAME {
         id: "customers.rename",
@@ -93,7 +85,6 @@ patterns! {
             the form of earlier versions; the old claims are this customer's; EMAIL#… only for \
             verified addresses",
         callers: "owner",
-        used_by: ["PATCH /v1/customers/{id}"],
     }
     BEGIN_ERASURE {
         id: "customers.begin-erasure",
@@ -102,7 +93,6 @@ patterns! {
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
         requires: "version = the If-Match; same born; SET erasing_since",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     DELETE {
         id: "customers.delete",
@@ -112,7 +102,6 @@ patterns! {
             USERNAME#…; ERASURE#<id>",
         requires: "version = the If-Match; same born; the claims are this customer's",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}"],
     }
     PUT_ADDRESS {
         id: "customers.put-address",
@@ -122,7 +111,6 @@ patterns! {
         requires: "exists and no erasure has begun; has this address or room for one more; SET \
             addresses.<name>",
         callers: "owner",
-        used_by: ["PUT /v1/customers/{id}/addresses/{name}"],
     }
     REMOVE_ADDRESS {
         id: "customers.remove-address",
@@ -131,7 +119,6 @@ patterns! {
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
         requires: "has this address; no erasure has begun; REMOVE addresses.<name>",
         callers: "owner",
-        used_by: ["DELETE /v1/customers/{id}/addresses/{name}"],
     }
     BY_EMAIL {
         id: "customers.by-email",
@@ -141,7 +128,6 @@ patterns! {
         returns: "the claim, which names the customer",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/customers"],
     }
     BY_TIER {
         id: "customers.by-tier",
@@ -151,7 +137,6 @@ patterns! {
         returns: "ids, oldest customer first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/customers"],
     }
     HYDRATE {
         id: "customers.hydrate",
@@ -161,7 +146,6 @@ patterns! {
         returns: "the profiles",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/customers"],
     }
     OVERVIEW {
         id: "customers.overview",
@@ -171,7 +155,6 @@ patterns! {
         returns: "the profile, then the newest 20 orders",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/overview"],
     }
 }
 

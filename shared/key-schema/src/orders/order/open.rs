@@ -200,7 +200,6 @@ patterns! {
         returns: "the customer's open orders",
         consistency: Consistency::Strong("the placing of an order is conditional on it"),
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     LAPSING {
         id: "orders.lapsing",
@@ -210,7 +209,6 @@ patterns! {
         returns: "pending orders, the longest due first",
         consistency: Consistency::Eventual,
         callers: "system",
-        used_by: ["janitor"],
     }
 }
 

@@ -35,7 +35,6 @@ patterns! {
         returns: "customer, open orders, stored response, products",
         consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     PLACE {
         id: "orders.place",
@@ -49,7 +48,6 @@ patterns! {
             reference and idempotency key are free; the customer exists and no erasure has begun; \
             open orders and cart are those that were read",
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     GET {
         id: "orders.get",
@@ -59,7 +57,6 @@ patterns! {
         returns: "lines, head, history",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/orders/{id}"],
     }
     EDIT {
         id: "orders.edit",
@@ -69,13 +66,6 @@ patterns! {
         returns: "lines, head, history",
         consistency: Consistency::Strong("the next step depends on it"),
         callers: "owner",
-        used_by: [
-            "POST /v1/orders/{id}/status",
-            "POST /v1/orders/{id}/refunds",
-            "POST /v1/orders",
-            "POST /v1/customers/{id}/cart/checkout",
-            "janitor",
-        ],
     }
     LINES {
         id: "orders.lines",
@@ -85,7 +75,6 @@ patterns! {
         returns: "lines",
         consistency: Consistency::Strong("what is derived from them is written once"),
         callers: "owner",
-        used_by: ["stream", "notifier", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     HEAD {
         id: "orders.head",
@@ -95,14 +84,6 @@ patterns! {
         returns: "the head",
         consistency: Consistency::Strong("a stream record may be older than the stored head"),
         callers: "owner",
-        used_by: [
-            "POST /v1/orders",
-            "POST /v1/orders/{id}/status",
-            "GET /v1/orders/{id}/log",
-            "POST /v1/orders/{id}/invoice",
-            "stream",
-            "janitor",
-        ],
     }
     MOVE {
         id: "orders.move",
@@ -115,7 +96,6 @@ patterns! {
         requires: "version = the If-Match; the wallet has enough; stock returns only to the \
             product that was ordered (same born)",
         callers: "owner",
-        used_by: ["POST /v1/orders/{id}/status"],
     }
     LAPSE {
         id: "orders.lapse",
@@ -126,7 +106,6 @@ patterns! {
         requires: "version = the one that was read; pending and due; stock returns only to the \
             product that was ordered (same born)",
         callers: "system",
-        used_by: ["janitor"],
     }
     OF_CUSTOMER {
         id: "orders.of-customer",
@@ -136,7 +115,6 @@ patterns! {
         returns: "order copies, newest first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/orders"],
     }
     BY_STATUS {
         id: "orders.by-status",
@@ -146,7 +124,6 @@ patterns! {
         returns: "order summaries, newest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/orders"],
     }
     SHIPMENTS {
         id: "orders.shipments",
@@ -156,7 +133,6 @@ patterns! {
         returns: "shipped orders, newest shipment first",
         consistency: Consistency::Eventual,
         callers: "owner",
-        used_by: ["GET /v1/customers/{id}/shipments"],
     }
     REFERENCE {
         id: "orders.reference",
@@ -166,7 +142,6 @@ patterns! {
         returns: "the claim on the reference",
         consistency: Consistency::Strong("a repeated request must find the first one's order"),
         callers: "owner",
-        used_by: ["POST /v1/orders"],
     }
     REFUND {
         id: "orders.refund",
@@ -176,7 +151,6 @@ patterns! {
             PK = IDEMPOTENCY#<caller>#<key>",
         requires: "version = the one that was read; the wallet has room; the key is free",
         callers: "staff",
-        used_by: ["POST /v1/orders/{id}/refunds"],
     }
     RETIRE {
         id: "orders.retire",
@@ -186,7 +160,6 @@ patterns! {
             ORDER#<id>",
         requires: "version = the one that was read; the order is closed",
         callers: "system",
-        used_by: ["ops"],
     }
     ADD_LOG {
         id: "orders.add-log",
@@ -195,7 +168,6 @@ patterns! {
         key: "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)",
         requires: "does not exist; the order exists, is not placing and has not expired",
         callers: "staff",
-        used_by: ["POST /v1/orders/{id}/log"],
     }
     LOG {
         id: "orders.log",
@@ -205,7 +177,6 @@ patterns! {
         returns: "log lines, oldest first",
         consistency: Consistency::Eventual,
         callers: "staff",
-        used_by: ["GET /v1/orders/{id}/log"],
     }
 }
 

@@ -67,7 +67,6 @@ patterns! {
         consistency: Consistency::Strong("a refusal names every line without enough stock, not \
             only the lines of one transaction"),
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     BEGIN {
         id: "orders.begin",
@@ -78,7 +77,6 @@ patterns! {
         requires: "reference and idempotency key are free; the customer exists; the open orders \
             are those that were read",
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     RESERVE {
         id: "orders.reserve",
@@ -88,7 +86,6 @@ patterns! {
         requires: "the head is placing, at the rev that was read; every stock has enough, is for \
             sale and belongs to the product that was read",
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     COMMIT {
         id: "orders.commit",
@@ -99,7 +96,6 @@ patterns! {
         requires: "the head is placing, at the rev that was read; the customer exists; the cart is \
             the one that was read",
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"],
     }
     UNDO {
         id: "orders.undo",
@@ -110,7 +106,6 @@ patterns! {
         requires: "the head is placing, at the rev that was read; the claims are this order's; \
             stock returns only to the product that was ordered (same born)",
         callers: "owner",
-        used_by: ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"],
     }
     GIVE_BACK {
         id: "orders.give-back",
@@ -120,7 +115,6 @@ patterns! {
         requires: "the count of returned lines is unchanged; stock returns only to the product \
             that was ordered (same born)",
         callers: "owner",
-        used_by: ["POST /v1/orders/{id}/status", "janitor"],
     }
     UNFINISHED {
         id: "orders.unfinished",
@@ -130,7 +124,6 @@ patterns! {
         returns: "orders, the longest waiting first",
         consistency: Consistency::Eventual,
         callers: "system",
-        used_by: ["janitor"],
     }
 }
 

@@ -1,0 +1,139 @@
+//! Tests of the access patterns that the functions declare, and the generator of their table in
+//! `docs/access-patterns.md`.
+
+use std::collections::BTreeSet;
+
+use http_api::{Routes, SHARED_PATTERNS};
+use key_schema::pattern::{Consistency, Pattern};
+use key_schema::registry;
+
+use crate::support::{read, root};
+
+/// A route or another user of the table.
+pub struct User {
+    /// The crate.
+    pub package: &'static str,
+    /// The route. Other users have the name of their crate, or of their occasion in every function
+    /// with routes.
+    pub name: &'static str,
+    /// The access patterns that it declares.
+    pub patterns: Vec<&'static Pattern>,
+}
+
+impl User {
+    pub fn is_route(&self) -> bool {
+        self.name.contains(' ')
+    }
+}
+
+/// Returns every user of the table.
+pub fn users() -> Vec<User> {
+    let mut users: Vec<User> = [
+        routes("customers", &customers::routes()),
+        routes("catalog", &catalog::routes()),
+        routes("orders", &orders::routes()),
+        routes("wallet", &wallet::routes()),
+        routes("community", &community::routes()),
+        routes("organizations", &organizations::routes()),
+        routes("documents", &documents::routes()),
+        routes("insights", &insights::routes()),
+        routes("support", &::support::routes()),
+        routes("settings", &settings::routes()),
+        routes("search", &search::routes()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for (package, patterns) in [
+        ("notifier", notifier::PATTERNS),
+        ("fulfilment", fulfilment::PATTERNS),
+        ("janitor", janitor::PATTERNS),
+        ("splitter", splitter::PATTERNS),
+        ("stream", stream::PATTERNS),
+        ("ops", ops::PATTERNS),
+    ] {
+        users.push(User { package, name: package, patterns: patterns.to_vec() });
+    }
+    let shared = |(name, pattern): &(&'static str, _)| User { package: "http-api", name, patterns: vec![*pattern] };
+    users.extend(SHARED_PATTERNS.iter().map(shared));
+    users
+}
+
+fn routes<S>(package: &'static str, routes: &Routes<S>) -> Vec<User> {
+    let of = |name| routes.patterns().filter(|(route, _)| *route == name).map(|(_, pattern)| pattern).collect();
+    routes.keys().map(|name| User { package, name, patterns: of(name) }).collect()
+}
+
+#[test]
+fn every_pattern_of_the_registry_is_used_and_every_used_one_is_registered() {
+    let used: BTreeSet<&str> = users().iter().flat_map(|user| &user.patterns).map(|pattern| pattern.id).collect();
+    assert_eq!(used, registry::all().map(|pattern| pattern.id).collect());
+}
+
+#[test]
+fn a_user_declares_each_pattern_once_and_a_route_none_of_the_system() {
+    for user in users() {
+        // A search reads only the index.
+        assert_eq!(user.patterns.is_empty(), user.package == "search", "{} declares no pattern", user.name);
+        let distinct: BTreeSet<&str> = user.patterns.iter().map(|pattern| pattern.id).collect();
+        assert_eq!(distinct.len(), user.patterns.len(), "{} declares a pattern twice", user.name);
+        for pattern in user.patterns.iter().filter(|_| user.is_route()) {
+            assert!(pattern.callers != "system", "{} can be caused by a client through {}", pattern.id, user.name);
+        }
+    }
+}
+
+/// The crate of the schema generates the other sections, which need no routes.
+#[test]
+fn the_table_of_access_patterns_is_fresh() {
+    let (file, [begin, end]) = (root().join("docs/access-patterns.md"), ["## Patterns\n", "\n## Entities\n"]);
+    let page = read(&file);
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let fresh = format!("{before}{begin}{}{end}{after}", areas());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &fresh).unwrap();
+        return;
+    }
+    assert!(page == fresh, "docs/access-patterns.md is stale: UPDATE_DOCS=1 writes it");
+}
+
+/// Returns a table for each area.
+fn areas() -> String {
+    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by \
+        |\n|---|---|---|---|---|---|---|---|---|\n";
+    let (users, mut areas) = (users(), Vec::<(&str, String)>::new());
+    for pattern in registry::all() {
+        let (area, row) = (pattern.id.split('.').next().unwrap(), row(pattern, &users));
+        match areas.iter_mut().find(|(known, _)| *known == area) {
+            Some((_, rows)) => *rows += &row,
+            None => areas.push((area, row)),
+        }
+    }
+    areas.into_iter().map(|(area, rows)| format!("\n### {area}\n\n{head}{rows}")).collect()
+}
+
+fn row(pattern: &'static Pattern, users: &[User]) -> String {
+    let consistency = match pattern.consistency {
+        Consistency::Eventual => "eventual".to_owned(),
+        Consistency::Strong(reason) => format!("**strong**: {reason}"),
+        Consistency::Write => "–".to_owned(),
+    };
+    let users = users.iter().filter(|user| user.patterns.contains(&pattern));
+    let cells = [
+        code(pattern.id),
+        pattern.purpose.to_owned(),
+        format!("{:?}", pattern.operation),
+        pattern.index.map_or("table".to_owned(), |index| index.name().to_owned()),
+        code(pattern.key),
+        pattern.detail.replace('|', "\\|").replace('<', "&lt;"),
+        consistency,
+        pattern.callers.to_owned(),
+        users.map(|user| code(user.name)).collect::<Vec<_>>().join("<br>"),
+    ];
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('|', "\\|"))
+}
