@@ -13,7 +13,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
     for customer in ["old", "older"] {
         bank.open_in(customer, "EUR", 5).await;
     }
-    let _ = bank.services.table.meter().take();
+    let _ = bank.app.table.meter().take();
     let (read, list) = ("GET /v1/customers/{id}/wallet", "GET /v1/customers/{id}/wallet/entries");
     let (pay_in, give) = ("POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers");
     let calls = [
@@ -30,7 +30,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
     for (route, call) in calls {
         let answer = bank.send(call).await;
         assert!(answer.status < 300, "{route}: {}", answer.body);
-        used.extend(bank.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(bank.app.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     let listed = registry::all().flat_map(|pattern| pattern.used_by.iter().map(|route| (*route, pattern.id)));
     assert_eq!(used, listed.filter(|(route, _)| [read, list, pay_in, give].contains(route)).collect());
