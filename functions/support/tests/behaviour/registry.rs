@@ -10,7 +10,7 @@ use crate::desk::{Desk, answer, ask, open, question, questions_of, support_of};
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
-    desk.costs();
+    desk.requests();
     let (asking, answering) = ("POST /v1/customers/{id}/questions", "POST /v1/questions/{id}/answers");
     let calls = [
         (asking, ask("ann", "Ice").header("idempotency-key", "k1")),
@@ -26,7 +26,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
     for (route, call) in calls {
         let answer = desk.send(call).await;
         assert!(answer.status < 300, "{route}: {}", answer.body);
-        used.extend(desk.costs().into_iter().map(|(pattern, _)| (route, pattern)));
+        used.extend(desk.requests().into_keys().map(|pattern| (route, pattern)));
     }
     let routes: BTreeSet<&str> = support::routes().keys().collect();
     let listed = registry::all().flat_map(|pattern| pattern.used_by.iter().map(|route| (*route, pattern.id)));
