@@ -27,7 +27,7 @@ async fn routes_of_metrics_and_counters_use_exactly_the_patterns_that_the_regist
     let mut used = BTreeSet::new();
     for (route, call) in calls {
         desk.done(call).await;
-        used.extend(desk.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(desk.app.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     let listed = registry::all().flat_map(|pattern| pattern.used_by.iter().map(|route| (*route, pattern.id)));
     assert_eq!(used, listed.filter(|(route, _)| [adds, splits, reads, stores, lists].contains(route)).collect());
