@@ -133,19 +133,7 @@ fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
         note: None,
         expires_at: None,
     };
-    let copy = CustomerOrder {
-        id: order.id.clone(),
-        customer_id: order.customer_id.clone(),
-        placed_at: order.placed_at,
-        reference: order.reference.clone(),
-        total: order.total,
-        line_count: order.line_count,
-        shipped_at: None,
-        expires_at: None,
-        status: order.status,
-        carrier: None,
-        tracking: None,
-    };
+    let copy = CustomerOrder::of(&order);
     Ok([item(order_line(&order.id)?, n)?, item(step, n)?, item(copy, n)?, item(order, n)?])
 }
 

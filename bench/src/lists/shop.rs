@@ -19,7 +19,7 @@ use super::{List, served};
 use crate::BenchError;
 use crate::examples::{
     OWNER, STAFF, at, bytes, category, customer_id, item, numbered, order, order_id, owned_product, owner, product,
-    product_id, reference, stored, usd,
+    product_id, stored, usd,
 };
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -153,17 +153,11 @@ fn orders() -> Result<Vec<List>, BenchError> {
 
 fn copy(n: u64, shipped: bool) -> Result<CustomerOrder, BenchError> {
     Ok(CustomerOrder {
-        id: order_id(n),
-        customer_id: owner()?,
-        placed_at: at(n),
-        reference: Some(reference(n)?),
-        total: usd(774),
-        line_count: 1,
-        shipped_at: shipped.then(|| at(n)),
-        expires_at: None,
         status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
+        shipped_at: shipped.then(|| at(n)),
         carrier: shipped.then(|| "Post".to_owned()),
         tracking: shipped.then(|| numbered("CH", n)),
+        ..CustomerOrder::of(&order(n)?)
     })
 }
 

@@ -5,13 +5,12 @@
 //! … --baskets …`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use bench::import::import;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use crate::support::{start_embedded, stop};
+use crate::support::{products, start_embedded, stop, write};
 
 const BASKETS: usize = 1_000;
 /// As in the data, one basket in thirty has more lines than a transaction takes. The largest has
@@ -26,7 +25,7 @@ async fn baskets_of_every_size_are_placed_exactly_while_functions_die() {
     let system = start_embedded().await;
     let folder = std::env::temp_dir().join(format!("bodega-import-test-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let products = write(&folder, "products.csv", &products());
+    let products = write(&folder, "products.csv", &products(PRODUCTS));
     let baskets = write(&folder, "baskets.ndjson", &baskets(&mut Rng::with_seed(SEED)));
     let totals = import(&system, &products, None, &baskets, 15, SEED).await.unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -35,14 +34,6 @@ async fn baskets_of_every_size_are_placed_exactly_while_functions_die() {
     assert_eq!((totals.orders, totals.large), (BASKETS, LARGE));
     assert!(totals.crashes > 0, "nothing died");
     stop(system).await;
-}
-
-fn products() -> String {
-    let mut csv = "product_id,department,brand,product_category,product_type,package_size\n".to_owned();
-    for n in 1..=PRODUCTS {
-        writeln!(csv, "{n},GROCERY,Private,AISLE {},THING {n},{n} OZ", n % 7).unwrap();
-    }
-    csv
 }
 
 fn baskets(rng: &mut Rng) -> String {
@@ -65,10 +56,4 @@ fn baskets(rng: &mut Rng) -> String {
         writeln!(lines, "{basket}").unwrap();
     }
     lines
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
-    let path = folder.join(name);
-    std::fs::write(&path, text).unwrap();
-    path
 }

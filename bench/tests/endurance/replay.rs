@@ -5,14 +5,13 @@
 //! … --baskets …`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use bench::replay::{Shop, compare, record, replay};
 use fastrand::Rng;
 use local::import::{ImportArgs, run};
 use serde_json::{Value, json};
 
-use crate::support::{Clients, ended_session, start, stop, template};
+use crate::support::{Clients, ended_session, products, start, stop, template, write};
 
 const BASKETS: usize = 1_000;
 const PRODUCTS: usize = 400;
@@ -33,7 +32,7 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
     std::fs::create_dir_all(&folder).unwrap();
     let files = ImportArgs {
         port: 0,
-        products: Some(write(&folder, "products.csv", &products())),
+        products: Some(write(&folder, "products.csv", &products(PRODUCTS))),
         households: None,
         baskets: Some(write(&folder, "baskets.ndjson", &baskets(&mut Rng::with_seed(11)))),
         limit: None,
@@ -77,14 +76,6 @@ async fn cancel(clients: &Clients) {
     }
 }
 
-fn products() -> String {
-    let mut csv = "product_id,department,brand,product_category,product_type,package_size\n".to_owned();
-    for n in 1..=PRODUCTS {
-        writeln!(csv, "{n},GROCERY,Private,AISLE {},THING {n},{n} OZ", n % 7).unwrap();
-    }
-    csv
-}
-
 fn baskets(rng: &mut Rng) -> String {
     let mut lines = String::new();
     for basket in 0..BASKETS {
@@ -102,10 +93,4 @@ fn baskets(rng: &mut Rng) -> String {
         writeln!(lines, "{basket}").unwrap();
     }
     lines
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
-    let path = folder.join(name);
-    std::fs::write(&path, text).unwrap();
-    path
 }

@@ -1,6 +1,7 @@
 //! A separate system for a test, and its clients.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -196,4 +197,20 @@ pub async fn ended_session(system: &System, id: &str) {
         .body(json!({"TableName": system.table(), "Item": item}).to_string())
         .send()
         .await;
+}
+
+/// Returns a data set's file of products.
+pub fn products(count: usize) -> String {
+    let mut csv = "product_id,department,brand,product_category,product_type,package_size\n".to_owned();
+    for n in 1..=count {
+        writeln!(csv, "{n},GROCERY,Private,AISLE {},THING {n},{n} OZ", n % 7).unwrap();
+    }
+    csv
+}
+
+/// Writes a file of a data set and returns its path.
+pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
 }

@@ -129,7 +129,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let AnyEntity::Order(head) = entity(head)? else {
         return Ok(Restored::failed(format_args!("order {id}: the archived object is not an order's head")));
     };
-    let copy_key = copy_of(&head).key()?;
+    let copy_key = CustomerOrder::of(&head).key()?;
     let copy = newest(store, &names::under(&copy_key.pk, &copy_key)).await?;
     if copy.is_empty() {
         return Ok(Restored::failed(format_args!("order {id}: its copy is not in the archive")));
@@ -242,21 +242,4 @@ fn rev(item: &Item) -> Option<u64> {
 
 fn decode(name: &str, body: &[u8]) -> Result<Archived, String> {
     serde_json::from_slice(body).map_err(|error| format!("{name} is no archived item: {error}"))
-}
-
-/// Returns the order's copy in its customer's list, with the fields that its key needs.
-fn copy_of(head: &Order) -> CustomerOrder {
-    CustomerOrder {
-        id: head.id.clone(),
-        customer_id: head.customer_id.clone(),
-        placed_at: head.placed_at,
-        reference: None,
-        total: head.total,
-        line_count: head.line_count,
-        shipped_at: None,
-        status: head.status,
-        carrier: None,
-        tracking: None,
-        expires_at: None,
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fixture::seed;
 use key_schema::archive::under;
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -27,40 +28,11 @@ pub async fn delivered(shop: &Shop) {
     let head = order(ID, OrderStatus::Delivered, 5);
     shop.put_and_deliver(&head).await;
     for line in [1, 2] {
-        shop.put(&with_meta(
-            OrderLine {
-                order_id: ID.parse().unwrap(),
-                line,
-                product_id: format!("p{line}").parse().unwrap(),
-                product_born: None,
-                name: "Ice".into(),
-                quantity: 1,
-                unit_price: head.total,
-                total: head.total,
-                expires_at: None,
-            },
-            1,
-        ))
-        .await;
+        let data = seed::line(&head.id, line, format!("p{line}").parse().unwrap());
+        shop.put(&with_meta(OrderLine { unit_price: head.total, total: head.total, ..data }, 1)).await;
     }
     shop.put(&with_meta(order::history(&head, OrderStatus::Pending, head.placed_at, "c1", None), 1)).await;
-    shop.put(&with_meta(
-        CustomerOrder {
-            id: ID.parse().unwrap(),
-            customer_id: head.customer_id.clone(),
-            placed_at: head.placed_at,
-            reference: None,
-            total: head.total,
-            line_count: 2,
-            shipped_at: None,
-            status: head.status,
-            carrier: None,
-            tracking: None,
-            expires_at: None,
-        },
-        5,
-    ))
-    .await;
+    shop.put(&with_meta(CustomerOrder::of(&head), 5)).await;
 }
 
 /// Reads all items of the order except the customer's copy.

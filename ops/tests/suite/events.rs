@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use bus::{Event, Outcome};
+use fixture::seed;
 use futures::future::BoxFuture;
-use key_schema::customer::Customer;
-use key_schema::item::{Item, Stored};
+use key_schema::item::Stored;
 use key_schema::order::{Order, OrderLine, OrderStatus};
-use key_schema::session::Session;
 use ops::OpsError;
 use ops::redrive::{Present, Sinks, names, replay};
 use search_index::Collection;
@@ -83,9 +82,7 @@ impl AllSinks<'_> {
     }
 
     async fn state(&self) -> State {
-        let scan = self.shop.table.client().scan().table_name(self.shop.table.name()).consistent_read(true);
-        let items = scan.send().await.unwrap().items.unwrap_or_default().into_iter();
-        let items = items.map(|item| serde_json::to_value(Item::from(item)).unwrap());
+        let items = self.shop.table.items("").await.into_iter().map(|item| serde_json::to_value(item).unwrap());
         let published = self.published.0.lock().unwrap().clone();
         State {
             table: items.map(|item| (format!("{} {}", item["PK"], item["SK"]), item)).collect(),
@@ -115,18 +112,8 @@ fn moved(sequence: u64, old: &Stored<Order>, new: &Stored<Order>) -> Value {
     record
 }
 
-fn customer(id: &str) -> Customer {
-    Customer::new(id.parse().unwrap(), format!("{id}@example.com").parse().unwrap(), id.parse().unwrap(), "Ann".into())
-}
-
 fn expired() -> Value {
-    let session = Session {
-        sign_in: None,
-        id: "s1".parse().unwrap(),
-        customer_id: "c1".parse().unwrap(),
-        expires_at: "2017-01-01T11:00:00.000Z".parse().unwrap(),
-        device: "Laptop".into(),
-    };
+    let session = seed::session("s1", "c1", "2017-01-01T11:00:00.000Z".parse().unwrap());
     let mut record = remove(3, &with_meta(session, 1));
     record["userIdentity"] = json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
     record
@@ -138,21 +125,12 @@ async fn case_36_a_repeated_redrive_of_bus_audit_and_derived_data_keeps_newer_da
     let sinks = AllSinks { shop: &shop, archive: &archive, published: Published::default() };
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1), order("o1", OrderStatus::Cancelled, 2));
     for line in [1, 2] {
-        let line = OrderLine {
-            order_id: "o1".parse().unwrap(),
-            line,
-            product_id: "p1".parse().unwrap(),
-            product_born: None,
-            name: "Ice".into(),
-            quantity: 3,
-            unit_price: pending.total,
-            total: pending.total,
-            expires_at: None,
-        };
+        let line = seed::line(&pending.id, line, "p1".parse().unwrap());
+        let line = OrderLine { quantity: 3, unit_price: pending.total, total: pending.total, ..line };
         shop.put(&with_meta(line, 1)).await;
     }
     // Without its customer the session would not be archived.
-    shop.put(&with_meta(customer("c1"), 1)).await;
+    shop.put(&with_meta(seed::customer("c1"), 1)).await;
     // The record of the placing was set aside. The record of the cancellation is taken.
     shop.put(&cancelled).await;
     deliver_to(&sinks.consumer().await, &[moved(2, &pending, &cancelled)]).await;

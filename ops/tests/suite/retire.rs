@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use fixture::seed;
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -22,34 +23,12 @@ pub async fn large(shop: &Shop, id: &str) -> Stored<Order> {
     head.data.line_count = LINES;
     shop.put(&head).await;
     for line in 1..=LINES {
-        let data = OrderLine {
-            order_id: head.id.clone(),
-            line,
-            product_id: "p1".parse().unwrap(),
-            product_born: None,
-            name: "Ice".into(),
-            quantity: 1,
-            unit_price: head.total,
-            total: head.total,
-            expires_at: None,
-        };
+        let data = seed::line(&head.id, line, "p1".parse().unwrap());
+        let data = OrderLine { unit_price: head.total, total: head.total, ..data };
         shop.put(&with_meta(data, 1)).await;
     }
     shop.put(&with_meta(order::history(&head, OrderStatus::Delivered, head.placed_at, "c1", None), 1)).await;
-    let copy = CustomerOrder {
-        id: head.id.clone(),
-        customer_id: head.customer_id.clone(),
-        placed_at: head.placed_at,
-        reference: None,
-        total: head.total,
-        line_count: LINES,
-        shipped_at: None,
-        status: head.status,
-        carrier: None,
-        tracking: None,
-        expires_at: None,
-    };
-    shop.put(&with_meta(copy, 5)).await;
+    shop.put(&with_meta(CustomerOrder::of(&head), 5)).await;
     head
 }
 

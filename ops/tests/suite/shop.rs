@@ -7,7 +7,7 @@ use std::time::Duration;
 use emulators::search::SearchServer;
 use fixture::TestTable;
 use futures::future::BoxFuture;
-use key_schema::item::{Entity, Item, Stored};
+use key_schema::item::{Entity, Stored};
 use key_schema::product::Product;
 use ops::Items;
 use reqwest::Method;
@@ -77,24 +77,18 @@ impl Shop {
 
     /// Writes an item, over an existing one, and returns the record of the change.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) -> Value {
-        let put = self.table.client().put_item().table_name(self.table.name());
-        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
+        self.table.put(item).await;
         things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item)
     }
 
     /// Writes an item from a stream image.
     pub async fn put_image(&self, image: &Value) {
-        let item: Item = serde_json::from_value(image.clone()).unwrap();
-        let put = self.table.client().put_item().table_name(self.table.name());
-        put.set_item(Some(item.into())).send().await.unwrap();
+        self.table.put_item(serde_json::from_value(image.clone()).unwrap()).await;
     }
 
     /// Removes an item and returns the record of the removal.
     pub async fn remove<T: Entity>(&self, item: &Stored<T>) -> Value {
-        let key = item.data.key().unwrap();
-        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-        let delete = self.table.client().delete_item().table_name(self.table.name());
-        delete.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap();
+        self.table.delete(&item.data.key().unwrap()).await;
         things::remove(self.sequence.fetch_add(1, Ordering::Relaxed), item)
     }
 
@@ -134,8 +128,7 @@ impl Shop {
         broken.inner_mut().remove(attribute).unwrap();
         let mut record = things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item);
         record["dynamodb"]["NewImage"] = serde_json::to_value(&broken).unwrap();
-        let put = self.table.client().put_item().table_name(self.table.name());
-        put.set_item(Some(broken.into())).send().await.unwrap();
+        self.table.put_item(broken).await;
         record
     }
 

@@ -88,6 +88,11 @@ impl Api {
     pub fn schema(&self, name: &str) -> &Json {
         self.find(&format!("#/components/schemas/{name}")).unwrap_or_else(|| panic!("there is no schema {name}"))
     }
+
+    /// Returns the last example of the schema with this name.
+    pub fn example(&self, name: &str) -> Json {
+        self.schema(name)["examples"].as_array().unwrap().last().unwrap().clone()
+    }
 }
 
 impl<'a> Operation<'a> {

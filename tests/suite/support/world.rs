@@ -10,7 +10,7 @@ use local::System;
 use serde_json::{Value as Json, json};
 
 use super::client::{Call, http};
-use super::openapi::Operation;
+use super::openapi::{Operation, api};
 use super::shop::{customer, import, moved, order, path, product_body};
 use super::table::put_item;
 
@@ -361,12 +361,17 @@ fn body(operation: &str) -> Json {
         "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
         "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),
         "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
-        "checkoutCart" => json!({ "expected_total": { "amount": 129, "currency": "USD" } }),
-        "placeOrder" => json!({
-            "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z",
-            "store_id": "330",
-            "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
-        }),
+        "checkoutCart" => {
+            with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
+        }
+        "placeOrder" => with(
+            api().example("NewOrder"),
+            json!({
+                "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z",
+                "store_id": "330",
+                "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
+            }),
+        ),
         "moveOrder" => json!({
             "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
         }),

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use http_api::sample::Call;
 use key_schema::id::{Born, CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Entity as _, Stored};
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, ReviewMonth, SHARDS};
 use key_schema::review::{self, Review};
 use serde_json::{Value, json};
@@ -128,7 +128,7 @@ async fn a_thousand_reviews_of_one_day_are_read_page_by_page() {
     note(&shop, day).await;
     // Two reviews share each millisecond.
     let written = (0..1000_i64).map(|n| review("p1", &format!("c{n:04}"), day.plus_millis(n / 2)));
-    shop.put_all(written.map(|review| recent::RecentReview::of(&review).to_item().unwrap()).collect()).await;
+    shop.put_all(written.map(|review| recent::RecentReview::of(&review))).await;
     let expected: Vec<String> = (0..1000).rev().map(|n| format!("c{n:04}")).collect();
     for limit in [100, 7] {
         let found = pages(&shop, limit).await;
@@ -267,9 +267,9 @@ async fn a_review_of_a_former_release_enters_the_list_with_its_first_change_and_
             title: String::new(),
             text: String::new(),
         };
-        shop.take_away(&entry).await;
+        shop.delete(&entry.key().unwrap()).await;
     }
-    shop.take_away(&ReviewMonth { month: Month::of(at("2020-01-01T00:00:00Z")) }).await;
+    shop.delete(&ReviewMonth { month: Month::of(at("2020-01-01T00:00:00Z")) }.key().unwrap()).await;
     assert!(authors(&shop, 20).await.is_empty());
     assert_eq!(shop.send(write("p1", "c1", 1).header("if-match", "\"1\"")).await.status, 200);
     assert_eq!(authors(&shop, 20).await, ["c1"]);

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
+use key_schema::item::Entity as _;
 use key_schema::media::MediaKind;
 use key_schema::product::CategoryPath;
 use serde_json::json;
@@ -103,7 +104,7 @@ async fn prepare_a_move(shop: &Shop) {
         assert_eq!(shop.staff(put.json(&json!({"title": path}))).await.status, 201);
     }
     for path in ["MOVING~B~C", "PLACE~NEW", "PLACE~NEW~TO"] {
-        shop.take_away(&CategoryNode::new(CategoryPath::from_segment(path).unwrap())).await;
+        shop.delete(&CategoryNode::new(CategoryPath::from_segment(path).unwrap()).key().unwrap()).await;
     }
 }
 

@@ -91,7 +91,7 @@ async fn without_a_profile_neither_the_customer_nor_staff_writes_or_changes_a_re
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     write(&shop, "c1", 5).await;
-    shop.leave("c1").await;
+    shop.delete_at("CUSTOMER#c1", "PROFILE").await;
     for (customer, header) in [("c1", ("if-match", "\"1\"")), ("stranger", ("if-none-match", "*"))] {
         for call in [put(customer, 1), put(customer, 1).staff("s1")] {
             let answer = shop.send(call.header(header.0, header.1)).await;

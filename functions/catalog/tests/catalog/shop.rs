@@ -1,30 +1,32 @@
 //! A separate catalogue for each test.
 
+use std::ops::Deref;
+
 use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use catalog::App;
 use emulators::objects::ObjectServer;
-use emulators::table::{Fault, FaultKind};
-use fixture::{TestIssuer, TestTable};
-use http_api::Routes;
+use fixture::{Harness, TestIssuer, TestTable, seed};
 use http_api::sample::{Answered, Call};
-use key_schema::customer::{self, Customer};
-use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity, Item, Stored};
 use key_schema::media;
 use key_schema::product::STOCK_LOW;
 use serde_json::{Value, json};
 use storage::media::Media;
 
 pub struct Shop {
-    pub app: App,
-    pub routes: Routes<App>,
+    pub harness: Harness<App>,
     pub objects: ObjectServer,
     /// The issuer of the tokens.
     pub issuer: TestIssuer,
-    test: TestTable,
+}
+
+impl Deref for Shop {
+    type Target = Harness<App>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.harness
+    }
 }
 
 /// The bucket of pictures.
@@ -33,18 +35,13 @@ pub const BUCKET: &str = "bodega-media";
 impl Shop {
     /// Creates an empty catalogue.
     pub async fn open() -> Self {
-        let test = TestTable::create().await;
         let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
         let issuer = TestIssuer::start().await;
-        let app = App { services: test.services(), media, issuer: issuer.known(), stock_low: STOCK_LOW };
-        Self { app, routes: catalog::routes(), objects, issuer, test }
-    }
-
-    /// Sends a request.
-    pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.app).await
+        let app =
+            |test: &TestTable| App { services: test.services(), media, issuer: issuer.known(), stock_low: STOCK_LOW };
+        Self { harness: Harness::start(catalog::routes(), app).await, objects, issuer }
     }
 
     /// Sends a request as staff.
@@ -61,57 +58,12 @@ impl Shop {
 
     /// Signs up a customer. Repeating it changes nothing that these tests see.
     pub async fn join(&self, id: &str) {
-        let profile = Customer::new(
-            CustomerId::new(id).unwrap(),
-            "c@example.com".parse().unwrap(),
-            "customer".parse().unwrap(),
-            "C".to_owned(),
-        );
-        let profile = Stored::new(profile, Born::new("b").unwrap(), Instant::now());
-        self.put_all(vec![profile.to_item().unwrap()]).await;
-    }
-
-    /// Removes a customer's profile.
-    pub async fn leave(&self, id: &str) {
-        let key = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap().key().clone();
-        let delete = self.test.client().delete_item().table_name(self.test.name());
-        let delete = delete.key("PK", AttributeValue::S(key.pk.into_string()));
-        delete.key("SK", AttributeValue::S(key.sk.into_string())).send().await.unwrap();
+        self.put(&seed::stored(seed::customer(id))).await;
     }
 
     /// Reads a product as staff.
     pub async fn product(&self, id: &str) -> Answered {
         self.staff(Call::new("GET /v1/products/{id}").path("id", id)).await
-    }
-
-    /// Writes items directly into the table, without any check.
-    pub async fn put_all(&self, items: Vec<Item>) {
-        for some in items.chunks(25) {
-            let put = |item: &Item| PutRequest::builder().set_item(Some(item.clone().into())).build().unwrap();
-            let writes = some.iter().map(|item| WriteRequest::builder().put_request(put(item)).build()).collect();
-            let request = self.test.client().batch_write_item().request_items(self.test.name(), writes);
-            let left = request.send().await.unwrap().unprocessed_items.unwrap_or_default();
-            assert!(left.is_empty(), "{left:?}");
-        }
-    }
-
-    /// Removes an item directly from the table, without any check.
-    pub async fn take_away(&self, entity: &impl Entity) {
-        let (key, text) = (entity.key().unwrap(), AttributeValue::S);
-        let delete = self.test.client().delete_item().table_name(self.test.name());
-        delete.key("PK", text(key.pk.into_string())).key("SK", text(key.sk.into_string())).send().await.unwrap();
-    }
-
-    /// Makes the table fail from now on.
-    pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
-        self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
-    }
-
-    /// Ends the table's faults. Returns how many faults occurred.
-    pub fn clear_faults(&self) -> u64 {
-        let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
-        self.test.faults().clear();
-        fired
     }
 }
 
@@ -195,7 +147,7 @@ impl Shop {
     /// Returns the ids of the objects that are noted as unsettled.
     pub async fn noted(&self) -> Vec<String> {
         let later = Instant::now().plus_seconds(60);
-        let found = self.app.services.table.query(&media::unsettled_since(later).unwrap()).await.unwrap();
+        let found = self.own().query(&media::unsettled_since(later).unwrap()).await.unwrap();
         found.items.into_iter().map(|object| object.id.to_string()).collect()
     }
 }

@@ -2,24 +2,10 @@
 
 use emulators::table::FaultKind;
 use futures::future::join_all;
-use http_api::sample::{Answered, Call};
 
 use crate::town::{FOLLOW, LIKE, Town, UNLIKE, edge, likers, taste};
 
-/// The maximum number of attempts of a client without a final response.
-const ATTEMPTS: usize = 20;
 const CUSTOMERS: [&str; 4] = ["a", "b", "c", "d"];
-
-/// Sends a request until the response is not 503.
-async fn insist(town: &Town, call: Call) -> Answered {
-    for _ in 0..ATTEMPTS {
-        let answer = town.send(call.clone()).await;
-        if answer.status != 503 {
-            return answer;
-        }
-    }
-    panic!("no answer in {ATTEMPTS} attempts")
-}
 
 #[tokio::test]
 async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_it_twice() {
@@ -27,12 +13,12 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
     for (seed, kind) in (0..).zip(kinds) {
         let town = Town::open(&CUSTOMERS, &["p"]).await;
         town.break_with(kind, 0.4, None, seed);
-        let like = |id: &'static str| insist(&town, taste(LIKE, id, "p").customer(id));
+        let like = |id: &'static str| town.settled(taste(LIKE, id, "p").customer(id));
         for answer in join_all(CUSTOMERS.map(like)).await {
             assert!([200, 201].contains(&answer.status), "{kind:?}: {}", answer.body);
         }
-        let unlike = insist(&town, taste(UNLIKE, "d", "p").customer("d")).await;
-        let follow = insist(&town, edge(FOLLOW, "a", "b").customer("a")).await;
+        let unlike = town.settled(taste(UNLIKE, "d", "p").customer("d")).await;
+        let follow = town.settled(edge(FOLLOW, "a", "b").customer("a")).await;
         assert!(town.clear_faults() > 0, "{kind:?}");
         assert!(unlike.status == 204 && [200, 201].contains(&follow.status), "{kind:?}");
         assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (3, 3), "{kind:?}");
@@ -46,7 +32,7 @@ async fn a_lost_response_of_the_table_counts_no_like_twice() {
     let town = Town::open(&["a"], &["p"]).await;
     // The read of the product comes first, and its response is lost as well.
     town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
-    let answer = insist(&town, taste(LIKE, "a", "p").customer("a")).await;
+    let answer = town.settled(taste(LIKE, "a", "p").customer("a")).await;
     assert_eq!(town.clear_faults(), 2);
     assert!([200, 201].contains(&answer.status), "{}", answer.body);
     assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (1, 1));

@@ -1,8 +1,5 @@
 //! Tests of follows.
 
-use key_schema::customer;
-use key_schema::id::CustomerId;
-use key_schema::instant::Instant;
 use serde_json::json;
 
 use crate::town::{FOLLOW, FOLLOWS, Town, UNFOLLOW, each, edge, followers, following};
@@ -58,7 +55,7 @@ async fn customers_cannot_follow_themselves_or_missing_customers() {
     let stranger = town.send(edge(FOLLOW, "gone", "b").customer("gone")).await;
     assert_eq!((stranger.status, stranger.code()), (404, Some("not_found")));
     town.follow("a", "b").await;
-    town.leave("a").await;
+    town.delete_profile("a").await;
     assert_eq!(town.send(edge(FOLLOW, "a", "b").customer("a")).await.status, 404, "an erased customer follows nobody");
     assert_eq!(each(&town.list(&followers("b"), 10).await, "customer_id"), ["a"], "only the profile is gone here");
 }
@@ -66,9 +63,7 @@ async fn customers_cannot_follow_themselves_or_missing_customers() {
 #[tokio::test]
 async fn a_customer_whose_erasure_has_begun_gets_no_followers() {
     let town = Town::open(&["a", "b"], &[]).await;
-    let marked =
-        town.app.services.table.get(&customer::get(&CustomerId::new("b").unwrap()).unwrap()).await.unwrap().unwrap();
-    town.app.services.table.update(&customer::begin_erasure(&marked, Instant::now()).unwrap()).await.unwrap();
+    town.begin_erasure("b").await;
     let refused = town.send(edge(FOLLOW, "a", "b").customer("a")).await;
     assert_eq!((refused.status, refused.code()), (404, Some("not_found")));
     assert_eq!(town.list(&followers("b"), 10).await.len(), 0);

@@ -70,15 +70,15 @@ async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_remov
     assert!(town.list(&liked("a"), 5).await.is_empty());
     // The product is revived, and its count is still there.
     let id = ProductId::new("p").unwrap();
-    let retired = town.app.services.table.get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
-    town.app.services.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
+    let retired = town.own().get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+    town.own().transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
     assert_eq!(town.count("p").await, 1);
 }
 
 #[tokio::test]
 async fn a_missing_customer_cannot_like_a_product() {
     let town = Town::open(&["a"], &["p"]).await;
-    town.leave("a").await;
+    town.delete_profile("a").await;
     assert_eq!(town.send(taste(LIKE, "a", "p").customer("a")).await.status, 404);
     assert_eq!(town.count("p").await, 0);
     assert!(town.list(&liked("a"), 5).await.is_empty());
@@ -88,9 +88,9 @@ async fn a_missing_customer_cannot_like_a_product() {
 async fn a_products_page_neither_shows_nor_reads_the_count() {
     let town = Town::open(&["a"], &["p"]).await;
     let page = product::page(&ProductId::new("p").unwrap()).unwrap();
-    let before = town.app.services.table.query(&page).await.unwrap().items;
+    let before = town.own().query(&page).await.unwrap().items;
     town.like("a", "p").await;
-    assert_eq!(town.app.services.table.query(&page).await.unwrap().items, before);
+    assert_eq!(town.own().query(&page).await.unwrap().items, before);
 }
 
 #[tokio::test]

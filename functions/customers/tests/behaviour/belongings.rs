@@ -1,14 +1,15 @@
 //! Tests of an erasure's effect on organizations and documents.
 
-use emulators::table::{Fault, FaultKind};
+use emulators::table::FaultKind;
+use fixture::seed::{self, stored};
 use futures::future::{join, join_all};
 use http_api::sample::{Answered, Call};
-use key_schema::document::{self, Document, DocumentSection, Edit, Right, Tie};
+use key_schema::document::{self, Document, Edit, Right, Tie};
 use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName, TeamId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity, Stored};
+use key_schema::item::Stored;
 use key_schema::organization::{self, Authority, Member, Organization, Role, Team};
-use key_schema::{customer, request};
+use key_schema::request::Transaction;
 use table::TransactError;
 
 use crate::shop::{Shop, if_match};
@@ -24,67 +25,33 @@ fn id(text: &str) -> CustomerId {
     CustomerId::new(text).unwrap()
 }
 
-fn stored<T: Entity>(data: T) -> Stored<T> {
-    Stored::new(data, Born::new("born").unwrap(), Instant::now())
-}
-
 fn membership(organization: &str, customer: &str, role: Role, team: Option<&str>) -> Stored<Member> {
     let team = team.map(|team| TeamId::new(team).unwrap());
-    stored(Member { id: OrganizationId::new(organization).unwrap(), customer_id: id(customer), role, team })
-}
-
-async fn transact<L: Clone + std::fmt::Debug>(shop: &Shop, transaction: request::Transaction<L>) {
-    shop.services.table.transact(&transaction).await.unwrap();
-}
-
-/// Creates, as staff, an organization with one admin.
-async fn found(shop: &Shop, organization: &str, admin: &str) {
-    let organization_id = OrganizationId::new(organization).unwrap();
-    let head = stored(Organization { id: organization_id, teams: 0, admins: 1, invited: 0, name: "Club".to_owned() });
-    let admin = membership(organization, admin, Role::Admin, None);
-    transact(shop, organization::create(&head, &admin, Authority::Staff).unwrap()).await;
+    stored(Member { team, ..seed::member(organization, customer, role) })
 }
 
 async fn head(shop: &Shop, organization: &str) -> Organization {
     let get = organization::head(&OrganizationId::new(organization).unwrap()).unwrap();
-    shop.services.table.get(&get).await.unwrap().unwrap().data
+    shop.own().get(&get).await.unwrap().unwrap().data
 }
 
 async fn members(shop: &Shop, organization: &str) -> Vec<String> {
     let query = organization::members(&OrganizationId::new(organization).unwrap()).unwrap();
-    let members = shop.services.table.query(&query).await.unwrap().items;
+    let members = shop.own().query(&query).await.unwrap().items;
     members.iter().map(|member| member.customer_id.to_string()).collect()
 }
 
-fn draw_up(document: &str, owner: &str, organization: Option<&str>) -> (Stored<Document>, Stored<DocumentSection>) {
-    let (name, by, at) = (SectionName::new("a").unwrap(), id(owner), Instant::now());
-    let document_id = DocumentId::new(document).unwrap();
-    let head = stored(Document {
-        id: document_id.clone(),
-        owner_id: Some(by.clone()),
-        organization_id: organization.map(|organization| OrganizationId::new(organization).unwrap()),
-        editors: [].into(),
-        deleting: false,
-        title: "Statutes".to_owned(),
-        current: 1,
-        sections: [(name.clone(), 1)].into(),
-        draft: None,
-    });
-    (head, stored(DocumentSection { id: document_id, name, number: 1, text: "A".to_owned(), by, at }))
-}
-
 async fn create(shop: &Shop, document: &str, owner: &str, organization: Option<&str>) {
-    let (head, section) = draw_up(document, owner, organization);
-    transact(shop, document::create(&head, &[section], &id(owner), false).unwrap()).await;
+    shop.write(seed::document(document, owner, organization, &[("a", "A")])).await;
 }
 
-async fn let_edit(shop: &Shop, document: &str, editor: &str) -> request::Transaction<document::DocumentAction> {
+async fn let_edit(shop: &Shop, document: &str, editor: &str) -> Transaction<document::DocumentAction> {
     let (head, born) = (read(shop, document).await.unwrap(), Born::new("born").unwrap());
     document::add_editor(&head, &id(editor), Right::Staff, &born, Instant::now()).unwrap()
 }
 
 async fn read(shop: &Shop, document: &str) -> Option<Stored<Document>> {
-    shop.services.table.get(&document::read_for_update(&DocumentId::new(document).unwrap()).unwrap()).await.unwrap()
+    shop.own().get(&document::read_for_update(&DocumentId::new(document).unwrap()).unwrap()).await.unwrap()
 }
 
 /// Publishes one more version.
@@ -93,18 +60,18 @@ async fn publish(shop: &Shop, document: &str) {
     let (by, born) = (id("s"), Born::new("born").unwrap());
     let edit = Edit { old: &old, right: Right::Staff, by: &by, at: Instant::now(), born: &born };
     let (put, _) = document::put_section(edit, &SectionName::new("a").unwrap(), "B".to_owned()).unwrap();
-    transact(shop, put).await;
+    shop.transact(&put).await;
 }
 
 async fn ties(shop: &Shop, customer: &str) -> Vec<(String, Tie)> {
-    let found = shop.services.table.query(&document::of_customer(&id(customer)).unwrap()).await.unwrap().items;
+    let found = shop.own().query(&document::of_customer(&id(customer)).unwrap()).await.unwrap().items;
     found.iter().map(|tie| (tie.document_id.to_string(), tie.tie)).collect()
 }
 
 /// Returns the sort keys of the items that remain in a document's partition.
 async fn left(shop: &Shop, document: &str) -> Vec<String> {
     let partition = format!("DOC#{document}");
-    let all = shop.keys().await;
+    let all = shop.keys("").await;
     all.into_iter().filter(|(pk, _)| *pk == partition).map(|(_, sk)| sk).collect()
 }
 
@@ -118,23 +85,23 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
     // second one.
     let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
     for (n, club) in clubs.iter().enumerate() {
-        found(&shop, club, "bob").await;
+        shop.found(club, "bob").await;
         let team = Team {
             organization_id: OrganizationId::new(club.as_str()).unwrap(),
             id: TeamId::new("t").unwrap(),
             members: 0,
             name: "T".to_owned(),
         };
-        transact(&shop, organization::create_team(&stored(team), Authority::Staff).unwrap()).await;
+        shop.transact(&organization::create_team(&stored(team), Authority::Staff).unwrap()).await;
         let role = if n % 2 == 0 { Role::Admin } else { Role::Member };
         let member = membership(club, "ann", role, Some("t"));
-        transact(&shop, organization::put_member(None, &member, Authority::Staff).unwrap()).await;
+        shop.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await;
     }
     assert_eq!(erase(&shop, "ann").await.status, 204);
     for club in &clubs {
         assert_eq!((members(&shop, club).await, head(&shop, club).await.admins), (vec!["bob".to_owned()], 1), "{club}");
         let query = organization::get(&OrganizationId::new(club.as_str()).unwrap()).unwrap();
-        let team = shop.services.table.query(&query).await.unwrap().items.into_iter().find_map(|item| match item {
+        let team = shop.own().query(&query).await.unwrap().items.into_iter().find_map(|item| match item {
             key_schema::entity::AnyEntity::Team(team) => Some(team.members),
             _ => None,
         });
@@ -148,14 +115,14 @@ async fn erasure_removes_the_last_admin_and_keeps_the_members() {
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    found(&shop, "club", "ann").await;
+    shop.found("club", "ann").await;
     let bob = membership("club", "bob", Role::Member, None);
-    transact(&shop, organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
+    shop.transact(&organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
     assert_eq!(erase(&shop, "ann").await.status, 204);
     assert_eq!((members(&shop, "club").await, head(&shop, "club").await.admins), (vec!["bob".to_owned()], 0));
     // Staff can then appoint an admin.
     let admin = membership("club", "bob", Role::Admin, None);
-    transact(&shop, organization::put_member(Some(&bob), &admin, Authority::Staff).unwrap()).await;
+    shop.transact(&organization::put_member(Some(&bob), &admin, Authority::Staff).unwrap()).await;
     assert_eq!(head(&shop, "club").await.admins, 1);
 }
 
@@ -165,15 +132,15 @@ async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others()
     for customer in ["ann", "bob", "anna"] {
         shop.customer(customer).await;
     }
-    found(&shop, "club", "ann").await;
+    shop.found("club", "ann").await;
     let bob = membership("club", "bob", Role::Member, None);
-    transact(&shop, organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
+    shop.transact(&organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
     create(&shop, "own", "ann", None).await;
     create(&shop, "of-the-club", "ann", Some("club")).await;
     create(&shop, "of-bob", "bob", None).await;
     create(&shop, "of-anna", "anna", None).await;
     for (document, editor) in [("own", "bob"), ("own", "ann"), ("of-bob", "ann"), ("of-the-club", "bob")] {
-        transact(&shop, let_edit(&shop, document, editor).await).await;
+        shop.transact(&let_edit(&shop, document, editor).await).await;
     }
     // The versions fill more than one page.
     for _ in 0..30 {
@@ -193,7 +160,7 @@ async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others()
     assert_eq!((&of_the_club.owner_id, of_the_club.editors.len()), (&None, 1));
     // The version that ann wrote still names her.
     let version = document::history(&of_the_club.id).unwrap();
-    assert_eq!(shop.services.table.query(&version).await.unwrap().items[0].by, id("ann"));
+    assert_eq!(shop.own().query(&version).await.unwrap().items[0].by, id("ann"));
 }
 
 #[tokio::test]
@@ -204,16 +171,16 @@ async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
     }
     create(&shop, "begun", "ann", None).await;
     create(&shop, "of-bob", "bob", None).await;
-    transact(&shop, let_edit(&shop, "of-bob", "ann").await).await;
+    shop.transact(&let_edit(&shop, "of-bob", "ann").await).await;
     for (document, owner) in [("begun", "ann"), ("of-bob", "bob")] {
         let document = DocumentId::new(document).unwrap();
         let retire = document::retire(&document, 1, Some(&id(owner)), Instant::now()).unwrap();
-        shop.services.table.update(&retire).await.unwrap();
+        shop.own().update(&retire).await.unwrap();
     }
     // Such ties exist after a restored backup: one document is missing, the other belongs to bob.
     for document in ["lost", "of-bob"] {
         let (customer_id, document_id) = (id("ann"), DocumentId::new(document).unwrap());
-        shop.seed(&stored(document::CustomerDocument { customer_id, document_id, tie: Tie::Owner })).await;
+        shop.put(&stored(document::CustomerDocument { customer_id, document_id, tie: Tie::Owner })).await;
     }
     assert_eq!(erase(&shop, "ann").await.status, 204);
     assert_eq!((left(&shop, "begun").await.len(), ties(&shop, "ann").await.len()), (0, 0));
@@ -228,7 +195,7 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
     let shop = Shop::open().await;
     shop.customer("bob").await;
     for n in 0..CLIENTS {
-        found(&shop, &format!("club-{n}"), "bob").await;
+        shop.found(&format!("club-{n}"), "bob").await;
         create(&shop, &format!("doc-{n}"), "bob", None).await;
     }
     let (mut granted, mut refused) = (0, 0);
@@ -240,21 +207,18 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
                 // All grants start at once in the first round. In later rounds they spread over the
                 // erasure and beyond.
                 tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
-                let table = &shop.services.table;
-                let (head, section) = draw_up(&format!("own-{round}-{n}"), "ann", None);
+                let table = shop.own();
+                let (head, sections) = seed::document(&format!("own-{round}-{n}"), "ann", None, &[("a", "A")]);
+                let sections: Vec<_> = sections.into_iter().map(stored).collect();
                 let club = format!("own-club-{round}-{n}");
-                let founded = Organization {
-                    id: OrganizationId::new(club.as_str()).unwrap(),
-                    teams: 0,
-                    admins: 1,
-                    invited: 0,
-                    name: "C".to_owned(),
-                };
+                let founded = seed::organization(&club);
                 let admin = membership(&club, "ann", Role::Admin, None);
                 let ann = id("ann");
                 let member = membership(&format!("club-{n}"), "ann", Role::Admin, None);
                 match n % 4 {
-                    0 => outcome(table.transact(&document::create(&head, &[section], &ann, false).unwrap()).await),
+                    0 => {
+                        outcome(table.transact(&document::create(&stored(head), &sections, &ann, false).unwrap()).await)
+                    }
                     1 => outcome(table.transact(&let_edit(shop, &format!("doc-{n}"), "ann").await).await),
                     2 => outcome(
                         table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await,
@@ -270,7 +234,7 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
         assert_eq!(erased.status, 204, "{}", erased.body);
         granted += outcomes.iter().filter(|granted| **granted).count();
         refused += outcomes.iter().filter(|granted| !**granted).count();
-        let (all, personal) = (shop.keys().await, format!("DOC#own-{round}"));
+        let (all, personal) = (shop.keys("").await, format!("DOC#own-{round}"));
         let of_ann: Vec<_> = all
             .iter()
             .filter(|(pk, sk)| pk == "CUSTOMER#ann" || sk == "MEMBER#ann" || pk.starts_with(&personal))
@@ -304,25 +268,25 @@ async fn broken_off(kind: FaultKind, seed: u64) {
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    found(&shop, "club", "ann").await;
-    found(&shop, "other", "bob").await;
+    shop.found("club", "ann").await;
+    shop.found("other", "bob").await;
     let member = membership("other", "ann", Role::Admin, None);
-    transact(&shop, organization::put_member(None, &member, Authority::Staff).unwrap()).await;
+    shop.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await;
     create(&shop, "own", "ann", None).await;
     create(&shop, "of-the-club", "ann", Some("club")).await;
     create(&shop, "of-bob", "bob", None).await;
-    transact(&shop, let_edit(&shop, "of-bob", "ann").await).await;
-    transact(&shop, let_edit(&shop, "own", "bob").await).await;
+    shop.transact(&let_edit(&shop, "of-bob", "ann").await).await;
+    shop.transact(&let_edit(&shop, "own", "bob").await).await;
     publish(&shop, "own").await;
     // Enough faults to break off a few attempts. Each fault that the SDK retries costs time, a
     // timeout most.
     let count = Some(if kind == FaultKind::Timeout { 3 } else { 15 });
-    shop.faults().add(Fault { kind, rate: 0.5, count, seed }).unwrap();
+    shop.break_with(kind, 0.5, count, seed);
     let mut statuses = Vec::new();
     while statuses.len() < 100 && !statuses.last().is_some_and(|status| [204, 404].contains(status)) {
         statuses.push(erase(&shop, "ann").await.status);
     }
-    shop.faults().clear();
+    shop.clear_faults();
     assert!(statuses.iter().all(|status| [204, 404, 503].contains(status)), "{kind:?}: {statuses:?}");
     assert!([204, 404].contains(statuses.last().unwrap()), "{kind:?}: {statuses:?}");
     assert_eq!((left(&shop, "own").await.len(), ties(&shop, "ann").await.len()), (0, 0), "{kind:?}");
@@ -337,10 +301,9 @@ async fn broken_off(kind: FaultKind, seed: u64) {
 async fn a_repetition_continues_an_erasure_that_stopped_after_the_profile() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
-    found(&shop, "club", "ann").await;
+    shop.found("club", "ann").await;
     create(&shop, "own", "ann", None).await;
-    let profile = shop.services.table.get(&customer::read_for_update(&id("ann")).unwrap()).await.unwrap().unwrap();
-    transact(&shop, customer::delete(&profile, Instant::now()).unwrap()).await;
+    shop.delete_profile("ann").await;
     assert_eq!(erase(&shop, "ann").await.status, 404);
     assert_eq!((left(&shop, "own").await.len(), members(&shop, "club").await.len()), (0, 0));
 }

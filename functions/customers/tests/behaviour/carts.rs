@@ -128,9 +128,9 @@ async fn a_line_whose_product_has_left_the_catalogue_has_no_price() {
 async fn a_cart_is_read_in_two_requests_and_an_empty_one_in_one() {
     let shop = shop_with_ann().await;
     let measured = async || {
-        let _ = shop.services.table.meter().take();
+        let _ = shop.app.table.meter().take();
         read(&shop).await;
-        let taken = shop.services.table.meter().take();
+        let taken = shop.app.table.meter().take();
         taken.iter().map(|measured| (measured.pattern.id, measured.requests)).collect::<Vec<_>>()
     };
     assert_eq!(measured().await, [("carts.get", 1)]);
@@ -143,10 +143,10 @@ async fn a_cart_is_read_in_two_requests_and_an_empty_one_in_one() {
 async fn customer_and_product_are_read_in_one_request() {
     let shop = shop_with_ann().await;
     put(&shop, "p0", 1).await;
-    let _ = shop.services.table.meter().take();
+    let _ = shop.app.table.meter().take();
     put(&shop, "p0", 2).await;
     let measured: Vec<_> =
-        shop.services.table.meter().take().iter().map(|measured| (measured.pattern.id, measured.requests)).collect();
+        shop.app.table.meter().take().iter().map(|measured| (measured.pattern.id, measured.requests)).collect();
     assert_eq!(measured, [("carts.prepare", 1), ("carts.put-line", 1)]);
 }
 

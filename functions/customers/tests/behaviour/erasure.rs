@@ -52,9 +52,9 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     assert_eq!(sessions(&shop).await, 0);
     assert_eq!(cart(&shop).await, json!({ "items": [], "subtotal": null, "expires_at": null }));
     let ann = CustomerId::new("ann").unwrap();
-    let sessions = shop.services.table.query(&session::of_customer(&ann).unwrap().limit(1000)).await.unwrap();
+    let sessions = shop.own().query(&session::of_customer(&ann).unwrap().limit(1000)).await.unwrap();
     assert_eq!(sessions.items, []);
-    let orders = shop.services.table.query(&order::of_customer(&ann, None, None).unwrap()).await.unwrap();
+    let orders = shop.own().query(&order::of_customer(&ann, None, None).unwrap()).await.unwrap();
     assert_eq!(orders.items.len(), 1);
     let bobs = Call::new("DELETE /v1/sessions/{id}").path("id", "bobs").customer("bob");
     assert_eq!(shop.send(bobs).await.status, 204);
@@ -68,7 +68,7 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
 async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
-    let noted = async || shop.services.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items;
+    let noted = async || shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items;
     assert_eq!(erase(&shop, 2).await.status, 412);
     assert_eq!(noted().await, []);
     assert_eq!(erase(&shop, 1).await.status, 204);
@@ -88,20 +88,20 @@ async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() 
 async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Question> {
     let at = Instant::EPOCH.plus_seconds(1_700_000_000 + second);
     let question = ask_of(customer, at);
-    shop.services.table.transact(&question::ask(&question, None).unwrap()).await.unwrap();
+    shop.own().transact(&question::ask(&question, None).unwrap()).await.unwrap();
     for n in 0..answers {
         let (id, text) = (AnswerId::generate(at, [n; 10]), "Above 0 °C.".to_owned());
         let (question_id, by) = (question.id.clone(), CustomerId::new("s").unwrap());
         let answer = Stored::new(Answer { id, question_id, by, text }, Born::generate(at, [n; 10]), at);
-        shop.services.table.transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
+        shop.own().transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
     }
     question
 }
 
 /// Counts the items of a question, its answers and its copy.
 async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
-    let whole = shop.services.table.query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
-    let copies = shop.services.table.query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;
+    let whole = shop.own().query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
+    let copies = shop.own().query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;
     whole + copies.iter().filter(|copy| copy.id == question.id).count()
 }
 
@@ -123,11 +123,11 @@ async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_ot
     }
     assert_eq!(left(&shop, &hers).await, 4);
     // The list of open questions is empty, too.
-    let open = shop.services.table.query(&question::open().unwrap()).await.unwrap().items;
+    let open = shop.own().query(&question::open().unwrap()).await.unwrap().items;
     assert_eq!(open.len(), 0);
     // A customer who signs up again under the same id has no questions.
     shop.customer("ann").await;
-    let support = shop.services.table.query(&question::support(&asked[0].customer_id).unwrap()).await.unwrap();
+    let support = shop.own().query(&question::support(&asked[0].customer_id).unwrap()).await.unwrap();
     assert_eq!(support.items.len(), 1);
 }
 
@@ -138,7 +138,7 @@ async fn the_next_erasure_finishes_an_interrupted_one() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let asked = [ask(&shop, "ann", 0, 3).await, ask(&shop, "ann", 1, 3).await, ask(&shop, "ann", 2, 3).await];
-    let table = &shop.services.table;
+    let table = shop.own();
     table.batch_write(&question::erase(asked.iter().map(|question| &question.id)).unwrap()).await.unwrap();
     for (question, gone) in asked.iter().zip([0, 1, 3]) {
         let answers = table.query(&question::answers(&question.id).unwrap()).await.unwrap().items;
@@ -164,7 +164,7 @@ async fn a_concurrent_erasure_and_answers_leave_no_item() {
         let (id, by) = (AnswerId::generate(at, [n; 10]), CustomerId::new("s").unwrap());
         let data = Answer { id, question_id: question.id.clone(), by, text: "A".to_owned() };
         let answer = Stored::new(data, Born::generate(at, [n; 10]), at);
-        async move { drop(shop.services.table.transact(&question::answer(question, &answer, None).unwrap()).await) }
+        async move { drop(shop.own().transact(&question::answer(question, &answer, None).unwrap()).await) }
     });
     let (erased, _) = futures::future::join(erase(&shop, 1), futures::future::join_all(answers)).await;
     assert_eq!(erased.status, 204, "{}", erased.body);
@@ -182,7 +182,7 @@ async fn a_question_asked_during_the_erasure_is_deleted_or_refused() {
             let at = Instant::EPOCH.plus_seconds(round);
             let question = ask_of("ann", at);
             for _ in 0..3 {
-                let _ = shop.services.table.transact(&question::ask(&question, None).unwrap()).await;
+                let _ = shop.own().transact(&question::ask(&question, None).unwrap()).await;
             }
             question
         };
@@ -245,8 +245,8 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
     let shop = Shop::open().await;
     assert_eq!(shop.send(sign_up_unproven("ann", "ann@example.com", "ann")).await.status, 201);
     let ann = CustomerId::new("ann").unwrap();
-    let customer = shop.services.table.get(&customer::read_for_update(&ann).unwrap()).await.unwrap().unwrap();
-    shop.services.table.update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap();
+    let customer = shop.own().get(&customer::read_for_update(&ann).unwrap()).await.unwrap().unwrap();
+    shop.own().update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap();
 
     let change =
         |body: Value| if_match(Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(&body), 1);
@@ -266,12 +266,12 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
     }
     // The writes themselves are refused, for requests that have read the profile before.
     let update = Change::<Customer>::visible(Instant::now()).name(&"Anna".to_owned()).unwrap();
-    assert!(shop.services.table.update(&customer::update(&customer, update.clone()).unwrap()).await.is_err());
+    assert!(shop.own().update(&customer::update(&customer, update.clone()).unwrap()).await.is_err());
     let names = Names { email: &customer.email, email_verified: false, username: &customer.username };
     let rename = customer::rename(&customer, names, update, Instant::now()).unwrap();
-    assert!(shop.services.table.transact(&rename).await.is_err());
+    assert!(shop.own().transact(&rename).await.is_err());
     let verify = verification::verify(&customer, None, Instant::now()).unwrap();
-    let refused = shop.services.table.transact(&verify).await.unwrap_err();
+    let refused = shop.own().transact(&verify).await.unwrap_err();
     let TransactError::Refused(refusals) = refused else { panic!("{refused}") };
     assert_eq!(refusals[0].label, VerificationAction::Profile);
 
@@ -291,15 +291,15 @@ async fn an_erased_customer_may_sign_up_again() {
 /// Counts the likes of a product: the like edges, and the stored count.
 async fn likes(shop: &Shop, product: &str) -> (usize, u64) {
     let product = ProductId::new(product).unwrap();
-    let likers = shop.services.table.query(&like::likers(&product).unwrap()).await.unwrap().items;
-    let counted = shop.services.table.query(&like::of_product(&product).unwrap()).await.unwrap().items;
+    let likers = shop.own().query(&like::likers(&product).unwrap()).await.unwrap().items;
+    let counted = shop.own().query(&like::of_product(&product).unwrap()).await.unwrap().items;
     (likers.len(), like::total(&counted))
 }
 
 async fn edges(shop: &Shop, id: &str) -> usize {
     let id = CustomerId::new(id).unwrap();
-    let own = shop.services.table.query(&graph::own(&id).unwrap().limit(1000)).await.unwrap().items;
-    let followers = shop.services.table.query(&follow::followers(&id).unwrap().limit(1000)).await.unwrap().items;
+    let own = shop.own().query(&graph::own(&id).unwrap().limit(1000)).await.unwrap().items;
+    let followers = shop.own().query(&follow::followers(&id).unwrap().limit(1000)).await.unwrap().items;
     own.len() + followers.len()
 }
 
@@ -349,9 +349,7 @@ async fn a_repetition_continues_an_interrupted_erasure() {
     shop.follow("ann", "bob").await;
     shop.follow("bob", "ann").await;
     // The first attempt stopped after it deleted the profile.
-    let ann = CustomerId::new("ann").unwrap();
-    let profile = shop.services.table.get(&customer::read_for_update(&ann).unwrap()).await.unwrap().unwrap();
-    shop.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+    shop.delete_profile("ann").await;
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!((edges(&shop, "ann").await, edges(&shop, "bob").await), (0, 0));
     assert_eq!(likes(&shop, "p0").await, (0, 0));
@@ -363,24 +361,24 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let read = customer::read_for_update(&"ann".parse().unwrap()).unwrap();
-    let earlier = shop.services.table.get(&read).await.unwrap().unwrap();
+    let earlier = shop.own().get(&read).await.unwrap().unwrap();
     assert_eq!(erase(&shop, 1).await.status, 204);
     shop.customer("ann").await;
-    let before = shop.keys().await;
+    let before = shop.keys("").await;
 
     let now = Instant::now();
     let change = Change::<Customer>::visible(now).name(&"Anna".to_owned()).unwrap();
     let update = customer::update(&earlier, change).unwrap();
     for stale in [customer::begin_erasure(&earlier, now).unwrap(), update] {
-        assert!(shop.services.table.update(&stale).await.is_err());
+        assert!(shop.own().update(&stale).await.is_err());
     }
     let other = "other".parse().unwrap();
     let names = Names { email: &earlier.email, email_verified: true, username: &other };
     let rename = customer::rename(&earlier, names, Change::<Customer>::visible(now), now).unwrap();
     for stale in [customer::delete(&earlier, now).unwrap(), rename] {
-        assert!(shop.services.table.transact(&stale).await.is_err());
+        assert!(shop.own().transact(&stale).await.is_err());
     }
-    assert_eq!(shop.keys().await, before);
+    assert_eq!(shop.keys("").await, before);
 }
 
 /// An earlier version could leave such a claim.

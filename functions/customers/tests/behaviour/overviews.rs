@@ -23,16 +23,10 @@ async fn the_overview_has_the_profile_and_the_newest_20_orders_and_costs_one_que
             let minute = i64::try_from(placed.len()).unwrap() + 1;
             placed.push(shop.order("ann", "p0", minute).await);
         }
-        let _ = shop.services.table.meter().take();
+        let _ = shop.app.table.meter().take();
         let answer = overview(&shop, "ann").await;
-        let measured: Vec<_> = shop
-            .services
-            .table
-            .meter()
-            .take()
-            .iter()
-            .map(|measured| (measured.pattern.id, measured.requests))
-            .collect();
+        let measured: Vec<_> =
+            shop.app.table.meter().take().iter().map(|measured| (measured.pattern.id, measured.requests)).collect();
         assert_eq!(measured, [("customers.overview", 1)]);
         assert_eq!((answer.status, &answer.body["customer"]), (200, &ann));
         let newest: Vec<&str> = placed.iter().rev().take(20).map(String::as_str).collect();

@@ -27,7 +27,7 @@ struct Recorder<'s> {
 impl Recorder<'_> {
     /// Sends a call, expects a status and returns the body.
     async fn expect(&mut self, status: u16, call: Call) -> Value {
-        let (meter, route) = (self.shop.services.table.meter(), call.event()["routeKey"].as_str().unwrap().to_owned());
+        let (meter, route) = (self.shop.app.table.meter(), call.event()["routeKey"].as_str().unwrap().to_owned());
         let _ = meter.take();
         let answer = self.shop.send(call).await;
         assert_eq!(answer.status, status, "{route}: {}", answer.body);
@@ -112,13 +112,13 @@ async fn verify_addresses(recorder: &mut Recorder<'_>) {
 /// Returns the code of a customer's latest request.
 async fn code(shop: &Shop, customer: &str) -> String {
     let customer = id(customer);
-    let found = shop.services.table.batch_get(&verification::read(&customer).unwrap()).await.unwrap();
+    let found = shop.own().batch_get(&verification::read(&customer).unwrap()).await.unwrap();
     let Some(Some(AnyEntity::EmailVerification(pending))) = found.into_iter().nth(1) else {
         panic!("{customer} has not requested a code");
     };
     let nonce = pending.nonce.clone().unwrap();
     let subject = Subject { customer: &customer, email: &pending.email, nonce: &nonce };
-    shop.services.codes.code(&pending.key, &subject).unwrap()
+    shop.app.codes.code(&pending.key, &subject).unwrap()
 }
 
 /// Erases ann, who has everything that an erasure removes.
@@ -135,15 +135,15 @@ async fn erase(recorder: &mut Recorder<'_>) {
     join_the_club(shop).await;
     let until = Instant::now().plus_seconds(3_600);
     let open = [(OrganizationId::new("choir").unwrap(), OpenInvitation::new(until, &id("bob")))].into();
-    shop.seed(&stored(Invitations { customer_id: id("ann"), open })).await;
+    shop.put(&stored(Invitations { customer_id: id("ann"), open })).await;
     for (document, organization) in [("own", None), ("of-the-club", Some(club()))] {
         write(shop, document, organization).await;
     }
     let lost = DocumentId::new("lost").unwrap();
-    shop.seed(&stored(CustomerDocument { customer_id: id("ann"), document_id: lost, tie: Tie::Owner })).await;
+    shop.put(&stored(CustomerDocument { customer_id: id("ann"), document_id: lost, tie: Tie::Owner })).await;
 
     recorder.expect(204, if_match(of("DELETE /v1/customers/{id}", "ann").customer("ann"), 1)).await;
-    let left: Vec<_> = shop.keys().await.into_iter().filter(|(pk, _)| pk == "CUSTOMER#ann").collect();
+    let left: Vec<_> = shop.keys("").await.into_iter().filter(|(pk, _)| pk == "CUSTOMER#ann").collect();
     assert_eq!(left, []);
 }
 
@@ -158,14 +158,14 @@ async fn ask(shop: &Shop) {
         title: "Ice".to_owned(),
         text: "Does it melt?".to_owned(),
     });
-    shop.services.table.transact(&question::ask(&question, None).unwrap()).await.unwrap();
+    shop.own().transact(&question::ask(&question, None).unwrap()).await.unwrap();
     let answer = stored(Answer {
         id: AnswerId::generate(at, [2; 10]),
         question_id: question.id.clone(),
         by: id("s"),
         text: "Above 0 °C.".to_owned(),
     });
-    shop.services.table.transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
+    shop.own().transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
 }
 
 /// Creates the club, with ann as its admin.
@@ -173,7 +173,7 @@ async fn join_the_club(shop: &Shop) {
     let head = stored(Organization { id: club(), teams: 0, admins: 1, invited: 0, name: "Club".to_owned() });
     let admin = stored(Member { id: club(), customer_id: id("ann"), role: Role::Admin, team: None });
     let create = organization::create(&head, &admin, Authority::Staff).unwrap();
-    shop.services.table.transact(&create).await.unwrap();
+    shop.own().transact(&create).await.unwrap();
 }
 
 /// Creates a document of ann.
@@ -193,7 +193,7 @@ async fn write(shop: &Shop, document: &str, organization_id: Option<Organization
     let (by, at) = (owner.clone(), Instant::now());
     let section = stored(DocumentSection { id: document_id, name, number: 1, text: "A".to_owned(), by, at });
     let create = document::create(&head, &[section], &owner, false).unwrap();
-    shop.services.table.transact(&create).await.unwrap();
+    shop.own().transact(&create).await.unwrap();
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ async fn a_customer_without_a_profile_begins_no_session() {
             assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{who}");
         }
     }
-    let left: Vec<_> = shop.keys().await.into_iter().filter(|(pk, _)| pk.starts_with("SESSION#")).collect();
+    let left: Vec<_> = shop.keys("").await.into_iter().filter(|(pk, _)| pk.starts_with("SESSION#")).collect();
     assert_eq!(left, []);
 }
 
@@ -187,7 +187,7 @@ async fn begin_in(shop: &Shop, claims: Value) -> String {
 
 /// Reads a profile with these claims, in an environment that has not seen the token yet.
 async fn status_of(shop: &mut Shop, claims: Value) -> u16 {
-    shop.services.sign_ins = SignIns::default();
+    shop.harness.app.sign_ins = SignIns::default();
     shop.send(Call::new("GET /v1/customers/{id}").path("id", claims["sub"].as_str().unwrap()).claims(claims.clone()))
         .await
         .status
@@ -231,7 +231,7 @@ async fn a_session_that_staff_begins_is_not_of_staffs_sign_in() {
     let id = begin_in(&shop, staff.clone()).await;
     assert_eq!(end(&shop, &id).await.status, 204);
     let read = Call::new("GET /v1/customers/{id}").path("id", "ann").claims(staff);
-    shop.services.sign_ins = SignIns::default();
+    shop.harness.app.sign_ins = SignIns::default();
     assert_eq!(shop.send(read).await.status, 200);
     assert_eq!(status_of(&mut shop, in_sign_in("ann", "desk")).await, 200);
 }
@@ -264,7 +264,7 @@ async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
     }
     // No key of what is left has the customer's id.
     let left: Vec<_> =
-        shop.keys().await.into_iter().filter(|(partition, _)| partition.starts_with("REVOKED#")).collect();
+        shop.keys("").await.into_iter().filter(|(partition, _)| partition.starts_with("REVOKED#")).collect();
     assert_eq!(left.len(), 5);
     assert!(left.iter().all(|(partition, _)| !partition.contains("ann")), "{left:?}");
 }

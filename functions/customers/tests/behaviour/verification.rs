@@ -42,7 +42,7 @@ async fn enter(shop: &Shop, id: &str, code: &str) -> Answered {
 }
 
 async fn pending(shop: &Shop, id: &str) -> Option<Stored<EmailVerification>> {
-    let found = shop.services.table.batch_get(&verification::read(&id.parse().unwrap()).unwrap()).await.unwrap();
+    let found = shop.own().batch_get(&verification::read(&id.parse().unwrap()).unwrap()).await.unwrap();
     match found.into_iter().nth(1).unwrap() {
         Some(AnyEntity::EmailVerification(pending)) => Some(pending),
         _ => None,
@@ -54,7 +54,7 @@ async fn code(shop: &Shop, id: &str) -> String {
     let pending = pending(shop, id).await.unwrap();
     let (customer, nonce) = (id.parse().unwrap(), pending.nonce.clone().unwrap());
     let subject = Subject { customer: &customer, email: &pending.email, nonce: &nonce };
-    shop.services.codes.code(&pending.key, &subject).unwrap()
+    shop.app.codes.code(&pending.key, &subject).unwrap()
 }
 
 /// Returns a code that is not this one.
@@ -153,7 +153,7 @@ async fn a_code_ends_after_ten_minutes() {
     let code = code(&shop, "ann").await;
     let mut expired = pending(&shop, "ann").await.unwrap();
     expired.data.code_expires_at = Instant::now();
-    shop.seed(&expired).await;
+    shop.put(&expired).await;
     let refused = enter(&shop, "ann", &code).await;
     assert_eq!((refused.status, refused.code()), (422, Some("code_invalid")));
 }
@@ -181,7 +181,7 @@ async fn a_customer_gets_three_codes_a_day() {
     // A day after the first request, the customer may request another code.
     let mut earlier = pending(&shop, "ann").await.unwrap();
     earlier.data.requested_at[0] = Instant::now().plus_seconds(-WINDOW_SECONDS);
-    shop.seed(&earlier).await;
+    shop.put(&earlier).await;
     shop.delete_partitions("RECIPIENT#").await;
     shop.delete_partitions("QUOTA#").await;
     assert_eq!(request(&shop, "ann").await.status, 202);
@@ -364,10 +364,10 @@ async fn an_erasure_removes_the_request_and_prevents_new_ones() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     request(&shop, "ann").await;
-    assert!(shop.keys().await.contains(&("CUSTOMER#ann".to_owned(), "VERIFICATION".to_owned())));
+    assert!(shop.keys("").await.contains(&("CUSTOMER#ann".to_owned(), "VERIFICATION".to_owned())));
     let erase = Call::new("DELETE /v1/customers/{id}").path("id", "ann").customer("ann");
     assert_eq!(shop.send(if_match(erase, 1)).await.status, 204);
-    assert!(!shop.keys().await.iter().any(|(pk, _)| pk == "CUSTOMER#ann"));
+    assert!(!shop.keys("").await.iter().any(|(pk, _)| pk == "CUSTOMER#ann"));
     assert_eq!(request(&shop, "ann").await.status, 404);
     assert_eq!(enter(&shop, "ann", "000000").await.status, 404);
 }
@@ -391,8 +391,8 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
     let ann = shop.customer("ann").await;
     let hash = RecipientHash::of(&"ANN@example.com".parse().unwrap());
     let stop = || recipient::stop(&hash, StopReason::Bounce, Instant::now()).unwrap();
-    shop.services.table.write(&stop()).await.unwrap();
-    let stopped = async || shop.keys().await.iter().any(|(_, sk)| sk == "STOP");
+    shop.own().write(&stop()).await.unwrap();
+    let stopped = async || shop.keys("").await.iter().any(|(_, sk)| sk == "STOP");
     for (call, body) in [
         (patch_call().customer("ann"), json!({ "email": "ann@example.com" })),
         (patch_call().staff("s"), json!({ "name": "Ann" })),
@@ -419,7 +419,7 @@ async fn an_unreachable_address_gets_no_code_and_uses_no_quota() {
         assert!(pending(&shop, &customer).await.is_none());
     }
     let counted = shop
-        .keys()
+        .keys("")
         .await
         .into_iter()
         .filter(|(partition, _)| partition.starts_with("QUOTA#") || partition.starts_with("RECIPIENT#"));

@@ -71,7 +71,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
     }
     // Max owns this document. So mia manages it as an admin, and a condition on her membership
     // checks that.
-    desk.own("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
+    desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("mia")).await, (412, "version_mismatch".into()));
     assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("ann")).await, hidden());
@@ -80,7 +80,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
         assert_eq!(desk.refusal(call).await, hidden());
     }
     assert_eq!(desk.refusal(add_editor("m", "ann").staff("s1")).await, hidden());
-    desk.enter("ann", Role::Member).await;
+    desk.enter(CLUB, "ann", Role::Member).await;
     desk.expect(200, add_editor("m", "ann").customer("max")).await;
     desk.expect(200, put("m", "a", "by ann", 2).customer("ann")).await;
     for call in [delete("m", 3), add_editor("m", "mia"), remove_editor("m", "max")] {
@@ -95,7 +95,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
     desk.expect(204, remove_editor("m", "ann").customer("ann")).await;
     assert_eq!(desk.refusal(put("m", "a", "X", 3).customer("ann")).await, (403, "forbidden".into()));
     desk.expect(204, delete("m", 3).customer("mia")).await;
-    desk.own("n", "max", Some(CLUB), &json!({ "a": "A" })).await;
+    desk.draw_up("n", "max", Some(CLUB), &json!({ "a": "A" })).await;
     assert_eq!(desk.refusal(delete("n", 9).customer("max")).await, (412, "version_mismatch".into()));
     desk.expect(204, delete("n", 1).customer("max")).await;
     assert_eq!(desk.stored("n").await, [""; 0]);
@@ -104,11 +104,11 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
 #[tokio::test]
 async fn a_removed_member_has_no_right_to_the_organizations_documents_until_added_again() {
     let desk = Desk::with_club("c").await;
-    desk.enter("ben", Role::Member).await;
-    desk.own("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
+    desk.enter(CLUB, "ben", Role::Member).await;
+    desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
     desk.expect(200, add_editor("m", "ben").customer("max")).await;
     // A membership decides about no document without an organization.
-    desk.own("private", "max", None, &json!({ "a": "A" })).await;
+    desk.draw_up("private", "max", None, &json!({ "a": "A" })).await;
     desk.expect(200, add_editor("private", "ben").customer("max")).await;
     for removed in ["max", "ben"] {
         desk.leave(removed).await;
@@ -123,7 +123,7 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
     assert_eq!((&body["owner_id"], &body["editors"], &body["version"]), (&json!("max"), &json!(["ben"]), &json!(1)));
     desk.expect(204, remove_editor("m", "ben").customer("mia")).await;
     for who in ["ben", "max"] {
-        desk.enter(who, Role::Member).await;
+        desk.enter(CLUB, who, Role::Member).await;
     }
     assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("ben")).await, (403, "forbidden".into()));
     desk.expect(200, put("m", "a", "by max", 1).customer("max")).await;
@@ -140,8 +140,8 @@ async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor(
 
     let desk = Desk::with_club("c").await;
     let [ann, ben, max, mia] = ["ann", "ben", "max", "mia"].map(|id| CustomerId::new(id).unwrap());
-    desk.enter("ann", Role::Member).await;
-    desk.own("m", "ann", Some(CLUB), &json!({ "a": "A1" })).await;
+    desk.enter(CLUB, "ann", Role::Member).await;
+    desk.draw_up("m", "ann", Some(CLUB), &json!({ "a": "A1" })).await;
     desk.leave("ann").await;
     let club = OrganizationId::new(CLUB).unwrap();
     for (id, right, by, label) in [
@@ -154,16 +154,11 @@ async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor(
         ("c", Right::Admin(&club, &max), &max, DocumentAction::Admin),
         ("c", Right::Admin(&club, &ben), &ben, DocumentAction::Admin),
     ] {
-        let old = desk
-            .services
-            .table
-            .get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap())
-            .await
-            .unwrap()
-            .unwrap();
+        let old =
+            desk.own().get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
         let edit = Edit { old: &old, right, by, at: Instant::now(), born: &Born::new("b").unwrap() };
         let (change, _) = document::put_section(edit, &SectionName::new("a").unwrap(), "X".to_owned()).unwrap();
-        match desk.services.table.transact(&change).await {
+        match desk.own().transact(&change).await {
             Err(TransactError::Refused(refusals)) => {
                 assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [label]);
             }

@@ -13,11 +13,10 @@ const CLIENTS: usize = 50;
 #[tokio::test]
 async fn one_of_many_concurrent_creations_of_a_document_succeeds() {
     let desk = Desk::open().await;
-    let answers =
-        join_all((0..CLIENTS).map(|n| {
-            desk.settled(move || create("d", &json!({ "a": n.to_string(), "b": n.to_string() })).staff("s1"))
-        }))
-        .await;
+    let answers = join_all(
+        (0..CLIENTS).map(|n| desk.settled(create("d", &json!({ "a": n.to_string(), "b": n.to_string() })).staff("s1"))),
+    )
+    .await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
     assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status)));
     let texts = desk.texts("d").await;
@@ -29,7 +28,7 @@ async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_
     let desk = Desk::open().await;
     let answers = join_all((0..CLIENTS).map(|n| {
         let section = if n % 2 == 0 { "a" } else { "b" };
-        desk.settled(move || put(DOC, section, &format!("by {n}"), 1).customer("ann"))
+        desk.settled(put(DOC, section, &format!("by {n}"), 1).customer("ann"))
     }))
     .await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
@@ -39,7 +38,7 @@ async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_
     let (now, then) = (texts(&body), texts(&first));
     let changed = ["a", "b"].iter().filter(|name| now[**name] != then[**name]).count();
     assert_eq!((changed, &body["current"], &body["version"]), (1, &json!(2), &json!(2)));
-    let begun = join_all((0..CLIENTS).map(|_| desk.settled(|| begin(DOC, 2).customer("ann")))).await;
+    let begun = join_all((0..CLIENTS).map(|_| desk.settled(begin(DOC, 2).customer("ann")))).await;
     assert_eq!(begun.iter().filter(|answer| answer.status == 201).count(), 1);
 }
 
@@ -52,7 +51,7 @@ async fn many_concurrent_callers_that_retry_until_success_leave_versions_without
             loop {
                 let seen = desk.expect(200, read(DOC).customer("ann")).await["version"].as_u64().unwrap();
                 let name = format!("s{}", n % 10);
-                let answer = desk.settled(|| put(DOC, &name, &format!("by {n}"), seen).customer("ann")).await;
+                let answer = desk.settled(put(DOC, &name, &format!("by {n}"), seen).customer("ann")).await;
                 if answer.status == 200 {
                     return answer.body["current"].as_u64().unwrap();
                 }
@@ -63,7 +62,7 @@ async fn many_concurrent_callers_that_retry_until_success_leave_versions_without
     let mut numbers = join_all(work).await;
     numbers.sort_unstable();
     assert_eq!(numbers, (2..=CLIENTS as u64 + 1).collect::<Vec<_>>());
-    let (found, _) = desk.all(|| versions(DOC).customer("ann"), 100).await;
+    let (found, _) = desk.all(&versions(DOC).customer("ann"), 100).await;
     let listed: Vec<u64> = found.iter().rev().map(|item| item["number"].as_u64().unwrap()).collect();
     assert_eq!(listed, (1..=CLIENTS as u64 + 1).collect::<Vec<_>>());
     // Each version changes exactly one section of the version before.
@@ -88,9 +87,9 @@ async fn a_document_deleted_during_many_writes_leaves_no_item() {
         let desk = &desk;
         async move {
             if n == CLIENTS / 2 {
-                return desk.settled(|| delete(DOC, 1).customer("ann")).await.status;
+                return desk.settled(delete(DOC, 1).customer("ann")).await.status;
             }
-            desk.settled(|| put(DOC, "a", &n.to_string(), 1).customer("ann")).await.status
+            desk.settled(put(DOC, "a", &n.to_string(), 1).customer("ann")).await.status
         }
     });
     let statuses = join_all(calls).await;
@@ -108,7 +107,7 @@ async fn a_document_deleted_during_many_writes_leaves_no_item() {
 #[tokio::test]
 async fn no_write_of_a_removed_member_succeeds_after_the_removal() {
     let desk = Desk::with_club("c").await;
-    desk.own("m", "max", Some(CLUB), &json!({ "a": "0" })).await;
+    desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "0" })).await;
     let (is_written, is_removed) = (AtomicBool::new(false), AtomicBool::new(false));
     let remove = async {
         while !is_written.load(Ordering::SeqCst) {
@@ -121,7 +120,7 @@ async fn no_write_of_a_removed_member_succeeds_after_the_removal() {
         let mut version = 1;
         loop {
             let was_removed = is_removed.load(Ordering::SeqCst);
-            let answer = desk.settled(|| put("m", "a", "by max", version).customer("max")).await;
+            let answer = desk.settled(put("m", "a", "by max", version).customer("max")).await;
             match answer.status {
                 200 => {
                     assert!(!was_removed, "a write began after the removal and was made");

@@ -22,14 +22,14 @@ async fn a_deleted_document_leaves_no_item_and_its_id_is_free() {
     {
         assert_eq!(desk.refusal(call.staff("s1")).await, hidden());
     }
-    desk.own(DOC, "ben", None, &json!({ "a": "anew" })).await;
+    desk.draw_up(DOC, "ben", None, &json!({ "a": "anew" })).await;
     assert_eq!(desk.texts(DOC).await, json!({ "a": "anew" }));
     assert_eq!(desk.expect(200, versions(DOC).customer("ben")).await["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
-    use emulators::table::{Fault, FaultKind};
+    use emulators::table::FaultKind;
 
     let desk = Desk::open().await;
     desk.expect(200, put(DOC, "a", "A2", 1).customer("ann")).await;
@@ -37,7 +37,7 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
     let document = key_schema::id::DocumentId::new(DOC).unwrap();
     let at = key_schema::instant::Instant::now();
     let retire = key_schema::document::retire(&document, 2, None, at).unwrap();
-    desk.services.table.update(&retire).await.unwrap();
+    desk.own().update(&retire).await.unwrap();
     for call in [read(DOC), versions(DOC), version(DOC, 1), put(DOC, "a", "X", 3), add_editor(DOC, "ben")] {
         for caller in [call.clone().customer("ann"), call.staff("s1")] {
             assert_eq!(desk.refusal(caller).await, hidden());
@@ -46,9 +46,9 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
     assert_eq!(desk.refusal(delete(DOC, 2).customer("ben")).await, hidden());
     let taken = desk.refusal(create(DOC, &json!({})).staff("s1")).await;
     assert_eq!(taken, (409, "already_exists".into()));
-    desk.test.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: Some(200), seed: 1 }).unwrap();
+    desk.break_with(FaultKind::Throttle, 1.0, Some(200), 1);
     assert_eq!(desk.send(delete(DOC, 2).customer("ann")).await.status, 503);
-    desk.test.faults().clear();
+    desk.clear_faults();
     desk.expect(204, delete(DOC, 2).customer("ann")).await;
     assert_eq!(desk.stored(DOC).await, [""; 0]);
 }

@@ -60,7 +60,7 @@ async fn a_document_gets_a_generated_id_and_may_have_no_sections() {
 async fn the_current_document_is_read_in_two_requests_at_any_size() {
     let desk = Desk::open().await;
     let sections: Value = (0..50).map(|n| (format!("{n} #+~é"), json!("x".repeat(4000)))).collect();
-    desk.own("large", "ann", None, &sections).await;
+    desk.draw_up("large", "ann", None, &sections).await;
     let _ = desk.requests();
     let body = desk.expect(200, read("large").customer("ann")).await;
     assert_eq!(desk.requests().into_iter().collect::<Vec<_>>(), [("documents.get", 1), ("documents.texts", 1)]);

@@ -47,11 +47,11 @@ async fn a_hundred_of_more_editors_added_at_once_are_accepted() {
     let desk = Desk::open().await;
     let names: Vec<String> = (0..120).map(|n| format!("editor-{n}")).collect();
     for chunk in names.chunks(40) {
-        join_all(chunk.iter().map(|name| desk.join(name))).await;
+        join_all(chunk.iter().map(|name| desk.sign_up(name))).await;
     }
     let mut statuses = Vec::new();
     for chunk in names.chunks(50) {
-        let added = chunk.iter().map(|name| desk.settled(|| add_editor(DOC, name).customer("ann")));
+        let added = chunk.iter().map(|name| desk.settled(add_editor(DOC, name).customer("ann")));
         statuses.extend(join_all(added).await.into_iter().map(|answer| answer.status));
     }
     let of = |wanted| statuses.iter().filter(|status| **status == wanted).count();

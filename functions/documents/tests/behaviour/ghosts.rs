@@ -2,10 +2,8 @@
 
 use futures::future::join_all;
 use http_api::sample::Call;
-use key_schema::customer;
 use key_schema::document::{self, Tie};
 use key_schema::id::{CustomerId, DocumentId};
-use key_schema::instant::Instant;
 use key_schema::organization::Role;
 use serde_json::json;
 
@@ -14,28 +12,17 @@ use crate::desk::{
     version, versions,
 };
 
-async fn lose_profile(desk: &Desk, id: &str) {
-    let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
-    let profile = desk.services.table.get(&get).await.unwrap().unwrap();
-    desk.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
-}
-
 /// Removes a customer from a document, as an erasure does.
 async fn release(desk: &Desk, id: &str, customer: &str, tie: Tie) {
-    let head = desk
-        .services
-        .table
-        .get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap())
-        .await
-        .unwrap()
-        .unwrap();
+    let head =
+        desk.own().get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
     let release = document::release(&head, &CustomerId::new(customer).unwrap(), tie).unwrap();
-    desk.services.table.transact(&release).await.unwrap();
+    desk.own().transact(&release).await.unwrap();
 }
 
 async fn ties(desk: &Desk, customer: &str) -> Vec<Tie> {
     let query = document::of_customer(&CustomerId::new(customer).unwrap()).unwrap();
-    desk.services.table.query(&query).await.unwrap().items.iter().map(|tie| tie.tie).collect()
+    desk.own().query(&query).await.unwrap().items.iter().map(|tie| tie.tie).collect()
 }
 
 fn writes(id: &str) -> Vec<Call> {
@@ -56,7 +43,7 @@ fn writes(id: &str) -> Vec<Call> {
 async fn a_customer_without_a_profile_cannot_create_a_document_or_become_an_editor() {
     let desk = Desk::with_club("c").await;
     for id in ["ben", "max"] {
-        lose_profile(&desk, id).await;
+        desk.delete_profile(id).await;
     }
     for stranger in ["ben", "stranger"] {
         let create = Call::new("POST /v1/documents").json(&json!({ "title": "t", "sections": { "a": "A" } }));
@@ -79,8 +66,8 @@ async fn a_customer_without_a_profile_cannot_create_a_document_or_become_an_edit
 #[tokio::test]
 async fn an_admin_without_a_profile_writes_no_document_of_the_organization() {
     let desk = Desk::with_club("c").await;
-    desk.own("m", "max", Some(CLUB), &json!({ "a": "A1" })).await;
-    lose_profile(&desk, "mia").await;
+    desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A1" })).await;
+    desk.delete_profile("mia").await;
     for call in [put("m", "a", "X", 1), begin("m", 1), restore("m", 1, 1)] {
         assert_eq!(desk.refusal(call.clone().customer("mia")).await, hidden(), "{call:?}");
     }
@@ -95,7 +82,7 @@ async fn an_admin_without_a_profile_writes_no_document_of_the_organization() {
 #[tokio::test]
 async fn a_document_does_not_exist_to_an_erased_customer() {
     let desk = Desk::with_club("c").await;
-    desk.enter("ann", Role::Member).await;
+    desk.enter(CLUB, "ann", Role::Member).await;
     desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
     desk.expect(200, add_editor("c", "ann").customer("mia")).await;
     release(&desk, DOC, "ben", Tie::Editor).await;
@@ -113,7 +100,7 @@ async fn a_document_does_not_exist_to_an_erased_customer() {
 #[tokio::test]
 async fn a_document_of_an_organization_outlives_its_owner_and_admins_share_and_delete_it() {
     let desk = Desk::with_club("c").await;
-    desk.own("m", "max", Some(CLUB), &json!({ "a": "A1" })).await;
+    desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A1" })).await;
     release(&desk, "m", "max", Tie::Owner).await;
     let body = desk.expect(200, read("m").customer("mia")).await;
     assert_eq!((&body["owner_id"], &body["version"]), (&json!(null), &json!(1)));
@@ -125,7 +112,7 @@ async fn a_document_of_an_organization_outlives_its_owner_and_admins_share_and_d
     for call in [add_editor("m", "ben"), remove_editor("m", "ben"), delete("m", 2)] {
         assert_eq!(desk.refusal(call.customer("max")).await, forbidden);
     }
-    desk.enter("ben", Role::Member).await;
+    desk.enter(CLUB, "ben", Role::Member).await;
     desk.expect(200, add_editor("m", "ben").customer("mia")).await;
     desk.expect(200, put("m", "a", "by ben", 2).customer("ben")).await;
     desk.expect(204, delete("m", 3).customer("mia")).await;
@@ -154,10 +141,8 @@ async fn the_ties_of_a_customer_name_exactly_the_owned_and_edited_documents() {
     // The document now has the most editors, so its deletion takes more than one transaction.
     let editors: Vec<String> = (0..100).map(|n| format!("editor-{n}")).collect();
     for chunk in editors.chunks(50) {
-        join_all(chunk.iter().map(|editor| desk.join(editor))).await;
-        for answer in
-            join_all(chunk.iter().map(|editor| desk.settled(|| add_editor(DOC, editor).customer("ann")))).await
-        {
+        join_all(chunk.iter().map(|editor| desk.sign_up(editor))).await;
+        for answer in join_all(chunk.iter().map(|editor| desk.settled(add_editor(DOC, editor).customer("ann")))).await {
             assert_eq!(answer.status, 200, "{}", answer.body);
         }
     }

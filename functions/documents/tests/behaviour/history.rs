@@ -73,12 +73,12 @@ async fn a_thousand_versions_are_listed_newest_first_with_two_requests_a_page() 
         };
         Stored::new(version, Born::new("b").unwrap(), Instant::now())
     };
-    desk.seed(&(2..=1000).map(old).collect::<Vec<_>>()).await;
-    let (found, requests) = desk.all(|| versions(DOC).customer("ann"), 100).await;
+    desk.put_all((2..=1000).map(old)).await;
+    let (found, requests) = desk.all(&versions(DOC).customer("ann"), 100).await;
     let numbers: Vec<u64> = found.iter().map(|item| item["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=1000).rev().collect::<Vec<_>>());
     assert!(requests.iter().all(|count| *count == 2), "{requests:?}");
-    let (again, _) = desk.all(|| versions(DOC).staff("s1"), 33).await;
+    let (again, _) = desk.all(&versions(DOC).staff("s1"), 33).await;
     assert_eq!(again, found);
     let first: Value = desk.expect(200, versions(DOC).customer("ann")).await;
     let borrowed = versions(DOC).query("cursor", first["next_cursor"].as_str().unwrap());

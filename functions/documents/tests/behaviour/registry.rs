@@ -14,7 +14,7 @@ use crate::desk::{
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let desk = Desk::with_club("c").await;
-    desk.enter("ben", Role::Member).await;
+    desk.enter(CLUB, "ben", Role::Member).await;
     let of_club = json!({ "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
     let calls = [
         (201, Call::new("POST /v1/documents").json(&of_club).customer("mia")),

@@ -22,7 +22,7 @@ fn text(n: usize) -> String {
 
 /// Creates a document whose draft has as much text as possible.
 async fn full_draft(desk: &Desk) {
-    desk.own("full", "ann", None, &json!({})).await;
+    desk.draw_up("full", "ann", None, &json!({})).await;
     desk.expect(201, begin("full", 1).customer("ann")).await;
     for n in 0..MAX_SECTIONS {
         desk.expect(200, put("full", &name(n), &text(n), u64::try_from(n).unwrap() + 2).customer("ann")).await;

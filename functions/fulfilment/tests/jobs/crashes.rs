@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use emulators::table::{Fault, FaultKind};
+use fixture::crash_after;
 use key_schema::id::OrderId;
 use key_schema::order::OrderStatus;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::support::{Warehouse, batch, crash_after, disturbed_after, far, moved, order, paid};
+use crate::support::{Warehouse, batch, disturbed_after, far, moved, order, paid};
 
 /// Takes a batch that crashes after `polls` waits. Returns true if it ended without a crash.
 async fn crashing(warehouse: &Warehouse, polls: usize, messages: &[Value]) -> bool {

@@ -1,38 +1,44 @@
 //! A warehouse: orders with a status, messages about them, and the stations in the table.
 
 use std::collections::BTreeSet;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::ops::Deref;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use emulators::table::Faults;
 use fixture::TestTable;
+use fixture::events::{delivered, detail};
+use fixture::seed::usd;
 use fulfilment::message::Batch;
 use fulfilment::picking::Picking;
-use futures::future::poll_fn;
 use key_schema::id::{Born, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderStatus};
 use key_schema::picking;
 use serde_json::{Value, json};
-use table::Table;
 use tokio::time;
 
 const PLACED: &str = "2026-11-20T12:00:00.000Z";
 
 pub struct Warehouse {
     test: TestTable,
-    table: Table,
     pub picking: Picking,
+}
+
+impl Deref for Warehouse {
+    type Target = TestTable;
+
+    fn deref(&self) -> &Self::Target {
+        &self.test
+    }
 }
 
 impl Warehouse {
     pub async fn open(stations: usize) -> Self {
         let test = TestTable::create().await;
-        Self { table: test.table(), picking: Picking::new(test.table(), stations), test }
+        Self { picking: Picking::new(test.table(), stations), test }
     }
 
     /// Returns the queue of the same warehouse with another number of stations.
@@ -40,30 +46,22 @@ impl Warehouse {
         Picking::new(self.test.table(), stations)
     }
 
-    /// Returns the faults that can be injected into the table.
-    pub fn faults(&self) -> &Faults {
-        self.test.faults()
-    }
-
     /// Puts an order in this status.
     pub async fn set(&self, id: &OrderId, status: OrderStatus) {
         let at: Instant = PLACED.parse().unwrap();
-        let order =
-            Order { status, ..Order::new(id.clone(), "c1".parse().unwrap(), at, Money::new(129, Currency::USD), 1) };
-        let item = Stored::new(order, Born::new("b1").unwrap(), at).to_item().unwrap();
-        let put = self.test.client().put_item().table_name(self.test.name());
-        put.set_item(Some(item.into())).send().await.unwrap();
+        let order = Order { status, ..Order::new(id.clone(), "c1".parse().unwrap(), at, usd(129), 1) };
+        self.put(&Stored::new(order, Born::new("b1").unwrap(), at)).await;
     }
 
     /// Returns the orders that have a station.
     pub async fn jobs(&self) -> BTreeSet<OrderId> {
-        let stations = self.table.get(&picking::stations().unwrap()).await.unwrap();
+        let stations = self.own().get(&picking::stations().unwrap()).await.unwrap();
         stations.map(|stations| stations.data.jobs).unwrap_or_default()
     }
 
     /// Returns the waiting orders, in their order.
     pub async fn waiting(&self) -> Vec<OrderId> {
-        let page = self.table.query(&picking::waiting().unwrap()).await.unwrap();
+        let page = self.own().query(&picking::waiting().unwrap()).await.unwrap();
         page.items.into_iter().map(|job| job.data.order_id).collect()
     }
 
@@ -106,19 +104,12 @@ pub fn moved(id: &OrderId, from: &str, to: &str) -> Value {
         "order_id": id, "customer_id": "c1", "from": from, "to": to, "total": {"amount": 129, "currency": "USD"},
         "placed_at": PLACED,
     });
-    let detail = json!({
-        "id": format!("{:032x}", 7), "type": "OrderStatusChanged", "version": 1, "occurred_at": PLACED, "data": data,
-    });
-    message(&format!("{id}-{to}"), &detail)
+    message(&format!("{id}-{to}"), &detail("OrderStatusChanged", 7, PLACED, &data))
 }
 
 pub fn message(id: &str, detail: &Value) -> Value {
-    let event = json!({
-        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": detail["type"], "source": "bodega",
-        "account": "123456789012", "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [],
-        "detail": detail,
-    });
-    json!({"messageId": id, "receiptHandle": "h", "body": event.to_string(), "attributes": {}, "messageAttributes": {}})
+    let body = delivered(detail).to_string();
+    json!({"messageId": id, "receiptHandle": "h", "body": body, "attributes": {}, "messageAttributes": {}})
 }
 
 /// Polls the future to its end, and calls `disturb` when it has waited `polls` times. Returns the
@@ -132,21 +123,6 @@ pub async fn disturbed_after<T>(polls: usize, disturb: impl Fn(), future: impl F
                 disturb();
             }
             waits += 1;
-            Poll::Pending
-        }
-    })
-    .await
-}
-
-/// Polls until the future has waited `polls` times, then drops it like a crash. Returns `None`
-/// then.
-pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending if left == 0 => Poll::Ready(None),
-        Poll::Pending => {
-            left -= 1;
             Poll::Pending
         }
     })

@@ -106,9 +106,9 @@ async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
         assert_eq!(desk.count("views").await, (expected, shards));
     }
     assert_eq!(shards, 64);
-    let _ = desk.services.table.meter().take();
+    let _ = desk.app.table.meter().take();
     desk.count("views").await;
-    let requests: u32 = desk.services.table.meter().take().iter().map(|measured| measured.requests).sum();
+    let requests: u32 = desk.app.table.meter().take().iter().map(|measured| measured.requests).sum();
     assert_eq!(requests, 2, "to read a counter of 64 shards");
 }
 
@@ -119,11 +119,11 @@ async fn an_addition_with_an_outdated_number_of_shards_is_counted() {
     let name = CounterName::new("views").unwrap();
     for seen in [1, 2, 4] {
         for shard in 0..seen {
-            desk.services.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+            desk.own().transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
         }
         desk.done(split("views")).await;
         for shard in 0..seen {
-            desk.services.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+            desk.own().transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
         }
     }
     assert_eq!(desk.count("views").await, (140, 8));
@@ -143,10 +143,10 @@ async fn repeated_conflicts_between_additions_split_a_counter_once() {
     }
     assert_eq!(desk.count("views").await, (4, 2), "three that were in others' way within seconds are one split");
     let name = CounterName::new("views").unwrap();
-    let head = desk.services.table.get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
+    let head = desk.own().get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
     let again = |at| counter::split(&name, Some(&head), Reason::Hot, at).unwrap().unwrap();
     let since = head.meta.updated_at;
-    assert!(desk.services.table.update(&again(since.plus_seconds(9))).await.is_err());
-    let after = desk.services.table.update(&again(since.plus_seconds(10))).await.unwrap();
+    assert!(desk.own().update(&again(since.plus_seconds(9))).await.is_err());
+    let after = desk.own().update(&again(since.plus_seconds(10))).await.unwrap();
     assert_eq!((after.shards, desk.count("views").await), (4, (4, 4)));
 }

@@ -117,7 +117,7 @@ async fn a_lost_response_of_the_table_repeats_no_effect() {
     desk.done(split("views")).await;
     desk.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
     let attempts = additions.iter().map(async |addition| {
-        let attempt = desk.services.table.try_transact(addition, &mut Backoff::new()).await.unwrap();
+        let attempt = desk.own().try_transact(addition, &mut Backoff::new()).await.unwrap();
         assert!(matches!(attempt, Attempt::Done), "{attempt:?}");
     });
     join_all(attempts).await;

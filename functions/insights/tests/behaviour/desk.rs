@@ -1,17 +1,22 @@
 //! Requests of staff and other callers about metrics and counters, in a separate table for each
 //! test.
 
-use emulators::table::{Fault, FaultKind};
-use fixture::TestTable;
+use std::ops::Deref;
+
+use fixture::{Harness, TestTable};
+use http_api::Services;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Services};
 use key_schema::instant::Instant;
 use serde_json::{Value, json};
 
-pub struct Desk {
-    pub test: TestTable,
-    pub services: Services,
-    routes: Routes<Services>,
+pub struct Desk(Harness<Services>);
+
+impl Deref for Desk {
+    type Target = Harness<Services>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// Valid ids with unusual characters.
@@ -50,46 +55,19 @@ pub fn split(name: &str) -> Call {
 
 impl Desk {
     pub async fn open() -> Self {
-        let test = TestTable::create().await;
-        Self { services: test.services(), test, routes: insights::routes() }
+        Self(Harness::start(insights::routes(), TestTable::services).await)
     }
 
-    pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.services).await
-    }
-
-    /// Sends a request that must succeed.
+    /// Sends a request that must succeed with 200.
     pub async fn done(&self, call: Call) -> Answered {
-        let answer = self.send(call).await;
+        let answer = self.ok(call).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer
     }
 
     /// Returns the text of a response.
     pub async fn text(&self, call: &Call) -> String {
-        let answer = self.routes.answer(&self.services, serde_json::from_value(call.event()).unwrap()).await;
-        String::from_utf8(answer.body.unwrap().to_vec()).unwrap()
-    }
-
-    /// Reads a list to its end in pages of `limit`. Also returns the maximum number of requests to
-    /// the table that a page took.
-    pub async fn all(&self, call: &Call, limit: usize) -> (Vec<Value>, u32) {
-        let (mut found, mut most, mut cursor) = (Vec::new(), 0, None::<String>);
-        loop {
-            let page = cursor.iter().fold(call.clone(), |call, cursor| call.query("cursor", cursor));
-            let _ = self.services.table.meter().take();
-            let answer = self.done(page.query("limit", &limit.to_string())).await;
-            most = most.max(self.services.table.meter().take().iter().map(|measured| measured.requests).sum());
-            let items = answer.body["items"].as_array().unwrap();
-            found.extend(items.iter().cloned());
-            match answer.body["next_cursor"].as_str() {
-                Some(next) => {
-                    assert_eq!(items.len(), limit, "a page with one behind it is full");
-                    cursor = Some(next.to_owned());
-                }
-                None => return (found, most),
-            }
-        }
+        String::from_utf8(self.raw(call).await.body.unwrap().to_vec()).unwrap()
     }
 
     /// Returns the ids of a metric's points, in list order.
@@ -102,17 +80,5 @@ impl Desk {
     pub async fn count(&self, name: &str) -> (u64, u64) {
         let answer = self.done(read(name)).await;
         (answer.body["value"].as_u64().unwrap(), answer.body["shards"].as_u64().unwrap())
-    }
-
-    /// Makes the table fail from now on.
-    pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
-        self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
-    }
-
-    /// Ends the table's faults. Returns how many faults occurred.
-    pub fn clear_faults(&self) -> u64 {
-        let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
-        self.test.faults().clear();
-        fired
     }
 }

@@ -1,7 +1,10 @@
 //! Tests of shops, and of sales by place.
 
-use fixture::TestTable;
-use http_api::sample::{Answered, Call};
+use std::ops::Deref;
+
+use fixture::{Harness, TestTable};
+use http_api::Services;
+use http_api::sample::Call;
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -11,8 +14,14 @@ use key_schema::place::{self, SalePlace};
 use key_schema::sales::{self, Derived};
 use serde_json::{Value, json};
 
-struct Shop {
-    test: TestTable,
+struct Shop(Harness<Services>);
+
+impl Deref for Shop {
+    type Target = Harness<Services>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// A sale: shop, day, currency, amount.
@@ -20,18 +29,13 @@ type Sold<'a> = (&'a str, &'a str, &'a str, i64);
 
 impl Shop {
     async fn open() -> Self {
-        Self { test: TestTable::create().await }
-    }
-
-    async fn send(&self, call: Call) -> Answered {
-        call.send(&insights::routes(), &self.test.services()).await
+        Self(Harness::start(insights::routes(), TestTable::services).await)
     }
 
     /// Creates a shop and expects success.
     async fn enter(&self, id: &str, country: &str, city: &str) {
         let body = json!({"country": country, "city": city, "name": "Shop"});
-        let answer = self.send(put(id).header("if-none-match", "*").json(&body).staff("s1")).await;
-        assert_eq!(answer.status, 201, "{}", answer.body);
+        self.expect(201, put(id).header("if-none-match", "*").json(&body).staff("s1")).await;
     }
 
     /// Counts an order, as the stream does.
@@ -46,20 +50,19 @@ impl Shop {
                 0,
             )
         };
-        let (table, id) = (self.test.table(), place::store_of(&order));
+        let (table, id) = (self.own(), place::store_of(&order));
         let store = table.get(&place::read_for_update(&id).unwrap()).await.unwrap();
         let counted_at = SalePlace::of(&order, store.as_deref(), id);
         let head = Stored::new(order, Born::new("b1").unwrap(), Instant::EPOCH);
         for transaction in sales::apply(&head, &[], &Derived::default(), counted_at).unwrap() {
-            table.transact(&transaction).await.unwrap();
+            self.transact(&transaction).await;
         }
     }
 
     /// Returns the entries of the list: city, shop, day, orders, total.
     async fn sales(&self, country: &str, query: &[(&str, &str)]) -> Vec<String> {
-        let answer = self.send(list(country, query).staff("s1")).await;
-        assert_eq!(answer.status, 200, "{}", answer.body);
-        answer.body["items"].as_array().unwrap().iter().map(line).collect()
+        let page = self.expect(200, list(country, query).staff("s1")).await;
+        page["items"].as_array().unwrap().iter().map(line).collect()
     }
 }
 
@@ -159,7 +162,6 @@ async fn sales_are_listed_by_any_part_of_a_country_in_one_query() {
         let of_city = shop.sales("CH", &[january, ("path", segment.as_str())]).await;
         assert_eq!(of_city, [format!("{city}/s{number}/2017-01-05: 1 for 100 CHF")]);
     }
-    let _ = shop.test.table().meter().take();
     let of = async |path| shop.sales("CH", &[january, ("path", path)]).await;
     let in_shop = [
         "Zürich/t#0/2017-01-05: 1 for 10 CHF",

@@ -40,7 +40,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     for (route, call) in calls {
         let answer = desk.send(call).await;
         assert!(answer.status < 300 || (route, answer.status) == (put, 412), "{route}: {}", answer.body);
-        used.extend(desk.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(desk.app.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     assert_eq!(used, insights::routes().patterns().map(|(route, pattern)| (route, pattern.id)).collect());
 }

@@ -24,19 +24,19 @@ impl Shop {
         let (born, now) = (Born::new("b1").unwrap(), Instant::now());
         let nodes: Vec<_> =
             path("A~B~C").lineage().map(|path| Stored::new(CategoryNode::new(path), born.clone(), now)).collect();
-        assert_eq!(self.table.batch_write(&category::add(&nodes).unwrap()).await.unwrap(), []);
+        assert_eq!(self.own().batch_write(&category::add(&nodes).unwrap()).await.unwrap(), []);
         let wanted = CategoryMove::new(path("A~B"), path("Z"), now);
-        self.table.transact(&relocation::begin(wanted, None, born, now).unwrap()).await.unwrap();
+        self.own().transact(&relocation::begin(wanted, None, born, now).unwrap()).await.unwrap();
     }
 
     async fn phase(&self) -> Phase {
-        self.table.get(&relocation::get().unwrap()).await.unwrap().unwrap().phase
+        self.own().get(&relocation::get().unwrap()).await.unwrap().unwrap().phase
     }
 
     /// Returns the existing categories among `paths`.
     async fn existing(&self, paths: &[&str]) -> Vec<String> {
         let wanted: Vec<CategoryPath> = paths.iter().map(|segment| path(segment)).collect();
-        let found = self.table.batch_get(&category::known(&wanted).unwrap()).await.unwrap();
+        let found = self.own().batch_get(&category::known(&wanted).unwrap()).await.unwrap();
         found.into_iter().flatten().map(|node| node.path.to_segment()).collect()
     }
 }
@@ -77,9 +77,9 @@ async fn a_failed_move_of_a_category_is_retried_and_does_not_delay_orders() {
     shop.leave_moving().await;
     let plan = shop.plan(1, 1);
     shop.leave(&plan, 1).await;
-    shop.fault(FaultKind::Error);
+    shop.fail(FaultKind::Error);
     assert_eq!(shop.janitor().go_on(Instant::now(), Grace::seconds(0), far()).await, Some(Moved::Failed));
-    shop.faults().clear();
+    shop.clear_faults();
     assert_eq!(shop.tidy().await.undone, 1);
     assert_eq!(shop.janitor().settling(0).go_on(Instant::now(), Grace::seconds(0), far()).await, Some(Moved::Done));
     assert_eq!(shop.existing(&PLACES).await, ["A", "Z", "Z~C"]);

@@ -13,9 +13,9 @@ async fn claims_that_now_belong_to_another_order_are_kept() {
     // The key expired and was used again, and so was the reference.
     let mut other = shop.plan(2, 1);
     other.scope = left.scope.clone();
-    shop.put(record(&other, "2026-11-21T12:00:01.000Z").data).await;
+    shop.seed(record(&other, "2026-11-21T12:00:01.000Z").data).await;
     let reference = left.order.reference.clone().unwrap();
-    shop.put(ReferenceClaim { reference: reference.clone(), order_id: other.order.id.clone(), customer_id: None })
+    shop.seed(ReferenceClaim { reference: reference.clone(), order_id: other.order.id.clone(), customer_id: None })
         .await;
 
     assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));

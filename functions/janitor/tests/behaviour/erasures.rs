@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use emulators::faults::{Fault, FaultKind};
+use fixture::seed;
 use janitor::Grace;
 use janitor::round::Round;
 use key_schema::archive::{belongings, collection};
@@ -15,7 +16,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order;
 use key_schema::revocation::{self, SignIn};
-use key_schema::session::{self, Session};
+use key_schema::session;
 use tokio::time;
 
 use crate::support::{ARCHIVE, Shop, begun};
@@ -26,9 +27,9 @@ fn ann() -> CustomerId {
 
 /// Erases ann this many seconds ago.
 async fn erase(shop: &Shop, seconds: i64) {
-    let profile = shop.table.get(&customer::read_for_update(&ann()).unwrap()).await.unwrap().unwrap();
+    let profile = shop.own().get(&customer::read_for_update(&ann()).unwrap()).await.unwrap().unwrap();
     let at = Instant::now().plus_seconds(-seconds);
-    shop.table.transact(&customer::delete(&profile, at).unwrap()).await.unwrap();
+    shop.own().transact(&customer::delete(&profile, at).unwrap()).await.unwrap();
 }
 
 /// Archives this many objects under each of these prefixes.
@@ -51,7 +52,7 @@ fn archived(shop: &Shop) -> Vec<String> {
 }
 
 async fn noted(shop: &Shop) -> usize {
-    shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.len()
+    shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.len()
 }
 
 async fn run_round(shop: &Shop, grace: u32) -> Round {
@@ -67,24 +68,18 @@ fn erased(erased: u32) -> Round {
 
 /// Begins a session of ann.
 async fn begin_session(shop: &Shop, id: &str, at: Instant) {
-    let data = Session {
-        sign_in: None,
-        id: id.parse().unwrap(),
-        customer_id: ann(),
-        expires_at: Instant::now().plus_seconds(3_600),
-        device: "phone".to_owned(),
-    };
-    shop.put_stored(&Stored::new(data, Born::new("b2").unwrap(), at)).await;
+    let data = seed::session(id, "ann", Instant::now().plus_seconds(3_600));
+    shop.put(&Stored::new(data, Born::new("b2").unwrap(), at)).await;
 }
 
 async fn begin_cart(shop: &Shop, at: Instant) {
     let cart = Cart { customer_id: ann(), expires_at: Instant::now().plus_seconds(3_600), lines: [].into() };
     let cart = Stored::new(cart, Born::new("b2").unwrap(), at);
-    shop.table.write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+    shop.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
 }
 
 async fn sessions(shop: &Shop) -> Vec<String> {
-    let page = shop.table.query(&session::of_customer(&ann()).unwrap()).await.unwrap();
+    let page = shop.own().query(&session::of_customer(&ann()).unwrap()).await.unwrap();
     page.items.into_iter().map(|session| session.id.to_string()).collect()
 }
 
@@ -134,8 +129,8 @@ async fn items_begun_at_the_instant_of_the_erasure_are_deleted() {
     assert_eq!(run_round(&shop, 0).await, erased(1));
     assert_eq!(sessions(&shop).await, Vec::<String>::new());
     let ended = revocation::get(&SignIn::of(&ann(), "s1")).unwrap();
-    assert!(shop.table.get(&ended).await.unwrap().is_some());
-    assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
+    assert!(shop.own().get(&ended).await.unwrap().is_some());
+    assert_eq!(shop.own().get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
 }
 
 /// This holds even if the erasure takes many rounds.
@@ -153,13 +148,13 @@ async fn a_customer_who_returns_keeps_the_items_begun_since_the_erasure() {
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     assert_eq!(run_round(&shop, 0).await, Round { failed: 1, ..erased(0) });
     assert_eq!(sessions(&shop).await, ["since"]);
-    assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
+    assert_eq!(shop.own().get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
     begin_cart(&shop, Instant::now()).await;
     assert_eq!(run_round(&shop, 0).await, Round { failed: 1, ..erased(0) });
     shop.objects.faults().clear();
     assert_eq!(run_round(&shop, 0).await, erased(1));
     assert_eq!(sessions(&shop).await, ["since"]);
-    assert!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap().is_some());
+    assert!(shop.own().get(&cart::get(&ann()).unwrap()).await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -199,11 +194,11 @@ async fn an_erasure_of_more_than_one_round_continues_where_it_stopped() {
 async fn a_second_erasure_of_a_customer_who_returned_waits_again() {
     let shop = Shop::open(1).await;
     erase(&shop, 500).await;
-    let first = shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
+    let first = shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
     shop.sign_up().await;
     erase(&shop, 0).await;
     // The note of the second erasure is refused to a janitor that is finishing the first.
-    assert!(shop.table.write(&erasure::done(&first).unwrap()).await.is_err());
+    assert!(shop.own().write(&erasure::done(&first).unwrap()).await.is_err());
     assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);
 }

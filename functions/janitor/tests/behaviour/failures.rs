@@ -32,13 +32,13 @@ async fn a_list_that_cannot_be_read_is_a_failure() {
     let shop = Shop::open(1).await;
     let plan = shop.plan(1, 1);
     shop.leave(&plan, 1).await;
-    shop.fault(FaultKind::Error);
+    shop.fail(FaultKind::Error);
     let (round, listed) = shop.try_tidy(Duration::from_secs(600)).await;
     assert!(matches!(listed, Err(ListError::Table(_))), "{listed:?}");
     assert_eq!(round, done(0, 0, 0, 0));
     let (_, listed) = shop.try_tidy(Duration::ZERO).await;
     assert!(matches!(listed, Err(ListError::Time)), "{listed:?}");
-    shop.faults().clear();
+    shop.clear_faults();
     assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));
     shop.assert_untouched(&[plan]).await;
 }
@@ -52,10 +52,10 @@ async fn an_order_without_enough_time_is_left_unchanged_and_counted() {
     for plan in &plans {
         shop.leave(plan, 1).await;
     }
-    shop.fault(FaultKind::Slow);
+    shop.fail(FaultKind::Slow);
     let (round, listed) = shop.try_tidy(Duration::from_secs(2)).await;
     listed.unwrap();
-    shop.faults().clear();
+    shop.clear_faults();
     assert_eq!((round.found, round.undone + round.left, round.failed), (20, 20, 0), "{round:?}");
     assert!(round.left >= 8, "{round:?}");
     let rest = shop.tidy().await;

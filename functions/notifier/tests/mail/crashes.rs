@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use emulators::table::{Fault, FaultKind};
+use fixture::crash_after;
 use notifier::notifier::{ANSWER, LEASE, MARGIN, NotifyError, Outcome};
 use tokio::time::Instant as Clock;
 
-use crate::support::{Act, NOW, Shop, at, at_once, crash_after, crash_when_called, patient};
+use crate::support::{Act, NOW, Shop, at, at_once, crash_when_called, patient};
 
 fn after_the_lease() -> key_schema::instant::Instant {
     at(NOW).plus_millis(i64::try_from(LEASE.as_millis()).unwrap()).plus_seconds(2)

@@ -8,13 +8,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fixture::TestTable;
+use fixture::events::{delivered, detail};
+use fixture::seed::{self, usd};
 use futures::future::poll_fn;
 use key_schema::customer::Customer;
 use key_schema::id::{Born, CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
-use key_schema::money::{Currency, Money};
-use key_schema::order::{CustomerOrder, OrderLine, OrderStatus};
+use key_schema::order::{CustomerOrder, Order, OrderLine};
 use key_schema::verification::EmailVerification;
 use notifier::event::Delivery;
 use notifier::mailer::{MailError, Mailer};
@@ -139,18 +140,8 @@ impl Shop {
             .await;
         shop.put(shop.copy()).await;
         for (line, name, amount) in [(1, "ICE - CRUSHED/CUBED", 258), (2, "Milk", 99)] {
-            shop.put(OrderLine {
-                order_id: shop.order.clone(),
-                line,
-                product_id: format!("p{line}").parse().unwrap(),
-                product_born: None,
-                name: name.into(),
-                quantity: 3 - line,
-                unit_price: usd(129),
-                total: usd(amount),
-                expires_at: None,
-            })
-            .await;
+            let line_of = seed::line(&shop.order, line, format!("p{line}").parse().unwrap());
+            shop.put(OrderLine { name: name.into(), quantity: 3 - line, total: usd(amount), ..line_of }).await;
         }
         shop
     }
@@ -181,42 +172,12 @@ impl Shop {
         delivery("EmailVerificationRequested", number, data)
     }
 
-    /// Returns the number of items whose key starts with this text.
-    pub async fn count(&self, pk: &str) -> usize {
-        let mut items = self.table.client().scan().table_name(self.table.name()).into_paginator().items().send();
-        let mut count = 0;
-        while let Some(item) = items.next().await {
-            count += usize::from(item.unwrap()["PK"].as_s().unwrap().starts_with(pk));
-        }
-        count
-    }
-
     pub fn copy(&self) -> CustomerOrder {
-        CustomerOrder {
-            id: self.order.clone(),
-            customer_id: self.customer.clone(),
-            placed_at: at(NOW),
-            reference: None,
-            total: usd(357),
-            line_count: 2,
-            shipped_at: None,
-            expires_at: None,
-            status: OrderStatus::Pending,
-            carrier: None,
-            tracking: None,
-        }
+        CustomerOrder::of(&Order::new(self.order.clone(), self.customer.clone(), at(NOW), usd(357), 2))
     }
 
     pub async fn put<T: Entity>(&self, data: T) {
-        let item = Stored::new(data, Born::new("b1").unwrap(), at(NOW)).to_item().unwrap();
-        let put = self.table.client().put_item().table_name(self.table.name());
-        put.set_item(Some(item.into())).send().await.unwrap();
-    }
-
-    pub async fn remove(&self, pk: &str, sk: &str) {
-        use aws_sdk_dynamodb::types::AttributeValue::S;
-        let delete = self.table.client().delete_item().table_name(self.table.name());
-        delete.key("PK", S(pk.into())).key("SK", S(sk.into())).send().await.unwrap();
+        self.table.put(&Stored::new(data, Born::new("b1").unwrap(), at(NOW))).await;
     }
 
     /// Returns the event of the order's placing. The number becomes its id.
@@ -247,32 +208,7 @@ impl Shop {
 }
 
 pub fn delivery(kind: &str, number: u32, data: Value) -> Delivery {
-    let event = json!({
-        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": kind, "source": "bodega",
-        "account": "123456789012",
-        "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [],
-        "detail": {"id": format!("{number:032x}"), "type": kind, "version": 1, "occurred_at": NOW, "data": data},
-    });
-    serde_json::from_value(event).unwrap()
-}
-
-fn usd(amount: i64) -> Money {
-    Money::new(amount, Currency::USD)
-}
-
-/// Polls until the future has waited `polls` times, then drops it like a crash. Returns `None`
-/// then.
-pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending if left == 0 => Poll::Ready(None),
-        Poll::Pending => {
-            left -= 1;
-            Poll::Pending
-        }
-    })
-    .await
+    serde_json::from_value(delivered(&detail(kind, number, NOW, &data))).unwrap()
 }
 
 /// Runs until the post office has been called `calls` times, then drops the future.

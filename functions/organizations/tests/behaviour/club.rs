@@ -1,26 +1,26 @@
 //! An organization with customers around it, in a separate table for each test.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use fixture::TestTable;
-use http_api::sample::{Answered, Call};
-use http_api::{Routes, Services};
-use key_schema::customer::{self, Customer};
-use key_schema::id::{Born, CustomerId};
-use key_schema::instant::Instant;
-use key_schema::item::{Entity, Stored};
+use fixture::{Harness, TestTable};
+use http_api::Services;
+use http_api::sample::Call;
+use key_schema::item::Stored;
 use key_schema::organization::invitation::{self, Invitation};
-use key_schema::request::Get;
 use serde_json::{Value, json};
 
 /// The organization of most tests. `ann` is its admin and `bob` a member.
 pub const CLUB: &str = "chess #1~2$ Zürich 象棋";
 
-pub struct Club {
-    pub test: TestTable,
-    pub services: Services,
-    routes: Routes<Services>,
+pub struct Club(Harness<Services>);
+
+impl Deref for Club {
+    type Target = Harness<Services>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 pub fn found(name: &str) -> Call {
@@ -92,10 +92,9 @@ pub fn organizations_of(customer: &str) -> Call {
 impl Club {
     /// Creates a table with customers and no organization.
     pub async fn empty(customers: &[&str]) -> Self {
-        let test = TestTable::create().await;
-        let club = Self { services: test.services(), test, routes: organizations::routes() };
+        let club = Self(Harness::start(organizations::routes(), TestTable::services).await);
         for id in customers {
-            club.join(id).await;
+            club.sign_up(id).await;
         }
         club
     }
@@ -104,102 +103,24 @@ impl Club {
     pub async fn open() -> Self {
         let club = Self::empty(&["ann", "bob", "eve"]).await;
         let body = json!({ "id": CLUB, "name": "Chess" });
-        let founded = club.send(Call::new("POST /v1/organizations").json(&body).staff("s1")).await;
-        assert_eq!(founded.status, 201, "{}", founded.body);
+        club.expect(201, Call::new("POST /v1/organizations").json(&body).staff("s1")).await;
         for (customer, role) in [("ann", "admin"), ("bob", "member")] {
-            assert_eq!(club.send(put_member(CLUB, customer, role, None).staff("s1")).await.status, 200);
+            club.expect(200, put_member(CLUB, customer, role, None).staff("s1")).await;
         }
-        assert_eq!(club.send(remove_member(CLUB, "s1").staff("s1")).await.status, 204);
+        club.expect(204, remove_member(CLUB, "s1").staff("s1")).await;
         club
-    }
-
-    pub async fn join(&self, id: &str) {
-        let profile = Customer::new(
-            CustomerId::new(id).unwrap(),
-            format!("{id}@example.com").parse().unwrap(),
-            id.parse().unwrap(),
-            id.to_owned(),
-        );
-        let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
-    }
-
-    /// Writes items directly into the table, without any check.
-    pub async fn seed<T: Entity>(&self, items: &[Stored<T>]) {
-        for chunk in items.chunks(50) {
-            let put = |item: &Stored<T>| {
-                let put = self.test.client().put_item().table_name(self.test.name());
-                put.set_item(Some(item.to_item().unwrap().into())).send()
-            };
-            for put in futures::future::join_all(chunk.iter().map(put)).await {
-                put.unwrap();
-            }
-        }
-    }
-
-    /// Removes the item that a request reads, without any check.
-    pub async fn take_away<T>(&self, read: &Get<T>) {
-        let key = read.key();
-        let text = |text: &str| AttributeValue::S(text.to_owned());
-        let delete = self.test.client().delete_item().table_name(self.test.name());
-        delete.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap();
     }
 
     /// Reads an invitation to the club.
     pub async fn invitation(&self, customer: &str) -> Option<Stored<Invitation>> {
         let open = invitation::open(&CLUB.parse().unwrap()).unwrap();
-        let found = self.services.table.query(&open).await.unwrap().items;
+        let found = self.own().query(&open).await.unwrap().items;
         found.into_iter().find(|invitation| invitation.customer_id.as_str() == customer)
-    }
-
-    pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.services).await
-    }
-
-    /// Expects a status and returns the body.
-    pub async fn expect(&self, status: u16, call: Call) -> Value {
-        let answer = self.send(call).await;
-        assert_eq!(answer.status, status, "{}", answer.body);
-        answer.body
-    }
-
-    /// Returns the status and the code of a refusal.
-    pub async fn refusal(&self, call: Call) -> (u16, String) {
-        let answer = self.send(call).await;
-        (answer.status, answer.code().unwrap_or_default().to_owned())
-    }
-
-    /// Sends a request as a client that retries after 503, the response of a contended table.
-    pub async fn settled(&self, call: impl Fn() -> Call) -> Answered {
-        let mut answer = self.send(call()).await;
-        for _ in 0..50 {
-            if answer.status != 503 {
-                break;
-            }
-            answer = self.send(call()).await;
-        }
-        answer
-    }
-
-    /// Reads a list to its end in pages of `limit`. Also returns the number of requests per page.
-    pub async fn all(&self, list: impl Fn() -> Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
-        let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
-        loop {
-            let _ = self.services.table.meter().take();
-            let call = list().query("limit", &limit.to_string());
-            let body = self.expect(200, cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
-            requests.push(self.services.table.meter().take().iter().map(|cost| cost.requests).sum());
-            found.extend(body["items"].as_array().unwrap().iter().cloned());
-            match body["next_cursor"].as_str() {
-                Some(next) => cursor = Some(next.to_owned()),
-                None => return (found, requests),
-            }
-        }
     }
 
     /// Returns role and team of each member.
     pub async fn roles(&self) -> BTreeMap<String, (String, Option<String>)> {
-        let (found, _) = self.all(|| members(CLUB).staff("s1"), 100).await;
+        let (found, _) = self.all(&members(CLUB).staff("s1"), 100).await;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let entry = |member: &Value| {
             (text(&member["customer_id"]).unwrap(), (text(&member["role"]).unwrap(), text(&member["team"])))

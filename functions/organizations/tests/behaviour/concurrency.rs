@@ -17,7 +17,7 @@ async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     let names: Vec<String> = (0..CLIENTS).map(|n| format!("name {n}")).collect();
-    let renamed = join_all(names.iter().map(|name| club.settled(|| rename(CLUB, name, 1).customer("ann")))).await;
+    let renamed = join_all(names.iter().map(|name| club.settled(rename(CLUB, name, 1).customer("ann")))).await;
     let won: Vec<&str> = renamed
         .iter()
         .filter(|answer| answer.status == 200)
@@ -26,7 +26,7 @@ async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_
     assert_eq!(won.len(), 1);
     assert!(renamed.iter().all(|answer| [200, 412].contains(&answer.status)));
     let changed =
-        join_all(names.iter().map(|name| club.settled(|| rename_team(CLUB, "t", name, 1).customer("ann")))).await;
+        join_all(names.iter().map(|name| club.settled(rename_team(CLUB, "t", name, 1).customer("ann")))).await;
     assert_eq!(changed.iter().filter(|answer| answer.status == 200).count(), 1);
     let body = club.expect(200, read(CLUB).staff("s1")).await;
     assert_eq!((body["name"].as_str(), body["version"].as_u64()), (Some(won[0]), Some(2)));
@@ -36,12 +36,12 @@ async fn one_of_many_concurrent_changes_of_a_version_wins_and_the_others_change_
 #[tokio::test]
 async fn one_of_many_concurrent_additions_of_a_team_succeeds_and_the_team_counts_once() {
     let club = Club::open().await;
-    let added = join_all((0..CLIENTS).map(|_| club.settled(|| add_team(CLUB, "t").customer("ann")))).await;
+    let added = join_all((0..CLIENTS).map(|_| club.settled(add_team(CLUB, "t").customer("ann")))).await;
     let of = |status| added.iter().filter(|answer| answer.status == status).count();
     assert_eq!((of(201), of(409)), (1, CLIENTS - 1));
     // The limit reads the head's counter: 99 more teams fit, and no other.
     let more: Vec<String> = (0..CLIENTS * 2 + 5).map(|n| format!("more {n}")).collect();
-    let added = join_all(more.iter().map(|name| club.settled(|| add_team(CLUB, name).staff("s1")))).await;
+    let added = join_all(more.iter().map(|name| club.settled(add_team(CLUB, name).staff("s1")))).await;
     assert_eq!(added.iter().filter(|answer| answer.status == 201).count(), 99);
     assert_eq!(added.iter().filter(|answer| answer.status == 422).count(), more.len() - 99);
     assert_eq!(club.expect(200, read(CLUB).staff("s1")).await["teams"].as_array().unwrap().len(), 100);
@@ -57,7 +57,7 @@ async fn a_membership_that_began_after_the_read_is_not_overwritten() {
     let member = Member { id: CLUB.parse().unwrap(), customer_id: ann.clone(), role: Role::Admin, team: None };
     let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
     let late = organization::put_member(None, &member, Authority::Customer(&ann)).unwrap();
-    assert!(matches!(club.services.table.transact(&late).await, Err(TransactError::Refused(_))));
+    assert!(matches!(club.own().transact(&late).await, Err(TransactError::Refused(_))));
     assert_eq!(club.roles().await["ann"], ("admin".to_owned(), Some("t".to_owned())));
     // The organization still counts one admin, so ann cannot leave.
     assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await, (409, "last_admin".to_owned()));
@@ -68,7 +68,7 @@ async fn one_admin_is_left_after_any_number_leave_at_once() {
     let admins: Vec<String> = (0..8).map(|n| format!("admin-{n}")).collect();
     let club = Club::open().await;
     for admin in &admins {
-        club.join(admin).await;
+        club.sign_up(admin).await;
         club.expect(200, put_member(CLUB, admin, "admin", None).staff("s1")).await;
     }
     let everybody: Vec<&str> = admins.iter().map(String::as_str).chain(["ann"]).collect();
@@ -77,7 +77,7 @@ async fn one_admin_is_left_after_any_number_leave_at_once() {
         let demote = n % 2 == 0;
         let call = move || if demote { put_member(CLUB, admin, "member", None) } else { remove_member(CLUB, admin) };
         let club = &club;
-        async move { club.settled(|| call().customer(admin)).await.status }
+        async move { club.settled(call().customer(admin)).await.status }
     });
     let statuses = join_all(calls).await;
     assert!(statuses.iter().all(|status| [200, 204, 403, 404, 409].contains(status)), "{statuses:?}");
@@ -105,7 +105,7 @@ async fn a_member_moved_between_teams_by_many_callers_is_counted_in_one_team() {
                 1 => put_member(CLUB, "eve", "admin", Some("b")),
                 _ => remove_member(CLUB, "eve"),
             };
-            club.settled(|| call().staff("s1")).await.status
+            club.settled(call().staff("s1")).await.status
         }
     });
     let statuses = join_all(moves).await;

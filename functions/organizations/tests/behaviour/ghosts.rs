@@ -1,9 +1,7 @@
 //! Tests of tokens that outlive their customer. Such a token changes nothing in organizations,
 //! whether or not the memberships still exist.
 
-use key_schema::customer;
 use key_schema::id::{CustomerId, OrganizationId};
-use key_schema::instant::Instant;
 use key_schema::organization;
 
 use crate::club::{
@@ -11,25 +9,18 @@ use crate::club::{
     rename, rename_team,
 };
 
-/// Deletes only the profile, like an erasure that reads the index of memberships too early.
-async fn lose_profile(club: &Club, id: &str) {
-    let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
-    let profile = club.services.table.get(&get).await.unwrap().unwrap();
-    club.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
-}
-
 /// Deletes the membership, as an erasure does.
 async fn erase(club: &Club, id: &str) {
     let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
-    let member = club.services.table.get(&get).await.unwrap().unwrap();
-    club.services.table.transact(&organization::erase_member(&member).unwrap()).await.unwrap();
+    let member = club.own().get(&get).await.unwrap().unwrap();
+    club.own().transact(&organization::erase_member(&member).unwrap()).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_admin_without_a_profile_changes_nothing() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
-    lose_profile(&club, "ann").await;
+    club.delete_profile("ann").await;
     let before = club.expect(200, read(CLUB).staff("s1")).await;
     let writes = [
         rename(CLUB, "X", 1),
@@ -55,7 +46,7 @@ async fn an_admin_without_a_profile_changes_nothing() {
 async fn a_customer_without_a_profile_cannot_found_an_organization_or_become_a_member() {
     let club = Club::open().await;
     assert_eq!(club.refusal(found("X").customer("stranger")).await, hidden());
-    lose_profile(&club, "eve").await;
+    club.delete_profile("eve").await;
     assert_eq!(club.refusal(found("X").customer("eve")).await, hidden());
     assert_eq!(club.expect(200, organizations_of("eve").staff("s1")).await["items"].as_array().unwrap().len(), 0);
     for call in
@@ -71,7 +62,7 @@ async fn a_customer_without_a_profile_cannot_found_an_organization_or_become_a_m
 #[tokio::test]
 async fn an_organization_does_not_exist_to_an_erased_customer() {
     let club = Club::open().await;
-    lose_profile(&club, "ann").await;
+    club.delete_profile("ann").await;
     erase(&club, "ann").await;
     for call in [
         read(CLUB),
@@ -92,17 +83,10 @@ async fn an_organization_does_not_exist_to_an_erased_customer() {
     assert_eq!(club.refusal(remove_member(CLUB, "bob").customer("bob")).await.1, "last_admin");
 }
 
-/// Marks the profile, as an erasure does before anything else.
-async fn begin_erasure(club: &Club, id: &str) {
-    let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
-    let profile = club.services.table.get(&get).await.unwrap().unwrap();
-    club.services.table.update(&customer::begin_erasure(&profile, Instant::now()).unwrap()).await.unwrap();
-}
-
 #[tokio::test]
 async fn staff_removes_a_last_admin_whose_erasure_has_begun() {
     let club = Club::open().await;
-    begin_erasure(&club, "ann").await;
+    club.begin_erasure("ann").await;
     club.expect(204, remove_member(CLUB, "ann").staff("s1")).await;
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
 }
@@ -112,7 +96,7 @@ async fn staff_removes_only_a_last_admin_without_a_profile() {
     let club = Club::open().await;
     let last = (409, "last_admin".to_owned());
     assert_eq!(club.refusal(remove_member(CLUB, "ann").staff("s1")).await, last);
-    lose_profile(&club, "ann").await;
+    club.delete_profile("ann").await;
     for demote in [put_member(CLUB, "ann", "member", None).staff("s1"), remove_member(CLUB, "ann").customer("bob")] {
         assert!([403, 404].contains(&club.refusal(demote).await.0));
     }
@@ -127,7 +111,7 @@ async fn staff_removes_only_a_last_admin_without_a_profile() {
 async fn an_organization_whose_members_were_all_erased_is_still_there_to_staff() {
     let club = Club::open().await;
     for id in ["ann", "bob"] {
-        lose_profile(&club, id).await;
+        club.delete_profile(id).await;
         erase(&club, id).await;
     }
     assert_eq!(club.expect(200, members(CLUB).staff("s1")).await["items"].as_array().unwrap().len(), 0);

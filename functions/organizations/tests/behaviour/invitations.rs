@@ -21,14 +21,14 @@ const CLIENTS: usize = 20;
 
 /// Returns the invited customers.
 async fn invited(club: &Club) -> Vec<String> {
-    let (found, _) = club.all(|| invitations(CLUB).staff("s1"), 100).await;
+    let (found, _) = club.all(&invitations(CLUB).staff("s1"), 100).await;
     found.iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns the number of the customer's invitations that the table holds beside the profile.
 async fn named(club: &Club, customer: &str) -> usize {
     let roster = invitation::roster(&CustomerId::new(customer).unwrap()).unwrap();
-    club.services.table.get(&roster).await.unwrap().map_or(0, |roster| roster.open.len())
+    club.own().get(&roster).await.unwrap().map_or(0, |roster| roster.open.len())
 }
 
 /// Writes an invitation of eve that expires in `seconds`, as if it had been made earlier.
@@ -45,7 +45,7 @@ async fn invite_until(club: &Club, seconds: i64) {
         inviter: None,
         expires_at: Instant::now().plus_seconds(seconds),
     };
-    club.seed(&[Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)]).await;
+    club.put(&Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)).await;
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     invite_until(&club, 1).await;
     let state = invitation::State {
         invitation: club.invitation("eve").await,
-        roster: club.services.table.get(&invitation::roster(&CustomerId::new("eve").unwrap()).unwrap()).await.unwrap(),
+        roster: club.own().get(&invitation::roster(&CustomerId::new("eve").unwrap()).unwrap()).await.unwrap(),
     };
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let member = key_schema::organization::Member {
@@ -177,7 +177,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     };
     let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
     let late = invitation::accept(state.invitation.as_ref().unwrap(), &state, &member).unwrap();
-    assert!(club.services.table.transact(&late).await.is_err());
+    assert!(club.own().transact(&late).await.is_err());
     assert!(!club.roles().await.contains_key("eve"));
     // The admin invites once more.
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
@@ -226,16 +226,15 @@ async fn an_organization_has_at_most_100_open_invitations_even_if_more_are_sent_
     let club = Club::open().await;
     let customers: Vec<String> = (0..MAX_OF_ORGANIZATION + 5).map(|n| format!("customer-{n:03}")).collect();
     for customer in &customers {
-        club.join(customer).await;
+        club.sign_up(customer).await;
     }
     for customer in &customers[..MAX_OF_ORGANIZATION - 5] {
         club.expect(202, put_member(CLUB, customer, "member", None).customer("ann")).await;
     }
     let last = &customers[MAX_OF_ORGANIZATION - 5..];
-    let answers = join_all(
-        last.iter().map(|customer| club.settled(move || put_member(CLUB, customer, "member", None).customer("ann"))),
-    )
-    .await;
+    let answers =
+        join_all(last.iter().map(|customer| club.settled(put_member(CLUB, customer, "member", None).customer("ann"))))
+            .await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 5);
     let full: Vec<_> = answers.iter().filter(|answer| answer.status == 409).collect();
     assert!(full.len() == 5 && full.iter().all(|answer| answer.code() == Some("too_many_invitations")));
@@ -254,7 +253,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let inviters: Vec<String> = (0..=MAX_OF_CUSTOMER / MAX_OF_INVITER).map(|n| format!("spam-{n}")).collect();
     let mut clubs: Vec<(String, &str)> = Vec::new();
     for inviter in &inviters {
-        club.join(inviter).await;
+        club.sign_up(inviter).await;
         for n in 0..=MAX_OF_INVITER {
             let body = club.expect(201, found(&format!("Spam {n}")).customer(inviter)).await;
             clubs.push((body["id"].as_str().unwrap().to_owned(), inviter));
@@ -263,7 +262,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let invite = |(id, inviter): &(String, &str)| put_member(id, "eve", "member", None).customer(inviter);
     // Of the first inviter's invitations, all but one are accepted, whichever comes first.
     let first = &clubs[..=MAX_OF_INVITER];
-    let answers = join_all(first.iter().map(|club_of| club.settled(move || invite(club_of)))).await;
+    let answers = join_all(first.iter().map(|club_of| club.settled(invite(club_of)))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), MAX_OF_INVITER);
     assert!(answers.iter().all(|answer| answer.status == 202 || answer.code() == Some("too_many_invitations")));
     let others: Vec<&(String, &str)> =
@@ -272,10 +271,10 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     for club_of in sent {
         club.expect(202, invite(club_of)).await;
     }
-    let answers = join_all(last.iter().map(|club_of| club.settled(move || invite(club_of)))).await;
+    let answers = join_all(last.iter().map(|club_of| club.settled(invite(club_of)))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 2);
     assert!(answers.iter().all(|answer| answer.status == 202 || answer.code() == Some("too_many_invitations")));
-    let (listed, requests) = club.all(|| invitations_of("eve").customer("eve"), 30).await;
+    let (listed, requests) = club.all(&invitations_of("eve").customer("eve"), 30).await;
     assert_eq!(listed.len(), MAX_OF_CUSTOMER);
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
     // Staff add the customer all the same, and a declined invitation makes room.
@@ -291,7 +290,7 @@ async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_
     // Only some rounds have an acceptance between the two reads of another one.
     for _ in 0..10 {
         club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
-        let answers = join_all((0..CLIENTS).map(|_| club.settled(|| accept(CLUB, "eve").customer("eve")))).await;
+        let answers = join_all((0..CLIENTS).map(|_| club.settled(accept(CLUB, "eve").customer("eve")))).await;
         let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
         statuses.sort_unstable();
         assert_eq!(statuses, [vec![200; CLIENTS - 1], vec![201]].concat());
@@ -311,9 +310,9 @@ async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
         club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
         let accepts = async {
             tokio::time::sleep(Duration::from_millis(u64::try_from(round % 3).unwrap())).await;
-            club.settled(|| accept(CLUB, "eve").customer("eve")).await.status
+            club.settled(accept(CLUB, "eve").customer("eve")).await.status
         };
-        let withdraws = club.settled(|| uninvite(CLUB, "eve").customer("ann"));
+        let withdraws = club.settled(uninvite(CLUB, "eve").customer("ann"));
         let (accepted, withdrawn) = futures::future::join(accepts, withdraws).await;
         assert_eq!(withdrawn.status, 204);
         let is_member = club.roles().await.contains_key("eve");
@@ -333,7 +332,7 @@ async fn invitations_and_additions_at_once_never_leave_a_member_with_an_invitati
     let calls = (0..CLIENTS).map(|n| {
         let club = &club;
         async move {
-            let call = || match n % 4 {
+            let call = match n % 4 {
                 0 => put_member(CLUB, "eve", "member", None).customer("ann"),
                 1 => put_member(CLUB, "eve", "member", None).staff("s1"),
                 2 => accept(CLUB, "eve").customer("eve"),
@@ -353,11 +352,11 @@ async fn invitations_and_additions_at_once_never_leave_a_member_with_an_invitati
 async fn an_invitation_to_an_organization_that_is_gone_or_of_an_erased_customer_is_not_accepted() {
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
-    club.take_away(&key_schema::organization::head(&OrganizationId::new(CLUB).unwrap()).unwrap()).await;
+    club.delete(key_schema::organization::head(&OrganizationId::new(CLUB).unwrap()).unwrap().key()).await;
     assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
     let other = club.expect(201, found("Go").customer("ann")).await["id"].as_str().unwrap().to_owned();
     club.expect(202, put_member(&other, "eve", "member", None).customer("ann")).await;
-    club.take_away(&key_schema::customer::read_for_update(&CustomerId::new("eve").unwrap()).unwrap()).await;
+    club.delete_at("CUSTOMER#eve", "PROFILE").await;
     assert_eq!(club.refusal(accept(&other, "eve").customer("eve")).await, hidden());
     // Without a profile nobody is invited either.
     assert_eq!(club.refusal(put_member(&other, "eve", "member", None).customer("ann")).await, hidden());

@@ -27,17 +27,17 @@ fn id(n: usize) -> String {
 #[tokio::test]
 async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
     let club = Club::open().await;
-    club.seed(&(0..COUNT).map(|n| member(CLUB, &id(n), Instant::now())).collect::<Vec<_>>()).await;
-    let (found, requests) = club.all(|| members(CLUB).customer("bob"), 100).await;
+    club.put_all((0..COUNT).map(|n| member(CLUB, &id(n), Instant::now()))).await;
+    let (found, requests) = club.all(&members(CLUB).customer("bob"), 100).await;
     let ids = texts(&found, "customer_id");
     assert_eq!(ids.len(), COUNT + 2);
     assert!(ids.is_sorted_by(|one, other| one < other));
     assert!(requests.iter().all(|count| *count == 2), "{requests:?}");
-    assert_eq!(club.all(|| members(CLUB).customer("bob"), 37).await.0, found);
+    assert_eq!(club.all(&members(CLUB).customer("bob"), 37).await.0, found);
     // Reading the organization does not read its members, however many there are.
-    let _ = club.services.table.meter().take();
+    let _ = club.app.table.meter().take();
     club.expect(200, read(CLUB).staff("s1")).await;
-    assert_eq!(club.services.table.meter().take()[0].items, 1);
+    assert_eq!(club.app.table.meter().take()[0].items, 1);
     let first = club.expect(200, members(CLUB).customer("bob")).await;
     let borrowed = members(CLUB).query("cursor", first["next_cursor"].as_str().unwrap());
     assert_eq!(club.refusal(borrowed.clone().customer("ann")).await, (400, "cursor_invalid".into()));
@@ -49,13 +49,13 @@ async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
 async fn a_thousand_memberships_of_a_customer_are_listed_oldest_first_with_one_request_a_page() {
     let club = Club::empty(&[]).await;
     let since = |n: usize| Instant::EPOCH.plus_seconds(i64::try_from(n / 2).unwrap());
-    club.seed(&(0..COUNT).map(|n| member(&id(n), "ann", since(n))).collect::<Vec<_>>()).await;
-    club.seed(&[member("another's", "anna", Instant::EPOCH)]).await;
-    let (found, requests) = club.all(|| organizations_of("ann").customer("ann"), 100).await;
+    club.put_all((0..COUNT).map(|n| member(&id(n), "ann", since(n)))).await;
+    club.put(&member("another's", "anna", Instant::EPOCH)).await;
+    let (found, requests) = club.all(&organizations_of("ann").customer("ann"), 100).await;
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
     assert!(texts(&found, "created_at").is_sorted());
     let mut ids = texts(&found, "organization_id");
-    assert_eq!(club.all(|| organizations_of("ann").staff("s1"), 7).await.0, found);
+    assert_eq!(club.all(&organizations_of("ann").staff("s1"), 7).await.0, found);
     ids.sort();
     let mut all: Vec<String> = (0..COUNT).map(id).collect();
     all.sort();

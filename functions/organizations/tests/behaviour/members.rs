@@ -83,7 +83,7 @@ async fn a_membership_that_was_ended_and_made_again_is_another_one() {
 
     let club = Club::open().await;
     let (id, bob) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new("bob").unwrap());
-    let old = club.services.table.get(&organization::member(&id, &bob).unwrap()).await.unwrap().unwrap();
+    let old = club.own().get(&organization::member(&id, &bob).unwrap()).await.unwrap().unwrap();
     club.expect(204, remove_member(CLUB, "bob").customer("ann")).await;
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     let mut promoted = old.clone();
@@ -92,7 +92,7 @@ async fn a_membership_that_was_ended_and_made_again_is_another_one() {
         organization::put_member(Some(&old), &promoted, Authority::Staff).unwrap(),
         organization::remove_member(&old, Authority::Staff).unwrap(),
     ] {
-        let refused = club.services.table.transact(&change).await;
+        let refused = club.own().transact(&change).await;
         assert!(matches!(refused, Err(TransactError::Refused(_))), "{refused:?}");
     }
     // The club has two admins, each counted once, so one may leave.

@@ -41,9 +41,9 @@ async fn an_organization_comes_with_all_its_teams_in_one_query() {
     for n in 0..100 {
         club.expect(201, add_team(CLUB, &format!("team {n:03}")).customer("ann")).await;
     }
-    let _ = club.services.table.meter().take();
+    let _ = club.app.table.meter().take();
     let body = club.expect(200, read(CLUB).customer("bob")).await;
-    let costs = club.services.table.meter().take();
+    let costs = club.app.table.meter().take();
     let requests: Vec<(&str, u32)> = costs.iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
     assert!(requests.contains(&("organizations.get", 1)) && requests.contains(&("members.get", 1)), "{requests:?}");
     assert_eq!(requests.len(), 2);

@@ -39,13 +39,13 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
         remove_member(CLUB, "eve").customer("ann"),
         delete_team(CLUB, "t", 2).customer("ann"),
     ];
-    let _ = club.services.table.meter().take();
+    let _ = club.app.table.meter().take();
     let (mut used, mut routes) = (BTreeSet::new(), BTreeSet::new());
     for call in calls {
         let route = call.event()["routeKey"].as_str().unwrap().to_owned();
         let answer = club.send(call).await;
         assert!(answer.status < 300, "{route}: {}", answer.body);
-        used.extend(club.services.table.meter().take().iter().map(|cost| (route.clone(), cost.pattern.id)));
+        used.extend(club.app.table.meter().take().iter().map(|cost| (route.clone(), cost.pattern.id)));
         routes.insert(route);
     }
     let declared = organizations::routes();

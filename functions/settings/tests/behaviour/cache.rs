@@ -27,17 +27,17 @@ async fn cached_settings_cost_no_request_and_a_response_states_its_maximum_age()
     let function = shop.function();
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
     let fresh = shop.function();
-    let _ = fresh.costs();
+    let _ = fresh.requests();
     for (after, max_age) in [(0, 30), (10_000, 20), (19_400, 0)] {
         shop.wait(after);
         let answer = fresh.send(get()).await;
         let expected = format!("public, max-age={max_age}");
         assert_eq!(answer.header("cache-control"), Some(expected.as_str()), "{after}");
     }
-    assert_eq!(fresh.costs(), [("settings.read", 1)]);
+    assert_eq!(fresh.requests(), [("settings.read", 1)].into());
     shop.wait(600);
     fresh.send(get()).await;
-    assert_eq!(fresh.costs(), [("settings.read", 1)]);
+    assert_eq!(fresh.requests(), [("settings.read", 1)].into());
     assert_eq!(fresh.send(whole()).await.header("cache-control"), Some("no-store"));
 }
 
@@ -78,12 +78,12 @@ async fn a_change_with_an_unknown_outcome_leaves_no_settings_in_memory() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
-    shop.break_with(FaultKind::Error);
+    shop.fail(FaultKind::Error);
     assert_eq!(function.send(change(&json!({ "values": { "n": 2 } }), 1)).await.status, 503);
     shop.clear_faults();
-    let _ = function.costs();
+    let _ = function.requests();
     assert_eq!(function.send(get()).await.body["values"], json!({ "n": 1 }));
-    assert_eq!(function.costs(), [("settings.read", 1)]);
+    assert_eq!(function.requests(), [("settings.read", 1)].into());
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn cached_settings_outlast_an_outage_of_the_table() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "n": 1 } }))).await;
-    shop.break_with(FaultKind::Error);
+    shop.fail(FaultKind::Error);
     assert_eq!(function.send(get()).await.body["values"], json!({ "n": 1 }));
     shop.clear_faults();
 }

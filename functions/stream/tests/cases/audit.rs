@@ -8,13 +8,12 @@ use aws_sdk_dynamodb::types::{
     StreamViewType,
 };
 use emulators::faults::{Fault, FaultKind};
-use fixture::TestTable;
+use fixture::{TestTable, seed};
 use key_schema::archive::{belongings, collection, objects};
 use key_schema::cart::{Cart, CartLine};
-use key_schema::customer::{self, Customer};
+use key_schema::customer;
 use key_schema::entity::AnyEntity;
 use key_schema::expiration::{self, Expiration, RemovedBy};
-use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::order::{CustomerOrder, OrderStatus, OrderStatusEvent};
@@ -57,23 +56,12 @@ impl Shop {
     }
 
     async fn sign_up(&self, id: &str, at: Instant) {
-        let customer = Customer {
-            addresses: [].into(),
-            ..Customer::new(
-                id.parse().unwrap(),
-                format!("{id}@example.com").parse().unwrap(),
-                id.parse().unwrap(),
-                "Ann".into(),
-            )
-        };
-        let customer = Stored::new(customer, "b1".parse().unwrap(), at);
-        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+        let customer = Stored::new(seed::customer(id), "b1".parse().unwrap(), at);
+        self.test.transact(&customer::create(&customer).unwrap()).await;
     }
 
     async fn erase(&self, id: &str) {
-        let id = CustomerId::new(id).unwrap();
-        let profile = self.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
-        self.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+        self.test.delete_profile(id).await;
     }
 
     async fn take(&self, records: &[Value]) -> Option<String> {
@@ -266,20 +254,7 @@ async fn a_retired_order_is_archived_item_by_item_and_recorded_by_its_head() {
         expires_at: gone,
     };
     let step = Stored { meta: meta(2), data: step };
-    let copy = CustomerOrder {
-        id: head.id.clone(),
-        customer_id: head.customer_id.clone(),
-        placed_at: head.placed_at,
-        reference: None,
-        total: head.total,
-        line_count: 1,
-        shipped_at: None,
-        expires_at: gone,
-        status: OrderStatus::Delivered,
-        carrier: None,
-        tracking: None,
-    };
-    let copy = Stored { meta: meta(5), data: copy };
+    let copy = Stored { meta: meta(5), data: CustomerOrder::of(&head) };
     let batch = [expire("1", &head), expire("2", &line), expire("3", &step), expire("4", &copy)];
     assert_eq!(shop.take(&batch).await, None);
     assert_eq!(shop.counts().await, (4, 1));

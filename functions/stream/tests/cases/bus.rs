@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::types::AttributeValue;
 use bus::{Event, MAX_REQUEST_BYTES, Outcome};
 use emulators::events::EventBusServer;
 use emulators::search::FaultKind as SearchFault;
@@ -67,10 +66,7 @@ impl Shop {
             mark.data.at = mark.data.at.plus_seconds(ago);
             mark.data.expires_at = mark.data.expires_at.plus_seconds(ago);
             if mark.is_expired(now) {
-                let key = mark.key().unwrap();
-                let delete = self.test.client().delete_item().table_name(self.test.name());
-                let delete = delete.key("PK", AttributeValue::S(key.pk.into_string()));
-                delete.key("SK", AttributeValue::S(key.sk.into_string())).send().await.unwrap();
+                self.test.delete(&mark.key().unwrap()).await;
                 continue;
             }
             let left = self.table.batch_write(&mark::keep([&mark]).unwrap()).await.unwrap();

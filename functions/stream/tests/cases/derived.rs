@@ -37,8 +37,7 @@ impl Shop {
 
     /// Writes an item unchanged.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) {
-        let item = item.to_item().unwrap().into();
-        self.test.client().put_item().table_name(self.test.name()).set_item(Some(item)).send().await.unwrap();
+        self.test.put(item).await;
     }
 
     /// Writes an order with its lines.

@@ -194,8 +194,7 @@ async fn an_order_whose_head_cannot_be_read_any_more_is_set_aside() {
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     let mut broken = pending.to_item().unwrap();
     broken.inner_mut().insert("status".into(), serde_dynamo::AttributeValue::S("teleported".into()));
-    let put = shop.test.client().put_item().table_name(shop.test.name()).set_item(Some(broken.into()));
-    put.send().await.unwrap();
+    shop.test.put_item(broken).await;
     let (consumer, shelf) = consumer([shop.sink()]);
     assert_eq!(earliest(&consumer, &[insert("1", &pending)]).await, None);
     assert_eq!((shelf.sequences(), shelf.kept()[0].kind), (vec!["1".to_owned()], "malformed_source"));

@@ -5,11 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use key_schema::id::{Born, ProductId};
-use key_schema::item::{Entity, Meta, Stored};
-use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderLine, OrderStatus};
-use key_schema::product::{CategoryPath, Product};
 use serde_json::{Value, json};
 use stream::Settings;
 use stream::batch::{Event, Record};
@@ -20,94 +15,7 @@ use stream::sink::Sink;
 use stream::verdict::{Reason, Verdict, Verdicts};
 use tokio::time::Instant;
 
-/// Returns a product at a rev. Its name contains the rev, so that a document shows its source.
-pub fn product(id: &str, rev: u64) -> Stored<Product> {
-    let data = Product::new(
-        ProductId::new(id).unwrap(),
-        format!("{id} at rev {rev}"),
-        "Private".into(),
-        Money::new(129, Currency::USD),
-        CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
-    );
-    Stored { meta: meta(rev), data }
-}
-
-/// Returns a retired product.
-pub fn retired(id: &str, rev: u64) -> Stored<Product> {
-    let mut product = product(id, rev);
-    product.data.retired = true;
-    product
-}
-
-/// Returns an order of customer `c1` with `lines` lines.
-pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Order> {
-    let data = Order {
-        status,
-        ..Order::new(
-            id.parse().unwrap(),
-            "c1".parse().unwrap(),
-            "2017-01-01T11:53:26.000Z".parse().unwrap(),
-            Money::new(129 * i64::try_from(lines).unwrap(), Currency::USD),
-            lines,
-        )
-    };
-    Stored { meta: meta(rev), data }
-}
-
-/// Returns a line of an order.
-pub fn line(order: &str, line: u64) -> Stored<OrderLine> {
-    let data = OrderLine {
-        order_id: order.parse().unwrap(),
-        line,
-        product_id: format!("p{line}").parse().unwrap(),
-        product_born: None,
-        name: "Ice".into(),
-        quantity: line,
-        unit_price: Money::new(129, Currency::USD),
-        total: Money::new(129, Currency::USD),
-        expires_at: None,
-    };
-    Stored { meta: meta(1), data }
-}
-
-/// Returns the metadata of an item at a rev.
-pub fn meta(rev: u64) -> Meta {
-    let at = "2017-01-01T00:00:00.000Z".parse().unwrap();
-    Meta { version: rev, rev, born: Born::new("b1").unwrap(), created_at: at, updated_at: at }
-}
-
-/// Returns the record of a new item.
-pub fn insert<T: Entity>(sequence: &str, new: &Stored<T>) -> Value {
-    record(sequence, "INSERT", new, json!({"NewImage": image(new)}))
-}
-
-/// Returns the record of a change.
-pub fn modify<T: Entity>(sequence: &str, old: &Stored<T>, new: &Stored<T>) -> Value {
-    record(sequence, "MODIFY", new, json!({"NewImage": image(new), "OldImage": image(old)}))
-}
-
-/// Returns the record of a removal.
-pub fn remove<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
-    record(sequence, "REMOVE", old, json!({"OldImage": image(old)}))
-}
-
-fn record<T: Entity>(sequence: &str, name: &str, item: &Stored<T>, mut change: Value) -> Value {
-    let key = item.data.key().unwrap();
-    change["Keys"] = json!({"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}});
-    change["SequenceNumber"] = sequence.into();
-    change["ApproximateCreationDateTime"] = json!(1_483_271_606);
-    change["SizeBytes"] = json!(59);
-    change["StreamViewType"] = "NEW_AND_OLD_IMAGES".into();
-    json!({
-        "eventID": format!("event-{sequence}"), "eventName": name, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
-        "awsRegion": "eu-central-1", "dynamodb": change,
-    })
-}
-
-/// Returns an item as a stream image.
-pub fn image<T: Entity>(item: &Stored<T>) -> Value {
-    serde_json::to_value(item.to_item().unwrap()).unwrap()
-}
+pub use fixture::records::{image, insert, line, meta, modify, order, product, remove, retired};
 
 /// Returns a batch in Lambda's form.
 pub fn event(records: &[Value]) -> Event {

@@ -11,14 +11,14 @@ use crate::desk::{Desk, answer, ask, open, question, questions_of};
 async fn fifty_questions_at_once_are_fifty_and_one_with_a_key_is_one() {
     let desk = Desk::open(&["ann"]).await;
     let calls: Vec<_> = (0..50).map(|n| ask("ann", &format!("{n}"))).collect();
-    let answers = join_all(calls.iter().map(|call| desk.settled(call))).await;
+    let answers = join_all(calls.iter().map(|call| desk.settled(call.clone()))).await;
     let ids: BTreeSet<&str> = answers.iter().map(|answer| answer.body["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 50);
     let keyed = ask("ann", "once").header("idempotency-key", "k");
-    let answers = join_all((0..50).map(|_| desk.settled(&keyed))).await;
+    let answers = join_all((0..50).map(|_| desk.settled(keyed.clone()))).await;
     assert!(answers.iter().all(|answer| answer.status == 201 && answer.body == answers[0].body));
-    assert_eq!(desk.pages(&questions_of("ann"), 100).await.0.len(), 51);
-    assert_eq!(desk.pages(&open(), 100).await.0.len(), 51);
+    assert_eq!(desk.all(&questions_of("ann").staff("s1"), 100).await.0.len(), 51);
+    assert_eq!(desk.all(&open().staff("s1"), 100).await.0.len(), 51);
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn fifty_answers_at_once_are_all_counted_in_both_places() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
     let calls: Vec<_> = (0..50).map(|n| answer(&id, &format!("{n}"))).collect();
-    for answer in join_all(calls.iter().map(|call| desk.settled(call))).await {
+    for answer in join_all(calls.iter().map(|call| desk.settled(call.clone()))).await {
         assert_eq!(answer.status, 201, "{}", answer.body);
     }
     let whole = desk.read(question(&id)).await;
@@ -46,7 +46,7 @@ async fn concurrent_last_answers_fill_the_free_places_exactly() {
         assert_eq!(desk.send(answer(&id, &format!("{n}"))).await.status, 201);
     }
     let calls: Vec<_> = (0..20).map(|n| answer(&id, &format!("last {n}"))).collect();
-    let answers = join_all(calls.iter().map(|call| desk.settled(call))).await;
+    let answers = join_all(calls.iter().map(|call| desk.settled(call.clone()))).await;
     let given = answers.iter().filter(|answer| answer.status == 201).count();
     let full = answers.iter().filter(|answer| answer.code() == Some("too_many_answers")).count();
     assert_eq!((given, full), (5, 15));

@@ -13,10 +13,10 @@ async fn a_thousand_questions_are_read_page_by_page_in_both_lists() {
     let asked = desk.filled("ann", COUNT).await;
     let newest_first: Vec<&str> = asked.iter().rev().map(String::as_str).collect();
     for limit in [100, 7] {
-        let (found, requests) = desk.pages(&questions_of("ann"), limit).await;
+        let (found, requests) = desk.all(&questions_of("ann").staff("s1"), limit).await;
         assert_eq!(each(&found, "id"), newest_first);
         assert!(requests.iter().all(|requests| *requests == 1), "{requests:?}");
-        let (found, requests) = desk.pages(&open(), limit).await;
+        let (found, requests) = desk.all(&open().staff("s1"), limit).await;
         assert_eq!(each(&found, "id"), asked);
         let further: u32 = requests.iter().map(|requests| requests - 4).sum();
         assert!(
@@ -31,7 +31,7 @@ async fn questions_and_answers_between_two_pages_hide_and_repeat_no_other_questi
     let desk = Desk::open(&["ann"]).await;
     let asked = desk.filled("ann", 40).await;
     for list in [questions_of("ann"), open()] {
-        let before: Vec<Value> = desk.pages(&list, 100).await.0;
+        let before: Vec<Value> = desk.all(&list.clone().staff("s1"), 100).await.0;
         let (mut found, mut cursor) = (Vec::<Value>::new(), None::<String>);
         for page in 0.. {
             let call = list.clone().query("limit", "9").staff("s1");
@@ -50,7 +50,7 @@ async fn questions_and_answers_between_two_pages_hide_and_repeat_no_other_questi
         let found: Vec<&str> = each(&found, "id").into_iter().filter(|id| known.contains(id)).collect();
         assert_eq!(found, known);
     }
-    assert!(desk.pages(&open(), 100).await.0.len() < asked.len() + 12);
+    assert!(desk.all(&open().staff("s1"), 100).await.0.len() < asked.len() + 12);
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_mone
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
     let calls = (0..50).map(|n| {
         let (from, to) = between(n);
-        bank.settled(move || transfer(WALLETS[from], WALLETS[to], &usd(amount(n)), &format!("k{n}")))
+        bank.settled(transfer(WALLETS[from], WALLETS[to], &usd(amount(n)), &format!("k{n}")))
     });
     let answers: Vec<Answered> = join_all(calls).await;
     let mut expected = vec![BEGINNING; WALLETS.len()];
@@ -62,7 +62,7 @@ async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_mone
 #[tokio::test]
 async fn concurrent_transfers_of_the_last_money_spend_it_exactly_once() {
     let bank = bank().await;
-    let calls = (0..30).map(|n| bank.settled(move || transfer("w0", WALLETS[n % 3 + 1], &usd(10), &format!("k{n}"))));
+    let calls = (0..30).map(|n| bank.settled(transfer("w0", WALLETS[n % 3 + 1], &usd(10), &format!("k{n}"))));
     let answers = join_all(calls).await;
     let paid = answers.iter().filter(|answer| answer.status == 201).count();
     let short = answers.iter().filter(|answer| answer.code() == Some("insufficient_funds")).count();
@@ -75,7 +75,7 @@ async fn concurrent_transfers_of_the_last_money_spend_it_exactly_once() {
 async fn a_transfer_sent_many_times_at_once_moves_money_once_and_has_one_response() {
     let bank = bank().await;
     for round in 0..5_i64 {
-        let call = || bank.settled(move || transfer("w0", "w1", &usd(20), &format!("round {round}")));
+        let call = || bank.settled(transfer("w0", "w1", &usd(20), &format!("round {round}")));
         let answers = join_all((0..20).map(|_| call())).await;
         for answer in &answers {
             assert_eq!((answer.status, &answer.body), (201, &answers[0].body));

@@ -58,7 +58,7 @@ async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_eith
         let amount = if n % 2 == 0 { usd(n % 7 + 5) } else { euros(n % 5 + 5) };
         let bank = &bank;
         async move {
-            let answer = bank.settled(|| transfer(from, to, &amount, &format!("k{n}"))).await;
+            let answer = bank.settled(transfer(from, to, &amount, &format!("k{n}"))).await;
             let moved = if answer.status == 201 { amount["amount"].as_i64().unwrap() } else { 0 };
             assert!(
                 matches!(answer.status, 201 | 503) || answer.code() == Some("insufficient_funds"),
@@ -148,7 +148,7 @@ async fn two_wallets_of_an_earlier_version_are_converted_under_many_transfers_at
     }
     let calls = (0..20).map(|n| {
         let (from, to) = if n % 2 == 0 { ("a", "b") } else { ("b", "a") };
-        bank.settled(move || transfer(from, to, &euros(if n % 2 == 0 { 3 } else { 2 }), &format!("k{n}")))
+        bank.settled(transfer(from, to, &euros(if n % 2 == 0 { 3 } else { 2 }), &format!("k{n}")))
     });
     let answers = join_all(calls).await;
     assert!(

@@ -87,15 +87,15 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_has_no_effect() 
     let other = bank.send(deposit("a", &json!({ "amount": usd(501), "note": "once" }), "k")).await;
     assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     assert_eq!(bank.balance("a").await, 501);
-    bank.leave("a").await;
+    bank.delete_profile("a").await;
     assert_eq!(bank.raw(&call).await.status_code, 201, "what was done is answered, whatever has become of the account");
 }
 
 #[tokio::test]
 async fn deposits_at_once_all_count_each_answer_is_exact_and_the_same_one_counts_once() {
     let bank = Bank::open(&["a"]).await;
-    let calls = (0..30)
-        .map(|n| bank.settled(move || deposit("a", &json!({ "amount": usd(n % 10 + 1) }), &format!("k{}", n % 10))));
+    let calls =
+        (0..30).map(|n| bank.settled(deposit("a", &json!({ "amount": usd(n % 10 + 1) }), &format!("k{}", n % 10))));
     let answers = join_all(calls).await;
     assert!(
         answers.iter().all(|answer| answer.status == 201),

@@ -2,24 +2,10 @@
 
 use emulators::table::FaultKind;
 use futures::future::join_all;
-use http_api::sample::{Answered, Call};
+use http_api::sample::Call;
 use serde_json::json;
 
 use crate::bank::{Bank, deposit, transfer, usd};
-
-/// The maximum number of attempts of a client without a final response.
-const ATTEMPTS: usize = 20;
-
-/// Sends a request until the response is not 503.
-async fn insist(bank: &Bank, call: &Call) -> Answered {
-    for _ in 0..ATTEMPTS {
-        let answer = bank.send(call.clone()).await;
-        if answer.status != 503 {
-            return answer;
-        }
-    }
-    panic!("no answer in {ATTEMPTS} attempts")
-}
 
 #[tokio::test]
 async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_double_it() {
@@ -34,7 +20,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
                 _ => transfer("a", "b", &usd(10), &format!("k{n}")),
             })
             .collect();
-        let answers = join_all(calls.iter().map(|call| insist(&bank, call))).await;
+        let answers = join_all(calls.iter().map(|call| bank.settled(call.clone()))).await;
         assert!(bank.clear_faults() > 0, "{kind:?}");
         assert!(answers.iter().all(|answer| answer.status == 201), "{kind:?}");
         assert_eq!((bank.balance("a").await, bank.balance("b").await), (920, 108), "{kind:?}");

@@ -12,7 +12,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     for customer in ["old", "older"] {
         bank.open_in(customer, "EUR", 5).await;
     }
-    let _ = bank.services.table.meter().take();
+    let _ = bank.app.table.meter().take();
     let (read, list) = ("GET /v1/customers/{id}/wallet", "GET /v1/customers/{id}/wallet/entries");
     let (pay_in, give) = ("POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers");
     let calls = [
@@ -29,7 +29,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     for (route, call) in calls {
         let answer = bank.send(call).await;
         assert!(answer.status < 300, "{route}: {}", answer.body);
-        used.extend(bank.services.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(bank.app.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     assert_eq!(used, wallet::routes().patterns().map(|(route, pattern)| (route, pattern.id)).collect());
 }

@@ -55,7 +55,7 @@ async fn a_missing_account_is_reported_before_a_low_balance() {
     let bank = Bank::open(&["a", "gone"]).await;
     bank.pay_in("a", &usd(10)).await;
     bank.pay_in("gone", &usd(10)).await;
-    bank.leave("gone").await;
+    bank.delete_profile("gone").await;
     for (from, to, amount, pointers) in [
         ("a", "nobody", 5, vec!["/to"]),
         ("a", "nobody", 50, vec!["/to"]),
@@ -135,7 +135,7 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_moves_no_money()
     let staffs = json!({ "from": "b", "to": "a", "amount": usd(500) });
     let staffs = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&staffs).staff("a-colleague");
     assert_eq!(bank.send(staffs).await.status, 201);
-    bank.leave("b").await;
+    bank.delete_profile("b").await;
     assert_eq!(bank.raw(&call).await.body, first.body, "also when the account is gone and the money is back");
     assert_eq!(bank.balance("a").await, 500);
 }

@@ -42,6 +42,12 @@ impl Golden {
     }
 }
 
+/// Returns a variant of an example.
+fn with<T>(mut stored: Stored<T>, change: impl FnOnce(&mut T)) -> Stored<T> {
+    change(&mut stored.data);
+    stored
+}
+
 /// Returns every entity with its variants.
 pub fn goldens(world: &World) -> Vec<Golden> {
     use AnyEntity as Any;
@@ -98,7 +104,11 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Order-returning", world.returning_order(), Any::Order),
         Golden::of("Order-refunded", world.refunded_order(), Any::Order),
         Golden::of("Order-own", world.own_order(OrderStatus::Pending), Any::Order),
-        Golden::of("Order-lapsed", world.lapsed_order(), Any::Order),
+        Golden::of(
+            "Order-lapsed",
+            with(world.own_order(OrderStatus::Cancelled), |order| order.lapsed = true),
+            Any::Order,
+        ),
         Golden::of("OpenOrders", world.open_orders(), Any::OpenOrders),
         Golden::of("OpenOrders-counted", world.counted_orders(), Any::OpenOrders),
         Golden::of("Invoice", world.invoice(), Any::Invoice),

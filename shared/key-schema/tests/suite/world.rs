@@ -585,13 +585,6 @@ impl World {
         order
     }
 
-    /// Makes an order that its customer did not pay.
-    pub fn lapsed_order(&self) -> Stored<Order> {
-        let mut order = self.own_order(OrderStatus::Cancelled);
-        order.data.lapsed = true;
-        order
-    }
-
     pub fn open_order(&self) -> OpenOrder {
         OpenOrder { most: 6, lines: 1 }
     }
@@ -697,17 +690,10 @@ impl World {
 
     pub fn customer_order(&self, shipped: bool) -> Stored<CustomerOrder> {
         self.stored(CustomerOrder {
-            id: self.order.clone(),
-            customer_id: self.customer.clone(),
-            placed_at: at(PLACED),
-            reference: Some(self.reference.clone()),
-            total: self.money(774),
-            line_count: 1,
             shipped_at: shipped.then(|| at("2017-01-02T07:15:00.000Z")),
-            expires_at: None,
-            status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
             carrier: shipped.then(|| "Post".into()),
             tracking: shipped.then(|| "CH-0001".into()),
+            ..CustomerOrder::of(&self.order(if shipped { OrderStatus::Shipped } else { OrderStatus::Pending }))
         })
     }
 

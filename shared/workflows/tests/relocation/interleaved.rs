@@ -1,11 +1,12 @@
 //! Tests random trees with random changes between random pieces of the work. Every run must end in
 //! the state of a model that moves everything at once.
 
+use fixture::crash_after;
 use key_schema::product::CategoryPath;
 use proptest::prelude::*;
 use workflows::relocation::Mover;
 
-use crate::shop::{Shop, broken_off_after, far, path};
+use crate::shop::{Shop, far, path};
 
 const TOPS: [&str; 2] = ["A", "Z"];
 
@@ -77,8 +78,8 @@ proptest! {
             }
             shop.begin(&from, &to).await;
             for (waits, change) in &meanwhile {
-                let somebody = shop.another();
-                broken_off_after(*waits, Mover::new(&somebody).settling(1_000_000).go_on(far())).await;
+                let somebody = shop.table();
+                crash_after(*waits, Mover::new(&somebody).settling(1_000_000).go_on(far())).await;
                 // If a request has seen a category outside the moved subtree, that category exists.
                 if let Change::CreateLate(place) = change && !place.is_within(&from) {
                     shop.grow(place).await;

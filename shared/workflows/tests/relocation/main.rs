@@ -7,13 +7,14 @@ mod interleaved;
 mod shop;
 mod stragglers;
 
-use emulators::table::{Fault, FaultKind};
+use emulators::table::FaultKind;
+use fixture::crash_after;
 use futures::future::join_all;
 use key_schema::category::relocation::Phase;
 use key_schema::product::CategoryPath;
 use workflows::relocation::Mover;
 
-use shop::{Shop, broken_off_after, far, path};
+use shop::{Shop, far, path};
 
 const TOPS: [&str; 3] = ["A", "Neu / 新", "Out"];
 
@@ -99,8 +100,8 @@ async fn work_interrupted_at_any_point_continues_where_it_stopped() {
     shop.begin(&from(), &to()).await;
     let mut broken = 0;
     for waits in (14..26).step_by(3).cycle() {
-        let somebody = shop.another();
-        if broken_off_after(waits, Mover::new(&somebody).settling(0).go_on(far())).await.is_some() {
+        let somebody = shop.table();
+        if crash_after(waits, Mover::new(&somebody).settling(0).go_on(far())).await.is_some() {
             break;
         }
         broken += 1;
@@ -117,8 +118,8 @@ async fn a_move_interrupted_once_at_any_point_ends_right() {
     for waits in (0..160).step_by(4) {
         let shop = furnished().await;
         shop.begin(&from(), &to()).await;
-        let somebody = shop.another();
-        let whole = broken_off_after(waits, Mover::new(&somebody).settling(0).go_on(far())).await.is_some();
+        let somebody = shop.table();
+        let whole = crash_after(waits, Mover::new(&somebody).settling(0).go_on(far())).await.is_some();
         let done = shop.finish().await;
         assert_eq!((done.categories, done.products, done.memberships), (6, 8, 3), "{waits}");
         shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
@@ -132,7 +133,7 @@ async fn a_move_interrupted_once_at_any_point_ends_right() {
 async fn concurrent_movers_do_each_step_once() {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
-    let tables: Vec<_> = (0..5).map(|_| shop.another()).collect();
+    let tables: Vec<_> = (0..5).map(|_| shop.table()).collect();
     let all = tables.iter().map(|table| async move { Mover::new(table).settling(0).go_on(far()).await });
     for done in join_all(all).await {
         // A worker with repeated conflicts may give up, because the others finish the move.
@@ -148,16 +149,16 @@ async fn a_table_that_is_throttled_or_fails_costs_only_time() {
     for kind in [FaultKind::Throttle, FaultKind::Reset, FaultKind::Conflict] {
         let shop = furnished().await;
         shop.begin(&from(), &to()).await;
-        shop.faults().add(Fault { kind, rate: 0.15, count: None, seed: 7 }).unwrap();
+        shop.break_with(kind, 0.15, None, 7);
         for _ in 0..200 {
-            if let Ok(Some(moving)) = Mover::new(&shop.table).settling(0).go_on(far()).await
+            if let Ok(Some(moving)) = Mover::new(shop.own()).settling(0).go_on(far()).await
                 && moving.phase == Phase::Done
             {
                 break;
             }
         }
         assert!(shop.faults().counts().iter().any(|count| count.fired > 0));
-        shop.faults().clear();
+        shop.clear_faults();
         let done = shop.finish().await;
         assert_eq!((done.categories, done.products, done.memberships), (6, 8, 3), "{kind:?}");
         shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
@@ -170,7 +171,7 @@ async fn no_step_begins_after_the_deadline() {
     shop.begin(&from(), &to()).await;
     let begun = shop.current().await;
     let now = tokio::time::Instant::now();
-    assert_eq!(Mover::new(&shop.table).go_on(now).await.unwrap(), Some(begun.clone()));
+    assert_eq!(Mover::new(shop.own()).go_on(now).await.unwrap(), Some(begun.clone()));
     assert_eq!(shop.current().await, begun);
 }
 

@@ -32,7 +32,7 @@ async fn a_product_whose_request_has_seen_the_old_category_follows_it() {
 async fn a_move_ends_only_after_all_requests_that_saw_the_old_category() {
     let mut shop = settling().await;
     let waiting = shop.current().await;
-    assert_eq!(Mover::new(&shop.table).go_on(far()).await.unwrap(), Some(waiting.clone()), "the usual time");
+    assert_eq!(Mover::new(shop.own()).go_on(far()).await.unwrap(), Some(waiting.clone()), "the usual time");
     shop.create_late("late", &from()).await;
     assert_eq!(shop.mover().go_on(far()).await.unwrap(), Some(waiting));
     shop.finish().await;
@@ -57,7 +57,7 @@ async fn a_category_created_behind_the_walk_moves_with_its_description() {
     while shop.current().await.phase != Phase::Placing {
         let now = shop.current().await;
         assert_eq!(now.phase, Phase::Copying);
-        crate::broken_off_after(16, shop.mover().go_on(far())).await;
+        crate::crash_after(16, shop.mover().go_on(far())).await;
     }
     let new = path(&["A", "B #1", "a", "new"]);
     shop.create("new", &new).await;

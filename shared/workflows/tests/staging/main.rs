@@ -5,12 +5,13 @@
 
 mod shop;
 
-use emulators::table::{Fault, FaultKind};
+use emulators::table::FaultKind;
+use fixture::crash_after;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{self, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, Step};
 use workflows::staging::{self, Lapsed, StagingError, Undone, give_back, lapse, undo};
 
-use shop::{Basket, STOCK, Shop, TAKEN, at, broken_off_after};
+use shop::{Basket, STOCK, Shop, TAKEN, at};
 
 /// Three transactions of lines. The last one is not full.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 7;
@@ -36,15 +37,15 @@ fn lines_refused(error: &StagingError) -> Vec<u64> {
 async fn a_large_order_is_invisible_until_it_is_placed_completely() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
-    shop.place(&shop.table, &basket).await.unwrap();
+    shop.place(shop.own(), &basket).await.unwrap();
     shop.assert_placed(&basket, "placed").await;
 
     let other = shop.basket(2, LINES);
-    shop.table.transact(&staged::begin(&other.order, None, None).unwrap()).await.unwrap();
-    shop.table.transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap()).await.unwrap();
-    let pending = shop.table.query(&order::by_status(OrderStatus::Pending, None, None).unwrap()).await.unwrap();
+    shop.own().transact(&staged::begin(&other.order, None, None).unwrap()).await.unwrap();
+    shop.own().transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap()).await.unwrap();
+    let pending = shop.own().query(&order::by_status(OrderStatus::Pending, None, None).unwrap()).await.unwrap();
     assert_eq!(pending.items.len(), 1);
-    let mine = shop.table.query(&order::of_customer(&other.order.customer_id, None, None).unwrap()).await.unwrap();
+    let mine = shop.own().query(&order::of_customer(&other.order.customer_id, None, None).unwrap()).await.unwrap();
     assert_eq!(mine.items.len(), 1);
     assert_eq!(shop.unfinished().await, std::slice::from_ref(&other.order.id));
 }
@@ -57,7 +58,7 @@ async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_ite
     }
     shop.stock(70, STOCK, false).await;
     let basket = shop.basket(1, LINES);
-    let error = shop.place(&shop.table, &basket).await.unwrap_err();
+    let error = shop.place(shop.own(), &basket).await.unwrap_err();
     assert_eq!(lines_refused(&error), [5, RESERVED_AT_ONCE as u64 + 3, 70, LINES as u64]);
     assert_eq!(shop.head(&basket.order.id).await, None);
     let (available, refilled) = (shop.available().await, [5, RESERVED_AT_ONCE + 3, LINES]);
@@ -67,7 +68,7 @@ async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_ite
         shop.stock(number, STOCK, true).await;
     }
     shop.stock(70, STOCK, true).await;
-    shop.place(&shop.table, &basket).await.unwrap();
+    shop.place(shop.own(), &basket).await.unwrap();
     shop.assert_placed(&basket, "once more").await;
 }
 
@@ -75,15 +76,15 @@ async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_ite
 async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() {
     let shop = Shop::open(FEW).await;
     let first = shop.basket(1, FEW);
-    shop.place(&shop.table, &first).await.unwrap();
+    shop.place(shop.own(), &first).await.unwrap();
     shop.stock(1, 0, true).await;
     let mut second = shop.basket(2, FEW);
     second.order.data.reference.clone_from(&first.order.reference);
-    let error = shop.place(&shop.table, &second).await.unwrap_err();
+    let error = shop.place(shop.own(), &second).await.unwrap_err();
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [OrderAction::Reference]);
     // The conflicting claim still belongs to the first order.
-    let error = shop.place(&shop.table, &second).await.unwrap_err();
+    let error = shop.place(shop.own(), &second).await.unwrap_err();
     assert!(matches!(error, StagingError::Refused(_)));
 }
 
@@ -93,9 +94,9 @@ async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
     let basket = shop.basket(1, LINES);
     let mut met = 0;
     for waits in (0..).step_by(stride()) {
-        let other = shop.another();
+        let other = shop.table();
         let mut placing = Box::pin(shop.place(&other, &basket));
-        if let Some(placed) = broken_off_after(waits, &mut placing).await {
+        if let Some(placed) = crash_after(waits, &mut placing).await {
             placed.unwrap();
             shop.assert_placed(&basket, "nobody in between").await;
             break;
@@ -106,7 +107,7 @@ async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
             Ok(()) => {
                 // The line was already reserved, and the test has overwritten its stock. The order
                 // stays placed.
-                assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Visible);
+                assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Visible);
                 break;
             }
             Err(error) => {
@@ -126,8 +127,8 @@ async fn an_interrupted_order_is_undone_unless_it_was_placed() {
     let basket = shop.basket(1, FEW);
     let (mut undone, mut waits) = (0, 0);
     loop {
-        let done = broken_off_after(waits, shop.place(&shop.another(), &basket)).await;
-        let end = undo(&shop.table, &basket.order.id).await.unwrap();
+        let done = crash_after(waits, shop.place(&shop.table(), &basket)).await;
+        let end = undo(shop.own(), &basket.order.id).await.unwrap();
         match (done, end) {
             (Some(placed), _) => {
                 placed.unwrap();
@@ -151,9 +152,9 @@ async fn an_interrupted_undoing_is_continued() {
     let basket = shop.basket(1, LINES);
     let begun = async |shop: &Shop, basket: &Basket| {
         let mut head = basket.order.clone();
-        shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
         for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
-            shop.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+            shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
             head = staged::counted(&head, lines.len(), true);
         }
     };
@@ -162,8 +163,8 @@ async fn an_interrupted_undoing_is_continued() {
         if shop.head(&basket.order.id).await.is_none() {
             begun(&shop, &basket).await;
         }
-        let done = broken_off_after(waits, undo(&shop.another(), &basket.order.id)).await;
-        assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
+        let done = crash_after(waits, undo(&shop.table(), &basket.order.id)).await;
+        assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
         shop.assert_untouched(&basket, &format!("after {waits} waits")).await;
         if done.is_some() {
             break;
@@ -181,14 +182,14 @@ async fn a_slow_placer_takes_no_step_after_an_undoer_and_an_undoer_misses_no_ste
         let basket = shop.basket(1, FEW);
         let mut head = basket.order.clone();
         let (first, rest) = basket.lines.split_at(RESERVED_AT_ONCE);
-        shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
-        shop.table.transact(&staged::reserve(&head, first).unwrap()).await.unwrap();
+        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+        shop.own().transact(&staged::reserve(&head, first).unwrap()).await.unwrap();
         head = staged::counted(&head, first.len(), true);
         // The undoing worker has seen the first lines, and pauses at some point.
-        let other = shop.another();
+        let other = shop.table();
         let mut undoing = Box::pin(undo(&other, &basket.order.id));
-        let ended = broken_off_after(waits, &mut undoing).await;
-        match shop.table.transact(&staged::reserve(&head, rest).unwrap()).await {
+        let ended = crash_after(waits, &mut undoing).await;
+        match shop.own().transact(&staged::reserve(&head, rest).unwrap()).await {
             Ok(()) => before += 1,
             Err(_) => behind += 1,
         }
@@ -212,7 +213,7 @@ async fn a_placer_and_two_undoers_end_with_a_whole_order_or_no_order() {
     let (mut placed, mut gone) = (0, 0);
     for number in 1..=12 {
         let basket = shop.basket(number, FEW);
-        let (one, two, three) = (shop.another(), shop.another(), shop.another());
+        let (one, two, three) = (shop.table(), shop.table(), shop.table());
         let id = &basket.order.id;
         let late = async |table| {
             // The delay differs in each iteration.
@@ -222,7 +223,7 @@ async fn a_placer_and_two_undoers_end_with_a_whole_order_or_no_order() {
             undo(table, id).await
         };
         let (done, ..) = futures::join!(shop.place(&one, &basket), late(&two), late(&three));
-        match undo(&shop.table, id).await.unwrap() {
+        match undo(shop.own(), id).await.unwrap() {
             Undone::Visible => {
                 shop.assert_placed(&basket, "placed").await;
                 assert!(done.is_ok());
@@ -246,10 +247,10 @@ async fn lost_responses_and_conflicts_repeat_no_effect() {
     {
         let shop = Shop::open(FEW).await;
         let basket = shop.basket(1, FEW);
-        shop.faults().add(Fault { kind, rate: 0.3, count: Some(12), seed }).unwrap();
-        let placed = shop.place(&shop.table, &basket).await;
-        shop.faults().clear();
-        match undo(&shop.table, &basket.order.id).await.unwrap() {
+        shop.break_with(kind, 0.3, Some(12), seed);
+        let placed = shop.place(shop.own(), &basket).await;
+        shop.clear_faults();
+        match undo(shop.own(), &basket.order.id).await.unwrap() {
             Undone::Visible => {
                 placed.unwrap();
                 shop.assert_placed(&basket, "placed").await;
@@ -267,15 +268,15 @@ async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let mut head = basket.order.clone();
-    shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
-        shop.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+        shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
         head = staged::counted(&head, lines.len(), true);
     }
     shop.remove_customer().await;
-    let refused = shop.table.transact(&staged::commit(&head, "c1", None).unwrap()).await.unwrap_err();
+    let refused = shop.own().transact(&staged::commit(&head, "c1", None).unwrap()).await.unwrap_err();
     assert!(matches!(refused, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Customer));
-    assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
+    assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     shop.assert_untouched(&basket, "gone").await;
 }
 
@@ -295,7 +296,7 @@ async fn cancelled(shop: &Shop, basket: &Basket) {
         tracking: None,
         money: None,
     };
-    staging::advance(&shop.table, order::advance(step).unwrap()).await.unwrap();
+    staging::advance(shop.own(), order::advance(step).unwrap()).await.unwrap();
 }
 
 #[tokio::test]
@@ -305,16 +306,16 @@ async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions
     let mut waits = 0;
     for number in 1.. {
         let basket = shop.basket(number, lines);
-        shop.place(&shop.table, &basket).await.unwrap();
+        shop.place(shop.own(), &basket).await.unwrap();
         cancelled(&shop, &basket).await;
         let before = shop.available().await;
         assert_eq!(before.iter().filter(|left| **left == STOCK).count(), RETURNED_AT_ONCE);
         assert_eq!(shop.unfinished().await, std::slice::from_ref(&basket.order.id));
         let version = shop.head(&basket.order.id).await.unwrap().meta.version;
 
-        let done = broken_off_after(waits, give_back(&shop.another(), &basket.order.id)).await;
+        let done = crash_after(waits, give_back(&shop.table(), &basket.order.id)).await;
         // Two workers continue concurrently.
-        let (one, two) = (shop.another(), shop.another());
+        let (one, two) = (shop.table(), shop.table());
         let both = futures::join!(give_back(&one, &basket.order.id), give_back(&two, &basket.order.id));
         both.0.unwrap();
         both.1.unwrap();
@@ -341,14 +342,14 @@ async fn a_cancelled_order_returns_no_pieces_to_products_that_were_revived() {
     let lines = RETURNED_AT_ONCE + 20;
     let shop = Shop::open(lines).await;
     let basket = shop.basket(1, lines);
-    shop.place(&shop.table, &basket).await.unwrap();
+    shop.place(shop.own(), &basket).await.unwrap();
     // Lines of both versions, in each of the two transactions.
     let revived = [1, 2, lines - 1, lines];
     for number in revived {
         shop.revive(number, 1).await;
     }
     cancelled(&shop, &basket).await;
-    give_back(&shop.table, &basket.order.id).await.unwrap();
+    give_back(shop.own(), &basket.order.id).await.unwrap();
     assert_eq!(shop.available().await, full_except(&revived, lines));
     assert!(shop.unfinished().await.is_empty());
 }
@@ -358,16 +359,16 @@ async fn an_undone_order_returns_no_pieces_to_products_that_were_revived() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     let mut head = basket.order.clone();
-    shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
-        shop.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+        shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
         head = staged::counted(&head, lines.len(), true);
     }
     let revived = [1, 2, LINES - 1, LINES];
     for number in revived {
         shop.revive(number, 1).await;
     }
-    assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
+    assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     assert_eq!(shop.available().await, full_except(&revived, LINES));
 }
 
@@ -378,13 +379,13 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
         shop.revive(number, STOCK).await;
     }
     let basket = shop.basket(1, LINES);
-    let error = shop.place(&shop.table, &basket).await.unwrap_err();
+    let error = shop.place(shop.own(), &basket).await.unwrap_err();
     assert_eq!(lines_refused(&error), [1, LINES as u64]);
     shop.assert_untouched(&basket, "refused").await;
     // The transaction itself refuses as well.
     let begun = staged::begin(&basket.order, None, None).unwrap();
-    shop.table.transact(&begun).await.unwrap();
-    let reserved = shop.table.transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap_err();
+    shop.own().transact(&begun).await.unwrap();
+    let reserved = shop.own().transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap_err();
     assert!(matches!(reserved, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Stock(1)));
 }
 
@@ -392,8 +393,8 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
 async fn a_missing_order_has_nothing_to_undo_and_nothing_to_give_back() {
     let shop = Shop::open(1).await;
     let id = shop.basket(9, 1).order.id.clone();
-    assert_eq!(undo(&shop.table, &id).await.unwrap(), Undone::Gone);
-    give_back(&shop.table, &id).await.unwrap();
+    assert_eq!(undo(shop.own(), &id).await.unwrap(), Undone::Gone);
+    give_back(shop.own(), &id).await.unwrap();
     assert_eq!(shop.read_stock(1).await, STOCK);
 }
 
@@ -404,10 +405,10 @@ async fn a_lapse_returns_all_stock_of_a_large_order_at_once() {
     let mut basket = shop.basket(1, lines);
     let due = at("2026-11-20T13:00:00.000Z");
     basket.order.data.lapses_at = Some(due);
-    shop.place(&shop.table, &basket).await.unwrap();
+    shop.place(shop.own(), &basket).await.unwrap();
     let id = &basket.order.id;
-    assert_eq!(lapse(&shop.table, id, due.plus_millis(-1)).await.unwrap(), Lapsed::Kept);
-    assert_eq!(lapse(&shop.table, id, due).await.unwrap(), Lapsed::Cancelled);
+    assert_eq!(lapse(shop.own(), id, due.plus_millis(-1)).await.unwrap(), Lapsed::Kept);
+    assert_eq!(lapse(shop.own(), id, due).await.unwrap(), Lapsed::Cancelled);
     assert_eq!(shop.available().await, vec![STOCK; lines]);
     assert!(shop.unfinished().await.is_empty());
 }
@@ -416,11 +417,11 @@ async fn a_lapse_returns_all_stock_of_a_large_order_at_once() {
 async fn an_undone_order_leaves_the_idempotency_key_of_a_later_order_alone() {
     let shop = Shop::open(FEW).await;
     let (basket, later) = (shop.basket(1, FEW), shop.basket(2, FEW));
-    let broken_off = broken_off_after(2 * stride(), shop.place(&shop.another(), &basket)).await;
+    let broken_off = crash_after(2 * stride(), shop.place(&shop.table(), &basket)).await;
     assert!(broken_off.is_none() && shop.head(&basket.order.id).await.is_some());
     // The key has expired, and the later order has claimed it.
     shop.claim_again(&basket, &later).await;
-    assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
+    assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     assert_eq!(shop.available().await, vec![STOCK; FEW]);
     assert_eq!(shop.head(&basket.order.id).await, None);
     assert_eq!(shop.claimant(&basket).await, Some(later.order.id.clone()));

@@ -1,19 +1,14 @@
 //! A shop with products in stock, one customer, and orders that are too large for one transaction.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::Poll;
+use std::ops::Deref;
 
-use emulators::table::Faults;
 use fixture::TestTable;
-use futures::future::poll_fn;
-use key_schema::customer::Customer;
+use fixture::seed::{self, usd};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, OrderId, ProductId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
-use key_schema::money::{Currency, Money};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{self, Order, OrderLine, OrderStatus};
 use key_schema::product::{self, Stock};
@@ -29,8 +24,15 @@ pub const TAKEN: u64 = 3;
 
 pub struct Shop {
     test: TestTable,
-    pub table: Table,
     products: usize,
+}
+
+impl Deref for Shop {
+    type Target = TestTable;
+
+    fn deref(&self) -> &Self::Target {
+        &self.test
+    }
 }
 
 /// An order to place.
@@ -55,14 +57,8 @@ fn stored<T: Entity>(data: T) -> Stored<T> {
 impl Shop {
     pub async fn open(products: usize) -> Self {
         let test = TestTable::create().await;
-        let shop = Self { table: test.table(), test, products };
-        let customer = Customer::new(
-            "c1".parse().unwrap(),
-            "c1@example.com".parse().unwrap(),
-            "customer-1".parse().unwrap(),
-            "Ada".to_owned(),
-        );
-        shop.put(&stored(customer)).await;
+        let shop = Self { test, products };
+        shop.put(&stored(seed::customer("c1"))).await;
         for number in 1..=products {
             shop.stock(number, STOCK, true).await;
         }
@@ -70,44 +66,17 @@ impl Shop {
     }
 
     pub async fn stock(&self, number: usize, available: u64, sellable: bool) {
-        let stock =
-            Stock { product_id: product(number), available, sellable, product_born: None, last_adjustment: None };
-        self.put(&stored(stock)).await;
+        self.put(&stored(Stock { sellable, ..seed::stock(product(number), available) })).await;
     }
 
     /// Replaces the stock of a product by that of its next incarnation.
     pub async fn revive(&self, number: usize, available: u64) {
         let product_born = Some(Born::new("b2").unwrap());
-        let stock =
-            Stock { product_id: product(number), available, sellable: true, product_born, last_adjustment: None };
-        self.put(&stored(stock)).await;
-    }
-
-    async fn put<T: Entity>(&self, item: &Stored<T>) {
-        let put = self.test.client().put_item().table_name(self.test.name());
-        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
+        self.put(&stored(Stock { product_born, ..seed::stock(product(number), available) })).await;
     }
 
     pub async fn remove_customer(&self) {
-        let item = stored(Customer::new(
-            "c1".parse().unwrap(),
-            "c1@example.com".parse().unwrap(),
-            "customer-1".parse().unwrap(),
-            String::new(),
-        ));
-        let key = item.key().unwrap();
-        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-        let delete = self.test.client().delete_item().table_name(self.test.name());
-        delete.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap();
-    }
-
-    pub fn faults(&self) -> &Faults {
-        self.test.faults()
-    }
-
-    /// Returns another client of the same table.
-    pub fn another(&self) -> Table {
-        self.test.table()
+        self.delete(&seed::customer("c1").key().unwrap()).await;
     }
 
     /// Creates an order for the first `lines` products. `number` distinguishes orders.
@@ -115,16 +84,11 @@ impl Shop {
         let id = OrderId::generate(at(NOW), [number; 10]);
         let scope = Scope { caller: "c1".to_owned(), key: format!("k{number}") };
         let line = |line: usize| OrderLine {
-            order_id: id.clone(),
-            line: line as u64,
-            product_id: product(line),
             // Lines of earlier versions do not know it.
             product_born: (line % 2 == 1).then(|| Born::new("b1").unwrap()),
-            name: "Ice".to_owned(),
             quantity: TAKEN,
-            unit_price: Money::new(129, Currency::USD),
-            total: Money::new(387, Currency::USD),
-            expires_at: None,
+            total: usd(387),
+            ..seed::line(&id, line as u64, product(line))
         };
         let lines: Vec<_> = (1..=lines).map(|number| stored(line(number))).collect();
         let work = Work::Placing { key: Some(scope.clone()), lines: 0 };
@@ -132,13 +96,7 @@ impl Shop {
             status: OrderStatus::Placing,
             reference: Some(format!("r{number}").parse().unwrap()),
             unfinished: Some(Unfinished { since: at(NOW), work }),
-            ..Order::new(
-                id.clone(),
-                "c1".parse().unwrap(),
-                at(NOW),
-                Money::new(387 * lines.len() as i64, Currency::USD),
-                lines.len() as u64,
-            )
+            ..Order::new(id.clone(), "c1".parse().unwrap(), at(NOW), usd(387 * lines.len() as i64), lines.len() as u64)
         };
         Basket { order: stored(order), lines, scope }
     }
@@ -149,13 +107,13 @@ impl Shop {
     }
 
     pub async fn head(&self, id: &OrderId) -> Option<Stored<Order>> {
-        self.table.get(&order::head(id).unwrap()).await.unwrap()
+        self.own().get(&order::head(id).unwrap()).await.unwrap()
     }
 
     /// Returns the stock of each product, by number.
     pub async fn available(&self) -> Vec<u64> {
         let products: Vec<ProductId> = (1..=self.products).map(product).collect();
-        let stocks = self.table.batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
+        let stocks = self.own().batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
         stocks
             .into_iter()
             .map(|stock| if let Some(AnyEntity::Stock(stock)) = stock { stock.available } else { 0 })
@@ -165,16 +123,16 @@ impl Shop {
     /// Checks that the order has left no item and no idempotency record, and that all stock is
     /// back.
     pub async fn assert_untouched(&self, basket: &Basket, when: &str) {
-        let left = self.table.query(&order::read_for_update(&basket.order.id).unwrap()).await.unwrap().items;
+        let left = self.own().query(&order::read_for_update(&basket.order.id).unwrap()).await.unwrap().items;
         assert!(left.is_empty(), "{when}: {} items are left", left.len());
         assert_eq!(self.available().await, vec![STOCK; self.products], "{when}");
-        let record = self.table.get(&idempotency::get(&basket.scope).unwrap()).await.unwrap();
+        let record = self.own().get(&idempotency::get(&basket.scope).unwrap()).await.unwrap();
         assert_eq!(record, None, "{when}: the key is still in use");
     }
 
     /// Checks that the order exists completely, and once.
     pub async fn assert_placed(&self, basket: &Basket, when: &str) {
-        let items = self.table.query(&order::get(&basket.order.id).unwrap()).await.unwrap().items;
+        let items = self.own().query(&order::get(&basket.order.id).unwrap()).await.unwrap().items;
         // The lines, the head, and the first entry of the history.
         assert_eq!(items.len(), basket.lines.len() + 2, "{when}");
         let head = self.head(&basket.order.id).await.unwrap();
@@ -187,9 +145,9 @@ impl Shop {
             (1..=self.products).map(|n| if n <= basket.lines.len() { STOCK - TAKEN } else { STOCK }).collect();
         assert_eq!(self.available().await, expected, "{when}");
         let listed = order::by_status(OrderStatus::Pending, None, None).unwrap();
-        assert_eq!(self.table.query(&listed).await.unwrap().items.len(), 1, "{when}");
+        assert_eq!(self.own().query(&listed).await.unwrap().items.len(), 1, "{when}");
         let mine = order::of_customer(&basket.order.customer_id, None, None).unwrap();
-        assert_eq!(self.table.query(&mine).await.unwrap().items.len(), 1, "{when}");
+        assert_eq!(self.own().query(&mine).await.unwrap().items.len(), 1, "{when}");
         assert!(self.unfinished().await.is_empty(), "{when}");
     }
 
@@ -200,48 +158,28 @@ impl Shop {
 
     /// Returns the order that has the idempotency key of this one.
     pub async fn claimant(&self, of: &Basket) -> Option<OrderId> {
-        let record = self.table.get(&idempotency::get(&of.scope).unwrap()).await.unwrap()?;
+        let record = self.own().get(&idempotency::get(&of.scope).unwrap()).await.unwrap()?;
         if let StoredResponse::Order(id) = record.data.answer { Some(id) } else { None }
     }
 
     /// Returns the orders that the janitor finds.
     pub async fn unfinished(&self) -> Vec<OrderId> {
         let query = order::staged::unfinished(at("2030-01-01T00:00:00.000Z")).unwrap();
-        self.table.query(&query).await.unwrap().items.into_iter().map(|order| order.id).collect()
+        self.own().query(&query).await.unwrap().items.into_iter().map(|order| order.id).collect()
     }
 
     /// Returns a product's stock.
     pub async fn read_stock(&self, number: usize) -> u64 {
-        self.table.get(&product::stock(&product(number)).unwrap()).await.unwrap().unwrap().available
+        self.own().get(&product::stock(&product(number)).unwrap()).await.unwrap().unwrap().available
     }
 }
 
 impl Basket {
     fn record(&self) -> IdempotencyRecord {
-        IdempotencyRecord {
-            scope: self.scope.clone(),
-            request_hash: "h".to_owned(),
-            answer: StoredResponse::Order(self.order.id.clone()),
-            expires_at: at("2026-11-21T12:00:00.000Z"),
-        }
+        seed::idempotency_record(self.scope.clone(), StoredResponse::Order(self.order.id.clone()), at(NOW))
     }
 
     fn claim(&self) -> Guarded {
         idempotency::claim(&stored(self.record()), at(NOW)).unwrap()
     }
-}
-
-/// Polls the future and drops it, like a crash, at the first wait after `waits` waits. Returns its
-/// result if it completes before.
-pub async fn broken_off_after<T>(waits: usize, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut waited) = (pin!(future), 0);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending if waited == waits => Poll::Ready(None),
-        Poll::Pending => {
-            waited += 1;
-            Poll::Pending
-        }
-    })
-    .await
 }

@@ -348,6 +348,26 @@ fn shipments_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> 
     PartitionKey::of("SHIPPED", &[customer])
 }
 
+impl CustomerOrder {
+    /// Returns the customer's copy of an order, without a shipment.
+    #[must_use]
+    pub fn of(order: &Order) -> Self {
+        Self {
+            id: order.id.clone(),
+            customer_id: order.customer_id.clone(),
+            placed_at: order.placed_at,
+            reference: order.reference.clone(),
+            total: order.total,
+            line_count: order.line_count,
+            shipped_at: None,
+            expires_at: order.expires_at,
+            status: order.status,
+            carrier: None,
+            tracking: None,
+        }
+    }
+}
+
 impl Entity for CustomerOrder {
     const NAME: &'static str = Self::ENTITY;
 

@@ -269,7 +269,7 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, Encod
     let event = history(order, order.status, order.placed_at, by, None);
     let mut transaction = Transaction::new(&PLACE)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(OrderAction::Copy, Guarded::put(&stored(order, copy(order)), Condition::NotExists)?)
+        .action(OrderAction::Copy, Guarded::put(&stored(order, CustomerOrder::of(order)), Condition::NotExists)?)
         .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
         .action(OrderAction::Customer, customer::check(&order.customer_id)?);
     if let Some(reference) = staged::claim_of_reference(order)? {
@@ -291,22 +291,6 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, Encod
 /// Makes an item that is created together with the order.
 pub(super) fn stored<T: Entity>(order: &Stored<Order>, data: T) -> Stored<T> {
     Stored::new(data, order.meta.born.clone(), order.meta.created_at)
-}
-
-pub(super) fn copy(order: &Order) -> CustomerOrder {
-    CustomerOrder {
-        id: order.id.clone(),
-        customer_id: order.customer_id.clone(),
-        placed_at: order.placed_at,
-        reference: order.reference.clone(),
-        total: order.total,
-        line_count: order.line_count,
-        shipped_at: None,
-        expires_at: None,
-        status: order.status,
-        carrier: None,
-        tracking: None,
-    }
 }
 
 /// Makes the history event of a status change.

@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::open::{self, LapseIndexKey};
-use super::requests::{copy, stored};
-use super::{Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
+use super::requests::stored;
+use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
@@ -303,7 +303,7 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
         head = head.enter(&LapseIndexKey { lapses_at, id: &order.id })?;
     }
     let event = history(order, status, order.placed_at, by, None);
-    let mut copied = copy(order);
+    let mut copied = CustomerOrder::of(order);
     copied.status = status;
     let transaction = Transaction::new(&COMMIT)
         .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
