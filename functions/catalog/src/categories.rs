@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http_api::fields::text;
-use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, List, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::category::{self, CategoryAbout, CategoryAction};
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -53,15 +53,12 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
     let path = path(request)?;
     let segment = path.to_segment();
     let parameters = [("path", segment.as_str())];
-    let page = request.page(&services.cursors, product::IN_CATEGORY.id, &parameters)?;
-    let query = product::in_category(&path)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
+    let List { page, found } = request.list(services, product::in_category(&path)?, &parameters).await?;
     if found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    let listed = memberships::once(services, &path, found).await?;
-    let items: Vec<ProductSummaryView<'_>> = listed.items.iter().map(ProductSummaryView::from).collect();
-    page.answer(&items, |kept| listed.end(kept))
+    let found = memberships::once(services, &path, found).await?;
+    List { page, found }.answer(ProductSummaryView::from)
 }
 
 /// GET categories/{path}/children: lists the children by name.
@@ -69,14 +66,11 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     let path = path(request)?;
     let segment = path.to_segment();
     let parameters = [("path", segment.as_str())];
-    let page = request.page(&services.cursors, category::CHILDREN.id, &parameters)?;
-    let query = category::children(&path)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    if found.items.is_empty() {
+    let list = request.list(services, category::children(&path)?, &parameters).await?;
+    if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    let items: Vec<NodeView<'_>> = found.items.iter().map(NodeView::from).collect();
-    Ok(page.answer(&items, |kept| found.end(kept))?.public(MAX_AGE))
+    Ok(list.answer(NodeView::from)?.public(MAX_AGE))
 }
 
 /// GET categories/{path}/ancestors: returns all ancestors from the top at once. There are at most

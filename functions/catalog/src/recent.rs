@@ -1,6 +1,6 @@
 //! The newest reviews of all products.
 
-use http_api::{Problem, Request, Response, Services};
+use http_api::{List, Problem, Request, Response, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, RecentReview, ReviewMonth};
@@ -12,8 +12,7 @@ use crate::view::ReviewView;
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let page = request.page(&services.cursors, recent::RECENT.id, &[])?;
     let found = read(services, page.limit(), page.after()).await?;
-    let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    List { page, found }.answer(ReviewView::from)
 }
 
 /// Notes that a month has reviews, before its first review is written. The note nearly always

@@ -63,16 +63,14 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
 /// statistics.
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
-    let (pattern, query) = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
-        Sort::Newest => (&review::NEWEST, review::newest(&product)?),
-        Sort::Best => (&review::BEST, review::best(&product)?),
+    let query = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
+        Sort::Newest => review::newest(&product)?,
+        Sort::Best => review::best(&product)?,
     };
     let parameters = [("product", product.as_str())];
-    let page = request.page(&services.cursors, pattern.id, &parameters)?;
+    let page = request.page(&services.cursors, query.pattern().id, &parameters)?;
     let statistics = statistics(services, &product).await?;
-    let found = services.table.query(&query.limit(page.limit()).after(page.after())).await?;
-    let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
-    page.answer_with(&items, |kept| found.end(kept), &StatisticsView::from(statistics))
+    page.read(services, query).await?.answer_with(ReviewView::from, &StatisticsView::from(statistics))
 }
 
 /// GET customers/{id}/reviews: lists a customer's reviews, newest first.
@@ -80,11 +78,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, review::BY_CUSTOMER.id, &parameters)?;
-    let query = review::by_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, review::by_customer(&customer)?, &parameters).await?.answer(ReviewView::from)
 }
 
 /// The order in which a product's reviews are listed.

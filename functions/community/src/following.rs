@@ -69,11 +69,7 @@ pub async fn following(services: &Services, request: &Request<'_>) -> Result<Res
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, follow::FOLLOWING.id, &parameters)?;
-    let query = follow::following(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<FollowView<'_>> = found.items.iter().map(FollowView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, follow::following(&customer)?, &parameters).await?.answer(FollowView::from)
 }
 
 /// GET customers/{id}/followers: lists the followers, newest first.
@@ -81,12 +77,8 @@ pub async fn followers(services: &Services, request: &Request<'_>) -> Result<Res
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, follow::FOLLOWERS.id, &parameters)?;
-    let query = follow::followers(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<FollowView<'_>> =
-        found.items.iter().map(|follower| FollowView::of_follower(follower, &customer)).collect();
-    page.answer(&items, |kept| found.end(kept))
+    let list = request.list(services, follow::followers(&customer)?, &parameters).await?;
+    list.answer(|follower| FollowView::of_follower(follower, &customer))
 }
 
 /// Returns the edge of the path, which the caller may add and remove.

@@ -66,11 +66,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = own(request)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, like::OF_CUSTOMER.id, &parameters)?;
-    let query = like::of_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<LikeView<'_>> = found.items.iter().map(LikeView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, like::of_customer(&customer)?, &parameters).await?.answer(LikeView::from)
 }
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
@@ -104,11 +100,8 @@ pub async fn likers(services: &Services, request: &Request<'_>) -> Result<Respon
     request.staff()?;
     let product: ProductId = request.path("id")?;
     let parameters = [("product", product.as_str())];
-    let page = request.page(&services.cursors, like::LIKERS.id, &parameters)?;
-    let query = like::likers(&product)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<LikeView<'_>> = found.items.iter().map(|liker| LikeView::of_liker(liker, &product)).collect();
-    page.answer(&items, |kept| found.end(kept))
+    let list = request.list(services, like::likers(&product)?, &parameters).await?;
+    list.answer(|liker| LikeView::of_liker(liker, &product))
 }
 
 /// Returns the customer of the path, for whom the caller may act.

@@ -13,9 +13,5 @@ pub async fn customers(services: &Services, request: &Request<'_>) -> Result<Res
     // Each place has exactly one valid segment, so the cursor is bound to the place.
     let segment = place.to_segment();
     let parameters = [("place", segment.as_str())];
-    let page = request.page(&services.cursors, residence::OF_PLACE.id, &parameters)?;
-    let query = residence::of_place(&place)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<ResidentView<'_>> = found.items.iter().map(ResidentView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, residence::of_place(&place)?, &parameters).await?.answer(ResidentView::from)
 }

@@ -1,7 +1,7 @@
 //! Finds customers, for staff.
 
 use http_api::view::CustomerView;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::customer::{self, Tier};
 use key_schema::text::Email;
 
@@ -41,13 +41,11 @@ async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> 
 /// read by key.
 async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
-    let page = request.page(&services.cursors, customer::BY_TIER.id, &parameters)?;
-    let listed = services.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
-    let found = services.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
+    let List { page, found } = request.list(services, customer::by_tier(tier)?, &parameters).await?;
+    let profiles = services.table.batch_get(&customer::hydrate(found.items.iter().map(|listed| &listed.id))?).await?;
     // The index is eventually consistent. The page omits customers who are already erased or in
     // another tier.
-    let mut found = found.into_iter();
-    let members = listed.filter_map(|_| found.next().flatten().filter(|customer| customer.tier == tier));
-    let items: Vec<_> = members.items.iter().map(CustomerView::from).collect();
-    page.answer(&items, |kept| members.end(kept))
+    let mut profiles = profiles.into_iter();
+    let found = found.filter_map(|_| profiles.next().flatten().filter(|customer| customer.tier == tier));
+    List { page, found }.answer(CustomerView::from)
 }

@@ -63,11 +63,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
-    let page = request.page(&services.cursors, session::ACTIVE.id, &parameters)?;
-    let query = session::active(owner.customer(), Instant::now())?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<_> = found.items.iter().map(SessionView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    let query = session::active(owner.customer(), Instant::now())?;
+    request.list(services, query, &parameters).await?.answer(SessionView::from)
 }
 
 /// PUT /v1/sessions/{id}: restarts the session's lifetime from now, and may rename the device.

@@ -24,16 +24,14 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let id: DocumentId = request.path("id")?;
     let parameters = [("document", id.as_str())];
     let page = request.page(&services.cursors, document::VERSIONS.id, &parameters)?;
-    let query = document::versions(&id)?.limit(page.limit()).after(page.after());
     let head = document::get(&id)?;
-    let (head, found) = tokio::try_join!(services.table.get(&head), services.table.query(&query))?;
+    let head = async { Ok::<_, Problem>(services.table.get(&head).await?) };
+    let (head, list) = tokio::try_join!(head, page.read(services, document::versions(&id)?))?;
     let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
     if standing(services, &caller, &head).await? == Standing::Stranger {
         return Err(no_such_document());
     }
-    let items: Vec<VersionSummaryView<'_>> =
-        found.items.iter().map(|version| VersionSummaryView::from(&version.data)).collect();
-    page.answer(&items, |kept| found.end(kept))
+    list.answer(|version| VersionSummaryView::from(&version.data))
 }
 
 /// GET documents/{id}/versions/{n}: returns a version. Callers who may write also see the draft,

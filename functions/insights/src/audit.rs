@@ -18,10 +18,7 @@ pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<R
     // A list of today continues as the list of that day if midnight falls between two pages.
     let begun = page.after().as_deref().and_then(expiration::day_of);
     let day = given.map(|day| day.0).or(begun).unwrap_or_else(|| Instant::now().day());
-    let query = expiration::of_day(&day)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<Entry<'_>> = found.items.iter().map(|entry| Entry::from(&entry.data)).collect();
-    page.answer(&items, |kept| found.end(kept))
+    page.read(services, expiration::of_day(&day)?).await?.answer(|entry| Entry::from(&entry.data))
 }
 
 /// A removal in the view of staff. It contains no customer id. The hash of the key identifies the

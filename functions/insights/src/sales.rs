@@ -1,6 +1,6 @@
 //! Lists sales by place.
 
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::id::{StoreId, check};
 use key_schema::money::Money;
 use key_schema::place::{self, Month, PlacePath, PlaceSales};
@@ -17,12 +17,10 @@ pub async fn of_place(services: &Services, request: &Request<'_>) -> Result<Resp
     let within: Option<PlacePath> = request.query_as("path")?;
     let (month_text, path) = (month.to_string(), request.query("path")?.unwrap_or_default());
     let parameters = [("country", country.as_str()), ("month", month_text.as_str()), ("path", path)];
-    let page = request.page(&services.cursors, place::SALES.id, &parameters)?;
-    let query = place::sales(&country, &month, within.as_ref())?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let totals = found.sum(|total, part| total.data.add(&part.data));
-    let items: Vec<TotalView<'_>> = totals.items.iter().map(|total| TotalView::from(&total.data)).collect();
-    page.answer(&items, |kept| totals.end(kept))
+    let query = place::sales(&country, &month, within.as_ref())?;
+    let List { page, found } = request.list(services, query, &parameters).await?;
+    let found = found.sum(|total, part| total.data.add(&part.data));
+    List { page, found }.answer(|total| TotalView::from(&total.data))
 }
 
 /// The sales of a shop on one day, in one currency.

@@ -1,6 +1,6 @@
 //! Reads orders: a single one, and the lists by customer, status and shipment.
 
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
@@ -40,7 +40,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
             break;
         }
     }
-    page.answer(&alive.items, |kept| alive.end(kept))
+    List { page, found: alive }.answer(|order| order)
 }
 
 /// GET orders?status=&from=&to=: lists orders by status, newest first. It is the work queue of
@@ -52,10 +52,7 @@ pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Res
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."))?;
     let (from, to) = request.query_range()?;
     let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
-    let page = request.page(&services.cursors, order::BY_STATUS.id, &parameters)?;
-    let query = order::by_status(status, from, to)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    page.answer(&found.items, |kept| found.end(kept))
+    request.list(services, order::by_status(status, from, to)?, &parameters).await?.answer(|order| order)
 }
 
 /// GET customers/{id}/shipments?since=: lists shipments, newest first.
@@ -64,10 +61,7 @@ pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Res
     request.owner(&customer)?;
     let since = request.query_instant("since")?;
     let parameters = [("customer", customer.as_str()), ("since", text(request, "since")?)];
-    let page = request.page(&services.cursors, order::SHIPMENTS.id, &parameters)?;
-    let query = order::shipments(&customer, since)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    page.answer(&found.items, |kept| found.end(kept))
+    request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(|order| order)
 }
 
 /// Returns a parameter as the client wrote it. A cursor is valid only with the same spelling.

@@ -42,7 +42,5 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }
-    let query = order::log(&order_id)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    page.answer(&found.items, |kept| found.end(kept))
+    page.read(services, order::log(&order_id)?).await?.answer(|line| line)
 }

@@ -1,6 +1,6 @@
 //! Lists the orders in picking and those that wait for a picking station.
 
-use http_api::{Problem, Request, Response, Services};
+use http_api::{List, Problem, Request, Response, Services};
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::picking;
@@ -28,15 +28,14 @@ struct Waiting {
 /// first placed first.
 pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let page = request.page(&services.cursors, picking::WAITING.id, &[])?;
-    let waiting = services.table.query(&picking::waiting()?.limit(page.limit()).after(page.after())).await?;
+    let List { page, found } = request.list(services, picking::waiting()?, &[]).await?;
     // The stations are read after the list. So an order that gets a station between the two reads
     // is shown, and shown only once.
     let jobs = services.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
-    let waiting = waiting.filter_map(|job| {
+    let found = found.filter_map(|job| {
         let job = Some(job).filter(|job| !jobs.contains(&job.order_id))?;
         Some(Waiting { waiting_since: job.meta.created_at, order_id: job.data.order_id })
     });
     let stations = Stations { jobs: jobs.into_iter().map(|order_id| Job { order_id }).collect() };
-    page.answer_with(&waiting.items, |kept| waiting.end(kept), &stations)
+    List { page, found }.answer_with(|waiting| waiting, &stations)
 }

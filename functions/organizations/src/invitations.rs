@@ -5,7 +5,7 @@
 
 use http_api::identity::SignedIn;
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
@@ -36,15 +36,14 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
         let member = services.table.get(&organization::member(&id, caller.id())?).await?;
         denied_by(member.as_ref()).map_or(Ok(()), Err)?;
     }
-    let query = invitation::of_organization(&id)?.limit(page.limit()).after(page.after());
     let now = Instant::now();
-    let found = services.table.query(&query).await?.filter_map(|item| (!item.is_expired(now)).then_some(item));
+    let List { page, found } = page.read(services, invitation::of_organization(&id)?).await?;
+    let found = found.filter_map(|item| (!item.is_expired(now)).then_some(item));
     // Only staff get here for an organization that does not exist.
     if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
-    let items: Vec<InvitationView<'_>> = found.items.iter().map(InvitationView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    List { page, found }.answer(InvitationView::from)
 }
 
 /// GET customers/{id}/invitations: lists a customer's open invitations, the first to expire first.
@@ -52,11 +51,8 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, invitation::OF_CUSTOMER.id, &parameters)?;
-    let query = invitation::of_customer(&customer, Instant::now())?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<InvitationView<'_>> = found.items.iter().map(InvitationView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    let query = invitation::of_customer(&customer, Instant::now())?;
+    request.list(services, query, &parameters).await?.answer(InvitationView::from)
 }
 
 /// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the

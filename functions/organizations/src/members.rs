@@ -26,19 +26,17 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
     let page = request.page(&services.cursors, organization::MEMBERS.id, &parameters)?;
-    let query = organization::members(&id)?.limit(page.limit()).after(page.after());
-    let members = async { Ok::<_, Problem>(services.table.query(&query).await?) };
-    let ((), found) = tokio::try_join!(may_see(services, &caller, &id), members)?;
+    let members = page.read(services, organization::members(&id)?);
+    let ((), list) = tokio::try_join!(may_see(services, &caller, &id), members)?;
     // Only staff get here without a membership. An empty first page means that the organization is
     // missing or that all its members were erased. The head shows which.
-    if found.items.is_empty()
-        && page.after().is_none()
+    if list.found.items.is_empty()
+        && list.page.after().is_none()
         && services.table.get(&organization::head(&id)?).await?.is_none()
     {
         return Err(no_such_organization());
     }
-    let items: Vec<MemberView<'_>> = found.items.iter().map(MemberView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    list.answer(MemberView::from)
 }
 
 /// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
@@ -50,11 +48,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, organization::OF_CUSTOMER.id, &parameters)?;
-    let query = organization::of_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<MembershipView<'_>> = found.items.iter().map(MembershipView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, organization::of_customer(&customer)?, &parameters).await?.answer(MembershipView::from)
 }
 
 /// PUT organizations/{id}/members/{customer}: sets a membership. Staff add a member directly. An

@@ -54,11 +54,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, question::OF_CUSTOMER.id, &parameters)?;
-    let query = question::of_customer(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, question::of_customer(&customer)?, &parameters).await?.answer(QuestionView::from)
 }
 
 /// GET customers/{id}/support: returns the profile and the newest questions. They are adjacent in
@@ -88,10 +84,7 @@ pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response
         return Err(Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."));
     };
     let parameters = [("status", QuestionStatus::Open.as_str())];
-    let page = request.page(&services.cursors, question::OPEN.id, &parameters)?;
-    let found = services.table.query(&question::open()?.limit(page.limit()).after(page.after())).await?;
-    let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
-    page.answer(&items, |kept| found.end(kept))
+    request.list(services, question::open()?, &parameters).await?.answer(QuestionView::from)
 }
 
 /// GET questions/{id}: returns a question with its answers.

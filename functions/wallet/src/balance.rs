@@ -29,9 +29,6 @@ pub async fn entries(services: &Services, request: &Request<'_>) -> Result<Respo
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    let page = request.page(&services.cursors, wallet::ENTRIES.id, &parameters)?;
-    let query = wallet::entries(&customer)?.limit(page.limit()).after(page.after());
-    let found = services.table.query(&query).await?;
-    let items: Vec<EntryView<'_>> = found.items.iter().map(|entry| EntryView::from(&entry.data)).collect();
-    page.answer(&items, |kept| found.end(kept))
+    let list = request.list(services, wallet::entries(&customer)?, &parameters).await?;
+    list.answer(|entry| EntryView::from(&entry.data))
 }

@@ -37,6 +37,8 @@ pub mod identity;
 #[cfg(feature = "issuer")]
 pub mod issuer;
 pub mod json;
+#[cfg(feature = "table")]
+mod list;
 mod observe;
 #[cfg(feature = "table")]
 mod once;
@@ -69,6 +71,8 @@ pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
 pub use crate::identity::{Caller, Owner, SignedIn, Staff};
 #[cfg(feature = "issuer")]
 pub use crate::issuer::{Issuer, IssuerError};
+#[cfg(feature = "table")]
+pub use crate::list::List;
 pub use crate::observe::{Measured, PatternCost};
 #[cfg(feature = "table")]
 pub use crate::once::Once;

@@ -1,0 +1,71 @@
+//! Lists in the table: one page of a query, read and answered.
+
+use key_schema::item::FromItem;
+use key_schema::request::Query;
+use serde::Serialize;
+use table::Page as Found;
+
+use crate::page::Page;
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::Response;
+use crate::services::Services;
+
+/// A page of a list as it was requested, and the items that the table has for it.
+#[derive(Debug)]
+pub struct List<'p, T> {
+    /// The requested page.
+    pub page: Page<'p>,
+    /// The items of the page.
+    pub found: Found<T>,
+}
+
+impl Request<'_> {
+    /// Reads the requested page of a query's list. `parameters` select the list. With the query's
+    /// access pattern they bind its cursors, as in [`Request::page`].
+    ///
+    /// # Errors
+    /// As [`Request::page`] and [`Page::read`].
+    pub async fn list<'p, T: FromItem>(
+        &'p self,
+        services: &'p Services,
+        query: Query<T>,
+        parameters: &'p [(&'p str, &'p str)],
+    ) -> Result<List<'p, T>, Problem> {
+        self.page(&services.cursors, query.pattern().id, parameters)?.read(services, query).await
+    }
+}
+
+impl<'p> Page<'p> {
+    /// Reads this page of a query, for handlers that check something before the read.
+    ///
+    /// # Errors
+    /// 503 and 500 for errors of the table.
+    pub async fn read<T: FromItem>(self, services: &Services, query: Query<T>) -> Result<List<'p, T>, Problem> {
+        let found = services.table.query(&query.limit(self.limit()).after(self.after())).await?;
+        Ok(List { page: self, found })
+    }
+}
+
+impl<T> List<'_, T> {
+    /// Builds the response of [`Page::answer`] with a view of each item.
+    ///
+    /// # Errors
+    /// As [`Page::answer`].
+    pub fn answer<'a, V: Serialize>(&'a self, view: impl Fn(&'a T) -> V) -> Result<Response, Problem> {
+        self.answer_with(view, &serde_json::Map::new())
+    }
+
+    /// Builds the response of [`Page::answer_with`] with a view of each item.
+    ///
+    /// # Errors
+    /// As [`Page::answer`].
+    pub fn answer_with<'a, V: Serialize>(
+        &'a self,
+        view: impl Fn(&'a T) -> V,
+        more: &impl Serialize,
+    ) -> Result<Response, Problem> {
+        let items: Vec<V> = self.found.items.iter().map(view).collect();
+        self.page.answer_with(&items, |kept| self.found.end(kept), more)
+    }
+}
