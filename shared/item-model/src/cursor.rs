@@ -18,6 +18,21 @@
 //! unescaped parts. NUL joins the parts, and no part can contain it.
 //!
 //! A random 96-bit nonce is safe for 2^32 cursors per key. Rotate keys well before.
+//!
+//! # Example
+//!
+//! ```
+//! use item_model::cursor::{Cursors, Scope};
+//! use item_model::instant::Instant;
+//!
+//! let cursors = Cursors::new("2026:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
+//! let (books, now) = (Scope { list: "books.list", parameters: &[], caller: "" }, Instant::now());
+//! let cursor = cursors.seal(&books, "TITLE#emma#b1", now).unwrap();
+//! assert_eq!(cursors.open(&books, &cursor, now).unwrap(), "TITLE#emma#b1");
+//!
+//! let loans = Scope { list: "loans.overdue", ..books };
+//! assert!(cursors.open(&loans, &cursor, now).is_err());
+//! ```
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

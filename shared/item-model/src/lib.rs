@@ -11,7 +11,8 @@
 //! - [`cursor`]: sealed positions in a list.
 //! - [`shard`]: lists that are spread over several partitions.
 //!
-//! The crate does no I/O and depends on neither the AWS SDK nor an async runtime.
+//! The crate does no I/O and depends on neither the AWS SDK nor an async runtime. The folder
+//! `examples/library` has a whole schema, with its tests.
 //!
 //! # An entity, an access pattern and its request
 //!

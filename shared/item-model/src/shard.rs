@@ -4,6 +4,17 @@
 //! would send every write of the list to one partition. So its key has a shard, computed from the
 //! member's id. The shard is not random, so that a later update computes the same key without a
 //! read.
+//!
+//! ```
+//! use item_model::key::PartitionKey;
+//! use item_model::shard::Shards;
+//!
+//! const SHARDS: Shards = Shards(4);
+//! let partition = |shard| PartitionKey::of("BOOKS", &[&shard]).unwrap();
+//! let written = partition(SHARDS.of("book-1"));
+//! let read: Vec<PartitionKey> = SHARDS.all().map(partition).collect();
+//! assert!(read.len() == 4 && read.contains(&written));
+//! ```
 
 /// The number of shards of a list.
 ///

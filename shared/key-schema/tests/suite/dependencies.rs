@@ -1,6 +1,7 @@
 //! The allowed dependencies of crates: functions → shared → key-schema → item-model. The last two
 //! depend on neither the AWS SDK nor a runtime.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -113,7 +114,8 @@ fn the_schema_depends_only_on_the_model_and_the_model_on_no_crate_of_the_workspa
 }
 
 /// Without `item-model` a crate has no constructor of a request. So every request to the table of
-/// the shop is a function of `key-schema`, and the executor makes none of its own.
+/// the shop is a function of `key-schema`, and the executor makes none of its own. The library is
+/// another product with its own table.
 #[test]
 fn only_schemas_and_the_executor_depend_on_the_model() {
     let packages = packages();
@@ -123,5 +125,18 @@ fn only_schemas_and_the_executor_depend_on_the_model() {
         .map(|package| package.folder.as_str())
         .collect();
     users.sort_unstable();
-    assert_eq!(users, ["shared/key-schema", "shared/table"]);
+    assert_eq!(users, ["examples/library", "shared/key-schema", "shared/table"]);
+}
+
+#[test]
+fn a_second_product_on_the_model_needs_no_code_of_the_shop_not_even_in_tests() {
+    let edges = ["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}"];
+    let tree = cargo(&[["tree", "--package", "bodega-library"].as_slice(), &edges].concat());
+    let needed: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(needed.contains("item-model") && needed.contains("table"), "not a list of crates: {tree}");
+    let packages = packages();
+    let shop = packages.iter().filter(|package| package.folder.starts_with("functions/"));
+    let shop: Vec<&str> =
+        shop.map(|package| package.name.as_str()).chain(["key-schema", "http-api", "local"]).collect();
+    assert_eq!(shop.iter().find(|name| needed.contains(*name)), None);
 }

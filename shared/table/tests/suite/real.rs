@@ -27,7 +27,7 @@ fn the_tests_run_on_dynamodb_local_before_a_change_lands() {
             run.extend(words.next());
         }
     }
-    for folder in ["functions", "shared", "ops", "tests"] {
+    for folder in ["functions", "shared", "ops", "tests", "examples"] {
         for target in targets(folder) {
             assert!(
                 run.contains(target.as_str()) || WITHOUT_A_TABLE.contains(&target.as_str()),

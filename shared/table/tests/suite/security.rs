@@ -73,7 +73,7 @@ fn locked() -> Vec<(String, Option<String>, bool)> {
 
 #[test]
 fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
-    let ours: BTreeSet<String> = ["functions", "shared", "local", "ops", "bench", "tests"]
+    let ours: BTreeSet<String> = ["functions", "shared", "local", "ops", "bench", "tests", "examples"]
         .into_iter()
         .flat_map(|folder| {
             let nested = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());

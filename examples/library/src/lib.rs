@@ -1,0 +1,17 @@
+//! A public library on `item-model` and `table`: books, members and loans.
+//!
+//! It is a second product on the engine of Bodega, and needs nothing of the shop. Copy it to start
+//! a schema of your own.
+//!
+//! - [`member`], [`book`] and [`loan`] are the schema. Each module declares its entities, their
+//!   keys, the access patterns, and a constructor for each request.
+//! - [`schema`] has the indexes, the table's definition, and the list of all patterns.
+//! - [`Library`] executes the requests and gives each refusal a meaning.
+
+pub mod book;
+mod library;
+pub mod loan;
+pub mod member;
+pub mod schema;
+
+pub use library::{Library, LibraryError, ListPage};
