@@ -6,19 +6,18 @@
 //! machine.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
+use serde::Serialize;
 
-use crate::{BenchError, performance};
+use crate::BenchError;
+use crate::report::{Output, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct BuildsArgs {
-    /// Build in this folder instead of a temporary one. Cargo reuses its contents.
-    #[arg(long, value_name = "FOLDER")]
-    target: Option<PathBuf>,
     /// Run only the first N steps.
     #[arg(long, value_name = "N", default_value_t = STEPS.len())]
     steps: usize,
@@ -26,11 +25,10 @@ pub(crate) struct BuildsArgs {
     #[arg(long)]
     sam: bool,
     /// Run all steps N times, each time from an empty folder.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "target")]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     runs: usize,
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The unit of times under /proc, on every architecture.
@@ -80,6 +78,7 @@ const SAM_STEPS: [Step; 2] = [
 ];
 
 /// The figures of one run of a step.
+#[derive(Serialize)]
 struct Taken {
     waited: u64,
     cpu: u64,
@@ -91,44 +90,35 @@ struct Taken {
 pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     let root = std::env::current_dir()?;
     if !root.join("functions").is_dir() {
-        return Err(BenchError::Wrong("start bench builds in the top folder of a checkout".to_owned()));
+        return Err(wrong!("start bench builds in the top folder of a checkout"));
     }
     let mut steps: Vec<_> = STEPS.into_iter().take(args.steps).collect();
     steps.extend(SAM_STEPS.into_iter().filter(|_| args.sam));
     let mut taken: Vec<Vec<Taken>> = steps.iter().map(|_| Vec::new()).collect();
     for number in 1..=args.runs {
         let folder = tempfile::tempdir()?;
-        let target = args.target.as_deref().unwrap_or_else(|| folder.path());
         for ((name, changed, until), runs) in steps.iter().zip(&mut taken) {
-            let one = take(&root, target, changed, *until)?;
+            let one = take(&root, folder.path(), changed, *until)?;
             eprintln!("{name}: {} s, {} s of CPU", one.waited, one.cpu);
             runs.push(one);
         }
         // An interrupted measurement keeps the runs that have ended.
-        let table = table(&root, &steps, &taken, number)?;
-        print!("{table}");
-        if args.write {
-            performance::write("builds", &table)?;
-        }
+        let text = markdown(&root, &steps, &taken, number)?;
+        args.output.publish("builds", &text, &taken)?;
     }
     Ok(())
 }
 
 /// Returns the table of the runs so far.
-fn table(root: &Path, steps: &[Step], taken: &[Vec<Taken>], number: usize) -> Result<String, BenchError> {
-    let mut table = format!(
-        "{} crates, {} of them from a registry. Runs of each step: {number}.\n\n\
-         | step | waited s | CPU s | crates compiled | target folder, MB |\n|---|---|---|---|---|\n",
-        crates(root, "")?,
-        crates(root, "registry")?,
-    );
+fn markdown(root: &Path, steps: &[Step], taken: &[Vec<Taken>], number: usize) -> Result<String, BenchError> {
+    let mut table = Table::new("step | waited s | CPU s | crates compiled | target folder, MB");
     for ((name, ..), runs) in steps.iter().zip(taken) {
-        let waited = listed(runs, |one| one.waited);
-        let cpu = listed(runs, |one| one.cpu);
+        let (waited, cpu) = (listed(runs, |one| one.waited), listed(runs, |one| one.cpu));
         let Some(Taken { compiled, megabytes, .. }) = runs.last() else { continue };
-        table += &format!("| {name} | {waited} | {cpu} | {compiled} | {megabytes} |\n");
+        table.row(format_args!("{name} | {waited} | {cpu} | {compiled} | {megabytes}"));
     }
-    Ok(table)
+    let (all, registry) = (crates(root, "")?, crates(root, "registry")?);
+    Ok(format!("{all} crates, {registry} of them from a registry. Runs of each step: {number}.\n\n{table}"))
 }
 
 /// Touches a file, if `changed` names one, and runs a step.
@@ -180,7 +170,7 @@ fn cargo(root: &Path, target: &Path, arguments: &[&str]) -> Command {
 fn finished(mut cargo: Command) -> Result<String, BenchError> {
     let output = cargo.stdout(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(said) } else { Err(BenchError::Wrong(format!("{cargo:?}: {said}"))) }
+    if output.status.success() { Ok(said) } else { Err(wrong!("{cargo:?}: {said}")) }
 }
 
 /// Starts the local system and stops it when it is ready. Returns Cargo's messages and the wait.
@@ -189,7 +179,7 @@ fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), Bench
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let mut system = cargo.args(["--", "--port", &port]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (Some(stdout), Some(mut stderr)) = (system.stdout.take(), system.stderr.take()) else {
-        return Err(BenchError::Wrong("the output of cargo run cannot be read".to_owned()));
+        return Err(wrong!("cannot read the output of cargo run"));
     };
     let said = std::thread::spawn(move || {
         let mut said = String::new();
@@ -202,8 +192,8 @@ fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), Bench
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).map_err(std::io::Error::from)?;
     }
     system.wait()?;
-    let said = said.join().map_err(|_| BenchError::Wrong("the messages of cargo run are lost".to_owned()))??;
-    if is_ready { Ok((said, waited)) } else { Err(BenchError::Wrong(format!("{cargo:?}: {said}"))) }
+    let said = said.join().map_err(|_| wrong!("cannot read the messages of cargo run"))??;
+    if is_ready { Ok((said, waited)) } else { Err(wrong!("{cargo:?}: {said}")) }
 }
 
 /// Returns the bytes that a folder takes on disk. A file with several names counts once.
@@ -211,7 +201,7 @@ fn size(folder: &Path) -> Result<u64, BenchError> {
     let output = Command::new("du").arg("-sk").arg(folder).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let kilobytes = text.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
-    kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| BenchError::Wrong(format!("du: {text}")))
+    kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| wrong!("du: {text}"))
 }
 
 /// Counts the workspace's packages and their dependencies whose source contains this text. Every
@@ -220,9 +210,9 @@ fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--locked", "--format-version", "1"];
     let output = Command::new(cargo).args(arguments).current_dir(root).output()?;
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(BenchError::wrong)?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata.get("packages").and_then(serde_json::Value::as_array);
-    let packages = packages.ok_or_else(|| BenchError::Wrong("cargo names no packages".to_owned()))?;
+    let packages = packages.ok_or_else(|| wrong!("cargo metadata has no packages"))?;
     let is_from = |package: &serde_json::Value| {
         package.get("source").and_then(serde_json::Value::as_str).unwrap_or_default().contains(source)
     };

@@ -5,18 +5,20 @@
 //! per duration of a transaction. The measurement shows which share of that rate remains under
 //! contention, and which responses clients receive. Every order must be placed exactly once.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use local::{Options, System};
 use reqwest::StatusCode;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::BenchError;
+use crate::latency::shop::Shop;
+use crate::latency::{Plan, Server};
+use crate::report::{Table, quantile, write_json};
 
 /// Products without contention. Each order has one of them in addition to the hot one.
 const COLD: usize = 50;
@@ -63,59 +65,47 @@ struct Figures {
 /// Measures, prints the table, and writes the figures to a file.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when an order is not placed, or when the remaining stock is wrong.
+/// [`BenchError`] when an order is not placed, or when the remaining stock is wrong.
 pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.transaction_time = Some(Duration::from_millis(args.transaction_ms));
     // As in Lambda, each concurrent client can have its own environment.
     options.environments = usize::from(args.clients.iter().copied().max().unwrap_or(1));
-    let system = System::start(options).await.map_err(BenchError::wrong)?;
+    let system = System::start(options).await?;
     let measured = measure(&system, &args).await;
     system.shutdown().await;
     let figures = measured?;
     print!("{}", table(&figures));
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&figures).map_err(BenchError::wrong)?;
-        std::fs::write(path, text + "\n")?;
-    }
-    Ok(())
+    write_json(args.json.as_deref(), &figures)
 }
 
 async fn measure(system: &System, args: &ContentionArgs) -> Result<Vec<Figures>, BenchError> {
-    let shop = Shop { system, http: reqwest::Client::new() };
-    for n in 0..COLD {
-        shop.product(&format!("cold-{n}"), args.orders.saturating_mul(args.clients.len() as u64)).await?;
-    }
+    let most = args.clients.iter().copied().max().unwrap_or(1);
+    let plan = Plan { products: COLD, customers: usize::from(most), ..Plan::default() };
+    let shop = Shop::fill(system, &plan).await?;
     let mut figures = Vec::new();
     for clients in &args.clients {
         // This round starts the environments, so that the measured round does not wait for them.
-        shop.round(&format!("warm-{clients}"), *clients, u64::from(*clients)).await?;
+        round(&shop, &format!("warm-{clients}"), *clients, u64::from(*clients)).await?;
         let conflicts = system.conflicts();
-        let mut round = shop.round(&format!("hot-{clients}"), *clients, args.orders).await?;
-        round.times.sort_unstable();
-        let at = |percent: usize| {
-            let place = (round.times.len() * percent / 100).min(round.times.len().saturating_sub(1));
-            round.times.get(place).map_or(0, Duration::as_millis)
-        };
-        let per_second = float(args.orders) / round.took.as_secs_f64().max(f64::EPSILON);
+        let Round { took, times, unavailable } = round(&shop, &format!("hot-{clients}"), *clients, args.orders).await?;
+        let orders = args.orders as f64;
+        let per_second = orders / took.as_secs_f64().max(f64::EPSILON);
+        let at = |thousandths| quantile(&times, thousandths).as_millis();
         figures.push(Figures {
             clients: *clients,
             orders: args.orders,
             orders_per_second: per_second,
-            share_of_most: per_second * float(args.transaction_ms) / 1000.0,
-            conflicts_per_order: float(system.conflicts() - conflicts) / float(args.orders),
-            unavailable: round.unavailable,
-            median_ms: at(50),
-            p95_ms: at(95),
-            slowest_ms: at(100),
+            share_of_most: per_second * args.transaction_ms as f64 / 1000.0,
+            conflicts_per_order: (system.conflicts() - conflicts) as f64 / orders,
+            unavailable,
+            median_ms: at(500),
+            p95_ms: at(950),
+            slowest_ms: at(1_000),
         });
     }
     Ok(figures)
-}
-
-fn float(number: u64) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 struct Round {
@@ -125,89 +115,47 @@ struct Round {
     unavailable: u64,
 }
 
-/// The API of the local system.
-struct Shop<'s> {
-    system: &'s System,
-    http: reqwest::Client,
+/// Places orders of one product by concurrent clients.
+async fn round(shop: &Shop, hot: &str, clients: u16, orders: u64) -> Result<Round, BenchError> {
+    shop.create_product(hot, 0, orders).await?;
+    let (next, unavailable) = (AtomicU64::new(0), AtomicU64::new(0));
+    let started = Instant::now();
+    let queues = (0..clients).map(async |client| {
+        let mut times = Vec::new();
+        while next.fetch_add(1, Ordering::Relaxed) < orders {
+            let began = Instant::now();
+            unavailable.fetch_add(order(shop, hot, client).await?, Ordering::Relaxed);
+            times.push(began.elapsed());
+        }
+        Ok::<_, BenchError>(times)
+    });
+    let times: Vec<Vec<Duration>> =
+        futures::stream::iter(queues).buffer_unordered(usize::from(clients)).try_collect().await?;
+    let took = started.elapsed();
+    let left = shop.stock(hot).await?;
+    if left != 0 {
+        return Err(wrong!("{hot}: after {orders} orders the stock is {left}, not 0"));
+    }
+    Ok(Round { took, times: times.concat(), unavailable: unavailable.into_inner() })
 }
 
-impl Shop<'_> {
-    /// Places orders of one product by concurrent clients.
-    async fn round(&self, hot: &str, clients: u16, orders: u64) -> Result<Round, BenchError> {
-        self.product(hot, orders).await?;
-        let buyers: Vec<String> = (0..clients).map(|n| format!("{hot}-buyer-{n}")).collect();
-        for buyer in &buyers {
-            let body =
-                json!({"id": buyer, "email": format!("{buyer}@example.com"), "username": buyer, "name": "Somebody"});
-            self.create("customers", &body).await?;
-        }
-        let (next, unavailable) = (AtomicU64::new(0), AtomicU64::new(0));
-        let started = Instant::now();
-        let queues = buyers.iter().map(async |buyer| {
-            let mut times = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= orders {
-                    return Ok::<_, BenchError>(times);
-                }
-                let began = Instant::now();
-                unavailable.fetch_add(self.order(hot, buyer, number).await?, Ordering::Relaxed);
-                times.push(began.elapsed());
-            }
-        });
-        let times: Vec<Result<Vec<Duration>, BenchError>> =
-            futures::stream::iter(queues).buffer_unordered(usize::from(clients)).collect().await;
-        let took = started.elapsed();
-        let times = times.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
-        let left = self.stock(hot).await?;
-        if left != Some(0) {
-            return Err(BenchError::Wrong(format!("{hot}: after {orders} orders the stock is {left:?}, not 0")));
-        }
-        Ok(Round { took, times, unavailable: unavailable.into_inner() })
-    }
-
-    /// Places an order and retries with the same key. Returns the number of retries.
-    async fn order(&self, hot: &str, buyer: &str, number: u64) -> Result<u64, BenchError> {
-        let cold = format!("cold-{}", fastrand::usize(..COLD));
-        let lines = json!([{"product_id": hot, "quantity": 1}, {"product_id": cold, "quantity": 1}]);
-        let body = json!({"customer_id": buyer, "lines": lines});
-        for again in 0..TRIES {
-            let request = self.http.post(format!("{}/v1/orders", self.system.url())).json(&body);
-            let request = request.bearer_auth(self.system.token(buyer, &[]));
-            let answer = request.header("idempotency-key", format!("{hot}-{number}")).send().await;
-            let answer = answer.map_err(BenchError::wrong)?;
-            match answer.status() {
-                StatusCode::CREATED => return Ok(again),
-                StatusCode::SERVICE_UNAVAILABLE => tokio::time::sleep(pause(&answer)).await,
-                other => return Err(BenchError::Wrong(format!("the response to an order is {other}, not 201"))),
-            }
-        }
-        Err(BenchError::Wrong(format!("an order was not placed in {TRIES} requests")))
-    }
-
-    async fn product(&self, id: &str, stock: u64) -> Result<(), BenchError> {
-        let price = json!({"amount": 129, "currency": "USD"});
-        let body = json!({
-            "id": id, "name": id, "brand": "Private", "category_path": ["CONTENTION"], "price": price, "stock": stock,
-        });
-        self.create("products", &body).await
-    }
-
-    async fn create(&self, what: &str, body: &Value) -> Result<(), BenchError> {
-        let request = self.http.post(format!("{}/v1/{what}", self.system.url())).json(body);
-        let answer = request.bearer_auth(self.system.token("bench", &["staff".to_owned()])).send().await;
-        match answer.map_err(BenchError::wrong)?.status() {
-            StatusCode::CREATED => Ok(()),
-            other => Err(BenchError::Wrong(format!("the response to POST {what} is {other}, not 201"))),
+/// Places an order and retries with the same key. Returns the number of retries.
+async fn order(shop: &Shop, hot: &str, client: u16) -> Result<u64, BenchError> {
+    let cold = shop.product(fastrand::usize(..));
+    let lines = json!([{"product_id": hot, "quantity": 1}, {"product_id": cold, "quantity": 1}]);
+    let body = json!({"customer_id": shop.customer(usize::from(client)).id, "lines": lines});
+    let key = shop.number().to_string();
+    for again in 0..TRIES {
+        // Staff places the order, because a customer has a limit of unpaid orders.
+        let request = shop.post(Server::Bodega, "/orders", &body).bearer_auth(shop.staff());
+        let answer = request.header("idempotency-key", &key).send().await?;
+        match answer.status() {
+            StatusCode::CREATED => return Ok(again),
+            StatusCode::SERVICE_UNAVAILABLE => tokio::time::sleep(pause(&answer)).await,
+            other => return Err(wrong!("the response to an order is {other}, not 201")),
         }
     }
-
-    async fn stock(&self, product: &str) -> Result<Option<u64>, BenchError> {
-        let request = self.http.get(format!("{}/v1/products/{product}", self.system.url()));
-        let answer = request.bearer_auth(self.system.token("bench", &["staff".to_owned()])).send().await;
-        let product: Value = answer.map_err(BenchError::wrong)?.json().await.map_err(BenchError::wrong)?;
-        Ok(product.get("stock").and_then(Value::as_u64))
-    }
+    Err(wrong!("an order was not placed in {TRIES} requests"))
 }
 
 /// Returns the wait from `Retry-After`, or [`PAUSE`].
@@ -216,26 +164,18 @@ fn pause(answer: &reqwest::Response) -> Duration {
     seconds.map_or(PAUSE, Duration::from_secs)
 }
 
-fn table(figures: &[Figures]) -> String {
-    let mut table = format!(
-        "{:>7} {:>7} {:>9} {:>12} {:>15} {:>5} {:>10} {:>8} {:>11}\n",
-        "clients", "orders", "orders/s", "share of max", "conflicts/order", "503", "median ms", "p95 ms", "slowest ms"
+fn table(figures: &[Figures]) -> Table {
+    let mut table = Table::new(
+        "clients | orders | orders/s | of the maximum | conflicts an order | 503 | median ms | p95 ms | slowest ms",
     );
-    for figure in figures {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            table,
-            "{:>7} {:>7} {:>9.1} {:>11.0}% {:>15.1} {:>5} {:>10} {:>8} {:>11}",
-            figure.clients,
-            figure.orders,
-            figure.orders_per_second,
-            figure.share_of_most * 100.0,
-            figure.conflicts_per_order,
-            figure.unavailable,
-            figure.median_ms,
-            figure.p95_ms,
-            figure.slowest_ms
-        );
+    for figures in figures {
+        let Figures { clients, orders, orders_per_second, conflicts_per_order, unavailable, .. } = figures;
+        let Figures { median_ms, p95_ms, slowest_ms, .. } = figures;
+        let share = figures.share_of_most * 100.0;
+        table.row(format_args!(
+            "{clients} | {orders} | {orders_per_second:.1} | {share:.0}% | {conflicts_per_order:.1} | {unavailable} | \
+            {median_ms} | {p95_ms} | {slowest_ms}"
+        ));
     }
     table
 }

@@ -38,7 +38,7 @@ pub(crate) fn stored<T: Entity>(data: T, n: u64) -> Stored<T> {
 
 /// Returns the item of an entity that was created at the n-th second.
 pub(crate) fn item<T: Entity>(data: T, n: u64) -> Result<Item, BenchError> {
-    stored(data, n).to_item().map_err(BenchError::wrong)
+    stored(data, n).to_item().map_err(BenchError::from)
 }
 
 pub(crate) fn usd(amount: i64) -> Money {
@@ -51,11 +51,11 @@ pub(crate) fn numbered(kind: &str, n: u64) -> String {
 }
 
 pub(crate) fn customer_id(n: u64) -> Result<CustomerId, BenchError> {
-    CustomerId::new(numbered("customer", n)).map_err(BenchError::wrong)
+    CustomerId::new(numbered("customer", n)).map_err(BenchError::from)
 }
 
 pub(crate) fn product_id(n: u64) -> Result<ProductId, BenchError> {
-    ProductId::new(numbered("product", n)).map_err(BenchError::wrong)
+    ProductId::new(numbered("product", n)).map_err(BenchError::from)
 }
 
 pub(crate) fn order_id(n: u64) -> OrderId {
@@ -63,20 +63,20 @@ pub(crate) fn order_id(n: u64) -> OrderId {
 }
 
 pub(crate) fn owner() -> Result<CustomerId, BenchError> {
-    CustomerId::new(OWNER).map_err(BenchError::wrong)
+    CustomerId::new(OWNER).map_err(BenchError::from)
 }
 
 pub(crate) fn owned_product() -> Result<ProductId, BenchError> {
-    ProductId::new(OWNER).map_err(BenchError::wrong)
+    ProductId::new(OWNER).map_err(BenchError::from)
 }
 
 pub(crate) fn category(names: &[&str]) -> Result<CategoryPath, BenchError> {
-    CategoryPath::new(names.iter().map(|name| (*name).to_owned()).collect()).map_err(BenchError::wrong)
+    CategoryPath::new(names.iter().map(|name| (*name).to_owned()).collect()).map_err(BenchError::from)
 }
 
 pub(crate) fn customer(id: CustomerId, n: u64) -> Result<Customer, BenchError> {
-    let email = format!("customer-{n:07}@example.com").parse().map_err(BenchError::wrong)?;
-    let username = numbered("user", n).parse().map_err(BenchError::wrong)?;
+    let email = format!("customer-{n:07}@example.com").parse()?;
+    let username = numbered("user", n).parse()?;
     let place = Some(Place { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
     let (tier, name) = (Tier::Silver, "Somebody".to_owned());
     Ok(Customer { tier, place, ..Customer::new(id, email, username, name) })
@@ -110,7 +110,7 @@ pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
 }
 
 pub(crate) fn reference(n: u64) -> Result<OrderReference, BenchError> {
-    OrderReference::new(numbered("basket", n)).map_err(BenchError::wrong)
+    OrderReference::new(numbered("basket", n)).map_err(BenchError::from)
 }
 
 pub(crate) fn question(n: u64) -> Result<Question, BenchError> {

@@ -1,5 +1,5 @@
 //! `bench import`: imports real baskets through the API while the functions that place them crash
-//! at random, and compares the totals with the data's.
+//! at random, and compares the totals with those of the files.
 //!
 //! This module computes the expected orders, pieces and money by product from the files, without
 //! the importer's code.
@@ -8,23 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use flate2::read::MultiGzDecoder;
 use key_schema::entity::AnyEntity;
-use key_schema::item::{Entity as _, FromItem as _};
+use key_schema::item::Entity as _;
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::product::Stock;
 use local::import::{self as importer, ImportArgs};
 use local::{Options, System};
-use ops::Pace;
-use ops::progress::Progress;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::BenchError;
+use crate::differences::Differences;
 use crate::replay::Shop;
 
 /// Initial stock of each product.
@@ -35,8 +33,6 @@ const LARGE: usize = 48;
 /// order takes much less.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
-/// Maximum number of differences of one kind that the output lists.
-const NAMED: usize = 5;
 /// Maximum number of janitor runs after the import.
 const ROUNDS: usize = 50;
 
@@ -66,15 +62,13 @@ pub struct ImportBenchArgs {
 /// Imports and compares.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the totals differ from the data's.
+/// [`BenchError`] when the totals differ from those of the files.
 pub async fn run(args: ImportBenchArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
-    let system = System::start(options).await.map_err(BenchError::wrong)?;
-    let folder = std::env::temp_dir().join(format!("bodega-import-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let measured = measure(&system, &folder, args).await;
-    std::fs::remove_dir_all(&folder)?;
+    let system = System::start(options).await?;
+    let folder = tempfile::tempdir()?;
+    let measured = measure(&system, folder.path(), args).await;
     system.shutdown().await;
     measured
 }
@@ -84,7 +78,7 @@ async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Resul
     let started = Instant::now();
     let compared = import(system, &args.products, args.households.as_deref(), &baskets, args.kills, args.seed).await?;
     println!("{:.0} s\n{compared}", started.elapsed().as_secs_f64());
-    if compared.is_equal() { Ok(()) } else { Err(BenchError::Wrong("the totals are not the data's".to_owned())) }
+    if compared.is_equal() { Ok(()) } else { Err(wrong!("the shop's totals differ from those of the files")) }
 }
 
 /// The result of a comparison.
@@ -97,7 +91,7 @@ pub struct Totals {
     /// Crashes of functions during the import.
     pub crashes: u64,
     /// The differences.
-    pub differences: Vec<String>,
+    pub differences: Differences,
 }
 
 impl Totals {
@@ -106,24 +100,12 @@ impl Totals {
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
     }
-
-    fn differ(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
-        let names: Vec<String> = names.into_iter().collect();
-        if !names.is_empty() {
-            let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
-            self.differences.push(format!("{what}: {} ({})", names.len(), shown.join(", ")));
-        }
-    }
 }
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { orders, large, crashes, differences } = self;
-        write!(f, "  {orders} orders, {large} of them of {LARGE} lines and more, {crashes} crashes: ")?;
-        if differences.is_empty() {
-            return f.write_str("the totals are the data's");
-        }
-        differences.iter().try_for_each(|difference| write!(f, "\n  DIFFERS: {difference}"))
+        write!(f, "  {orders} orders, {large} with at least {LARGE} lines, {crashes} crashes: {differences}")
     }
 }
 
@@ -139,7 +121,7 @@ pub async fn import(
     kills: u64,
     seed: u64,
 ) -> Result<Totals, BenchError> {
-    let local = Local { base: system.url(), http: reqwest::Client::new() };
+    let shop = Shop::of(system).await?;
     let files = ImportArgs {
         port: 0,
         products: Some(products.to_path_buf()),
@@ -151,89 +133,60 @@ pub async fn import(
     };
     let token = || system.token("import", &["staff".to_owned()]);
     let _ = importer::run(files.clone(), system.url(), token()).await;
-    local.trouble(kills, seed).await?;
+    crash(&shop, kills, seed).await?;
     let orders = ImportArgs { products: None, households: None, baskets: Some(baskets.to_path_buf()), ..files };
     let imported = importer::run(orders, system.url(), token());
     tokio::select! {
         // The importer's summary has the refusals and their reasons. The comparison below checks
         // the shop.
         _ = imported => {}
-        error = local.keep_clean() => return Err(error),
+        error = keep_clean(&shop) => return Err(error),
     }
-    let crashes = local.crashes().await?;
-    local.post("DELETE", "/_local/faults", None).await?;
-    local.clean_up().await?;
-    let mut totals = compare(&Shop::of(system).await?, products, baskets).await?;
-    totals.crashes = crashes;
-    Ok(totals)
+    let faults = shop.local("GET", "/_local/faults", None).await?;
+    let faults = faults.get("function:Orders").and_then(Value::as_array).into_iter().flatten();
+    let crashes = faults.filter_map(|fault| fault.get("fired").and_then(Value::as_u64)).sum();
+    shop.local("DELETE", "/_local/faults", None).await?;
+    clean_up(&shop).await?;
+    Ok(Totals { crashes, ..compare(&shop, products, baskets).await? })
 }
 
-/// The control routes of the local system.
-struct Local {
-    base: String,
-    http: reqwest::Client,
+/// Makes the orders function crash at each of its crash points, in `kills` of a thousand cases.
+async fn crash(shop: &Shop, kills: u64, seed: u64) -> Result<(), BenchError> {
+    let points = telemetry::CRASH_POINTS.iter().map(|(point, _)| *point).filter(|point| point.starts_with("orders."));
+    for point in points.filter(|_| kills > 0) {
+        let fault = json!({
+            "target": "function:Orders", "kind": "crash", "point": point, "rate": kills as f64 / 1000.0,
+            "count": 10_000, "seed": seed,
+        });
+        shop.local("POST", "/_local/faults", Some(&fault)).await?;
+    }
+    Ok(())
 }
 
-impl Local {
-    async fn post(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, BenchError> {
-        let method = method.parse().map_err(BenchError::wrong)?;
-        let mut request = self.http.request(method, format!("{}{path}", self.base));
-        if let Some(body) = body {
-            request = request.json(body);
+async fn janitor(shop: &Shop, grace: u64) -> Result<Value, BenchError> {
+    shop.local("POST", "/_local/invoke/Janitor", Some(&json!({"grace_seconds": grace}))).await
+}
+
+/// Runs the janitor more often than once a minute, so that the import does not wait for it. Returns
+/// only with an error.
+async fn keep_clean(shop: &Shop) -> BenchError {
+    let mut ticks = tokio::time::interval(JANITOR);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = janitor(shop, GRACE_SECONDS).await {
+            return error;
         }
-        let answer = request.send().await.map_err(BenchError::wrong)?;
-        Ok(answer.json().await.unwrap_or_default())
     }
+}
 
-    /// Makes the orders function crash at each of its crash points, in `kills` of a thousand cases.
-    async fn trouble(&self, kills: u64, seed: u64) -> Result<(), BenchError> {
-        if kills == 0 {
+/// Runs the janitor until it finds no unfinished order.
+async fn clean_up(shop: &Shop) -> Result<(), BenchError> {
+    for _ in 0..ROUNDS {
+        if janitor(shop, 0).await?.get("found").and_then(Value::as_u64) == Some(0) {
             return Ok(());
         }
-        let points =
-            telemetry::CRASH_POINTS.iter().map(|(point, _)| *point).filter(|point| point.starts_with("orders."));
-        for point in points {
-            let thousandths =
-                serde_json::Number::from_f64(f64::from(u32::try_from(kills).unwrap_or(u32::MAX)) / 1000.0);
-            let fault = json!({
-                "target": "function:Orders", "kind": "crash", "point": point, "rate": thousandths, "count": 10_000,
-                "seed": seed,
-            });
-            self.post("POST", "/_local/faults", Some(&fault)).await?;
-        }
-        Ok(())
     }
-
-    async fn crashes(&self) -> Result<u64, BenchError> {
-        let faults = self.post("GET", "/_local/faults", None).await?;
-        let items = faults.get("function:Orders").and_then(Value::as_array);
-        Ok(items.into_iter().flatten().filter_map(|fault| fault.get("fired").and_then(Value::as_u64)).sum())
-    }
-
-    async fn janitor(&self, grace: u64) -> Result<Value, BenchError> {
-        self.post("POST", "/_local/invoke/Janitor", Some(&json!({"grace_seconds": grace}))).await
-    }
-
-    /// Runs the janitor more often than once a minute, so that the import does not wait for it.
-    /// Returns only with an error.
-    async fn keep_clean(&self) -> BenchError {
-        let mut ticks = tokio::time::interval(JANITOR);
-        loop {
-            ticks.tick().await;
-            if let Err(error) = self.janitor(GRACE_SECONDS).await {
-                return error;
-            }
-        }
-    }
-
-    async fn clean_up(&self) -> Result<(), BenchError> {
-        for _ in 0..ROUNDS {
-            if self.janitor(0).await?.get("found").and_then(Value::as_u64) == Some(0) {
-                return Ok(());
-            }
-        }
-        Err(BenchError::Wrong("the janitor comes to no end".to_owned()))
-    }
+    Err(wrong!("the janitor finds unfinished orders after {ROUNDS} runs"))
 }
 
 #[derive(Debug, Deserialize)]
@@ -300,7 +253,7 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
         let lines = basket.lines.iter().filter(|line| line.quantity > 0 && known.contains(&line.product_id));
         let mut total = None;
         for line in lines {
-            let cents = line.cents().ok_or_else(|| BenchError::Wrong(format!("{line:?} has no amount")))?;
+            let cents = line.cents().ok_or_else(|| wrong!("{line:?} has no amount"))?;
             let (pieces, money) = sold.entry(line.product_id.to_string()).or_default();
             (*pieces, *money) = (*pieces + line.quantity, *money + cents);
             total = Some(total.unwrap_or_default() + cents);
@@ -309,17 +262,9 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
             wanted.insert(basket.basket_id.to_string(), total);
         }
     }
-    let there = Mutex::new(There::default());
-    let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
-    let scan = items.scan(&[Order::NAME, OrderLine::NAME, Stock::NAME], &pace, &bar, async |items| {
-        let mut there = there.lock().unwrap_or_else(PoisonError::into_inner);
-        for item in items {
-            there.enter(AnyEntity::from_item(item)?);
-        }
-        Ok(())
-    });
-    scan.await.map_err(BenchError::wrong)?;
-    Ok(there.into_inner().unwrap_or_else(PoisonError::into_inner).totals(&wanted, &sold))
+    let mut there = There::default();
+    shop.read(&[Order::NAME, OrderLine::NAME, Stock::NAME], |entity| there.enter(entity)).await?;
+    Ok(there.totals(&wanted, &sold))
 }
 
 /// The content of the shop.
@@ -357,19 +302,23 @@ impl There {
 
     fn totals(self, wanted: &BTreeMap<String, i64>, sold: &Sold) -> Totals {
         let mut totals = Totals { orders: self.orders.len(), large: self.large, ..Totals::default() };
-        totals.differ("orders that are unfinished", self.unfinished);
-        totals.differ("baskets that are two orders", self.twice);
+        totals.differences.add("unfinished orders", self.unfinished);
+        totals.differences.add("baskets with two orders", self.twice);
         let lacking = wanted.keys().filter(|basket| !self.orders.contains_key(*basket)).cloned();
-        totals.differ("baskets without an order", lacking);
-        totals.differ("orders of no basket", self.orders.keys().filter(|name| !wanted.contains_key(*name)).cloned());
+        totals.differences.add("baskets without an order", lacking);
+        totals
+            .differences
+            .add("orders without a basket", self.orders.keys().filter(|name| !wanted.contains_key(*name)).cloned());
         let other = self.orders.iter().filter(|(name, total)| wanted.get(*name).is_some_and(|wanted| wanted != *total));
-        totals.differ("orders with another total", other.map(|(name, _)| name.clone()));
+        totals.differences.add("orders with a wrong total", other.map(|(name, _)| name.clone()));
         let products: BTreeSet<&String> = sold.keys().chain(self.sold.keys()).collect();
         let unlike = products.iter().filter(|id| sold.get(**id) != self.sold.get(**id));
-        totals.differ("products sold in another number or for other money", unlike.map(|id| (*id).clone()));
+        totals
+            .differences
+            .add("products with a wrong number of sold pieces or a wrong amount", unlike.map(|id| (*id).clone()));
         let left = |id: &String| STOCK.checked_sub(sold.get(id).map_or(0, |(pieces, _)| *pieces));
         let wrong = self.stocks.iter().filter(|(id, available)| left(id) != Some(**available));
-        totals.differ("stocks that differ from the unsold pieces", wrong.map(|(id, _)| id.clone()));
+        totals.differences.add("products with a wrong stock", wrong.map(|(id, _)| id.clone()));
         totals
     }
 }

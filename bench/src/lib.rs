@@ -5,10 +5,16 @@
 //! cargo run --release -p bodega-bench -- stream
 //! ```
 
+/// Returns a [`BenchError`] with a formatted text.
+macro_rules! wrong {
+    ($($text:tt)*) => { $crate::BenchError(format_args!($($text)*).to_string()) };
+}
+
 mod builds;
 mod cold_start;
 mod consumer;
 mod contention;
+mod differences;
 mod examples;
 mod growth;
 pub mod import;
@@ -16,40 +22,30 @@ pub mod latency;
 mod lists;
 mod load;
 mod loaded;
-mod performance;
-pub mod records;
+mod records;
 pub mod replay;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use local::Options;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
-/// The reason that a measurement failed.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// A file, a pipe or a process failed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// The embedded search engine failed.
-    #[error(transparent)]
-    Engine(#[from] emulators::search::Error),
-    /// The search client failed.
-    #[error(transparent)]
-    Search(#[from] search_index::SearchError),
-    /// The search client's settings are invalid.
-    #[error(transparent)]
-    Config(#[from] search_index::ConfigError),
-    /// The measured system gave a wrong result.
-    #[error("{0}")]
-    Wrong(String),
+/// The reason that a measurement failed. Every error becomes its text.
+#[derive(Debug)]
+pub struct BenchError(String);
+
+impl std::fmt::Display for BenchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-impl BenchError {
-    pub(crate) fn wrong(error: impl ToString) -> Self {
-        Self::Wrong(error.to_string())
+impl<E: std::error::Error> From<E> for BenchError {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -74,7 +70,7 @@ enum Command {
     /// calls per batch. Compare batches with one search call per record.
     Stream(consumer::StreamArgs),
     /// Import baskets into a local system while its functions crash at random, and compare the
-    /// totals with the data's.
+    /// totals with those of the files.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
     /// an empty function and with one made in the usual way.
@@ -120,43 +116,42 @@ enum Command {
     },
 }
 
+impl Command {
+    async fn run(self) -> Result<(), BenchError> {
+        match self {
+            Self::Stream(args) => consumer::run(args).await,
+            Self::Import(args) => import::run(args).await,
+            Self::ColdStart(args) => cold_start::run(args).await,
+            Self::Instructions(args) => cold_start::parts::run(args).await,
+            Self::Latency(args) => latency::run(args).await,
+            Self::Load(args) => load::run(args).await,
+            Self::Lists(args) => lists::run(args).await,
+            Self::Builds(args) => builds::run(&args),
+            Self::Growth(args) => growth::run(args).await,
+            Self::Contention(args) => contention::run(args).await,
+            Self::Replay(args) => replay::run(args).await,
+            Self::Backends { records } => consumer::serve(records).await,
+            Self::Taker(args) => consumer::take(args).await,
+            Self::Function { logical_id } => Ok(local::functions::run(&logical_id).await?),
+        }
+    }
+}
+
 /// Runs the program with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
-    let measured = match command {
-        Command::Stream(args) => many_threads().and_then(|runtime| runtime.block_on(consumer::run(args))),
-        Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
-        Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
-        Command::Instructions(args) => {
-            many_threads().and_then(|runtime| runtime.block_on(cold_start::parts::run(args)))
-        }
-        Command::Latency(args) => many_threads().and_then(|runtime| runtime.block_on(latency::run(args))),
-        Command::Load(args) => many_threads().and_then(|runtime| runtime.block_on(load::run(args))),
-        Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
-        Command::Builds(args) => builds::run(&args),
-        Command::Growth(args) => many_threads().and_then(|runtime| runtime.block_on(growth::run(args))),
-        Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
-        Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
-        Command::Backends { records } => many_threads().and_then(|runtime| runtime.block_on(consumer::serve(records))),
-        Command::Taker(args) => one_thread().and_then(|runtime| runtime.block_on(consumer::take(args))),
-        Command::Function { logical_id } => one_thread()
-            .and_then(|runtime| runtime.block_on(local::functions::run(&logical_id)).map_err(BenchError::wrong)),
+    // A function has one thread, as when it is deployed.
+    let mut runtime = match command {
+        Command::Taker(_) | Command::Function { .. } => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
     };
-    match measured {
+    let runtime = runtime.enable_all().build().map_err(BenchError::from);
+    match runtime.and_then(|runtime| runtime.block_on(command.run())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");
             ExitCode::FAILURE
         }
     }
-}
-
-/// Returns a runtime with one thread, as a deployed function has.
-fn one_thread() -> Result<Runtime, BenchError> {
-    Ok(Builder::new_current_thread().enable_all().build()?)
-}
-
-fn many_threads() -> Result<Runtime, BenchError> {
-    Ok(Builder::new_multi_thread().enable_all().build()?)
 }

@@ -10,7 +10,6 @@
 //! - a consumer that stays behind for longer than [`FOUND_WITHIN`]
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,17 +17,21 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use local::{Options, System};
 use reqwest::{RequestBuilder, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::BenchError;
 use crate::latency::routes::{LINES, Route, Server};
 use crate::latency::shop::Shop;
 use crate::latency::{Plan, cpu};
-use crate::{BenchError, performance};
+use crate::report::{Output, Table, millis, quantile};
 
 /// Initial products, and initial orders of each customer.
 const PRODUCTS: usize = 200;
 const ORDERS: usize = 2;
+/// Maximum number of processes of one function.
+const ENVIRONMENTS: usize = 4;
 /// Interval of the memory readings.
 const GLANCE: Duration = Duration::from_secs(2);
 /// Interval at which a product is created and searched for.
@@ -53,12 +56,8 @@ pub struct LoadArgs {
     /// Duration in seconds.
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(6..=36_000))]
     seconds: u64,
-    /// Maximum number of processes of one function.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
-    environments: u16,
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A client's next request. [`Deed::drawn`] has the percentages.
@@ -116,34 +115,29 @@ struct Run {
 /// Puts load on a separate system and prints the table.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] for each reason in the module's documentation.
+/// [`BenchError`] for each reason in the module's documentation.
 pub async fn run(args: LoadArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
-    options.environments = usize::from(args.environments);
+    options.environments = ENVIRONMENTS;
     options.log = local::Log::Off;
-    let system = System::start(options).await.map_err(BenchError::wrong)?;
+    let system = System::start(options).await?;
     let loaded = load(&system, &args).await;
     system.shutdown().await;
-    let text = loaded?;
-    print!("{text}");
-    if args.write {
-        performance::write("load", &text)?;
-    }
-    Ok(())
+    let (text, figures) = loaded?;
+    args.output.publish("load", &text, &figures)
 }
 
-async fn load(system: &System, args: &LoadArgs) -> Result<String, BenchError> {
-    let plan = Plan {
-        requests: 0,
-        time: Duration::ZERO,
-        warm: 0,
-        clients: Vec::new(),
-        environments: args.environments,
-        only: String::new(),
-        products: PRODUCTS,
-        customers: usize::from(args.clients),
-        orders: ORDERS,
-    };
+/// The latencies of one kind of request.
+#[derive(Debug, Serialize)]
+struct Figures {
+    request: &'static str,
+    answered: usize,
+    p50_ms: f64,
+    p99_ms: f64,
+}
+
+async fn load(system: &System, args: &LoadArgs) -> Result<(String, Vec<Figures>), BenchError> {
+    let plan = Plan { products: PRODUCTS, customers: usize::from(args.clients), orders: ORDERS, ..Plan::default() };
     let shop = Arc::new(Shop::fill(system, &plan).await?);
     let run = Arc::new(Run::default());
     let until = Instant::now() + Duration::from_secs(args.seconds);
@@ -152,14 +146,15 @@ async fn load(system: &System, args: &LoadArgs) -> Result<String, BenchError> {
         .collect();
     let (memory, probes) = tokio::join!(memory(until), probe(&shop, until));
     while let Some(client) = clients.join_next().await {
-        client.map_err(BenchError::wrong)?;
+        client?;
     }
     let ended = Instant::now();
     let (memory, probes) = (memory?, probes?);
     shop.settled().await?;
     let report = Report { args, run: &run, memory: &memory, probes: &probes, drained: ended.elapsed() };
     report.verdict()?;
-    Ok(report.markdown())
+    let figures = report.figures();
+    Ok((report.markdown(&figures), figures))
 }
 
 impl Run {
@@ -267,7 +262,7 @@ async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError>
         let written = Instant::now();
         while !shop.finds(&word).await? {
             if written.elapsed() > FOUND_WITHIN {
-                return Err(BenchError::Wrong(format!("a product is not found {FOUND_WITHIN:?} after it was created")));
+                return Err(wrong!("the search does not find a product {FOUND_WITHIN:?} after its creation"));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -299,47 +294,49 @@ impl Report<'_> {
             let count: u64 = wrong.values().sum();
             let shown: Vec<String> =
                 wrong.iter().take(10).map(|(what, count)| format!("{count} times {what}")).collect();
-            return Err(BenchError::Wrong(format!("{count} responses were unexpected:\n{}", shown.join("\n"))));
+            return Err(wrong!("{count} responses were unexpected:\n{}", shown.join("\n")));
         }
         for (at, function) in FUNCTIONS.iter().enumerate() {
             let readings: Vec<f64> = self.memory.iter().filter_map(|glance| glance.get(at).copied()).collect();
             let [_, second, last] = thirds(&readings);
             if last > second * GROWTH {
-                return Err(BenchError::Wrong(format!(
-                    "a process of {function} grew from {second:.1} MB to {last:.1} MB"
-                )));
+                return Err(wrong!("a process of {function} grew from {second:.1} MB to {last:.1} MB"));
             }
         }
         Ok(())
     }
 
-    fn markdown(&self) -> String {
-        let mut text = String::new();
-        let mut total = 0;
-        let _ = writeln!(text, "| request | answered | p50 ms | p99 ms |\n|---|---|---|---|");
-        let mut done = self.run.done.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, latencies) in done.iter_mut() {
-            latencies.sort_unstable();
-            let at = |share: usize| latencies.get((latencies.len() - 1) * share / 100).copied().unwrap_or_default();
-            let (p50, p99) = (at(50).as_secs_f64() * 1e3, at(99).as_secs_f64() * 1e3);
-            let _ = writeln!(text, "| `{name}` | {} | {p50:.1} | {p99:.1} |", latencies.len());
-            total += latencies.len();
+    fn figures(&self) -> Vec<Figures> {
+        let done = self.run.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = done.iter().map(|(request, latencies)| Figures {
+            request,
+            answered: latencies.len(),
+            p50_ms: millis(quantile(latencies, 500)),
+            p99_ms: millis(quantile(latencies, 990)),
+        });
+        figures.collect()
+    }
+
+    /// `.ci/run load` counts the rows and reads the sentence below the table.
+    fn markdown(&self, figures: &[Figures]) -> String {
+        let mut table = Table::new("request | answered | p50 ms | p99 ms");
+        for Figures { request, answered, p50_ms, p99_ms } in figures {
+            table.row(format_args!("`{request}` | {answered} | {p50_ms:.1} | {p99_ms:.1}"));
         }
+        let total: usize = figures.iter().map(|figures| figures.answered).sum();
         let [first, second, last] = self.average();
         let slowest = self.probes.iter().max().copied().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "\n\
+        format!(
+            "{table}\n\
              {total} requests of {} clients in {} s. Every response was as expected. A function's process had \
              {first:.1}, {second:.1} and {last:.1} MB in the three thirds of the run. The run created {} products, and \
              the search found each within {:.1} s. The consumer was done {:.1} s after the last response. Each order \
-             existed once, with its pieces.",
+             existed once, with its pieces.\n",
             self.args.clients,
             self.args.seconds,
             self.probes.len(),
             slowest.as_secs_f64(),
             self.drained.as_secs_f64(),
-        );
-        text
+        )
     }
 }

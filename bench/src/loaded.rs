@@ -32,8 +32,8 @@ pub(crate) struct LoadedTable {
 impl LoadedTable {
     pub async fn create() -> Result<Self, BenchError> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
-        let definition = Template::read(&path).map_err(BenchError::wrong)?.table.create_table_request(NAME);
-        let embedded = EmbeddedTable::start(None).map_err(BenchError::wrong)?;
+        let definition = Template::read(&path)?.table.create_table_request(NAME);
+        let embedded = EmbeddedTable::start(None)?;
         let answer = reqwest::Client::new()
             .post(embedded.url())
             .header("x-amz-target", "DynamoDB_20120810.CreateTable")
@@ -46,12 +46,11 @@ impl LoadedTable {
             .header("x-amz-date", "20260101T000000Z")
             .body(definition.to_string())
             .send()
-            .await
-            .map_err(BenchError::wrong)?;
+            .await?;
         if !answer.status().is_success() {
-            return Err(BenchError::Wrong(format!("CreateTable: {}", answer.status())));
+            return Err(wrong!("CreateTable: {}", answer.status()));
         }
-        Ok(Self { embedded, connector: aws::connector().map_err(BenchError::wrong)? })
+        Ok(Self { embedded, connector: aws::connector()? })
     }
 
     /// Returns the table's URL.
@@ -72,21 +71,21 @@ impl LoadedTable {
 
     /// Returns the state of a function that uses this table.
     pub fn services(&self) -> Result<Services, BenchError> {
-        let cursors = Cursors::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
-        let codes = CodeKeys::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
+        let cursors = Cursors::new(CURSOR_KEYS)?;
+        let codes = CodeKeys::new(CURSOR_KEYS)?;
         Ok(Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes))
     }
 
     /// Writes the items directly into the store, without requests to the server. Other tasks may
     /// run between two batches.
     pub async fn load(&self, items: impl Iterator<Item = Result<Item, BenchError>>) -> Result<(), BenchError> {
-        let mut items = items.map(|item| serde_json::to_value(item?).map_err(BenchError::wrong));
+        let mut items = items.map(|item| serde_json::to_value(item?).map_err(BenchError::from));
         loop {
             let batch = items.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
             if batch.is_empty() {
                 return Ok(());
             }
-            self.embedded.import(NAME, batch).map_err(BenchError::wrong)?;
+            self.embedded.import(NAME, batch)?;
             tokio::task::yield_now().await;
         }
     }

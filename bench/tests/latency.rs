@@ -8,8 +8,6 @@
 #[path = "endurance/support.rs"]
 mod support;
 
-use std::time::Duration;
-
 use bench::latency::{Plan, Route, Row, Server, measure};
 
 use support::{start_embedded, stop};
@@ -23,7 +21,7 @@ async fn each_route_is_measured_with_each_number_of_clients_and_every_request_is
     let plan = Plan {
         requests: REQUESTS,
         // Long enough for any machine, because a slow machine is not a failure.
-        time: Duration::from_secs(3_600),
+        seconds: 3_600,
         warm: 1,
         clients: CLIENTS.to_vec(),
         environments: 3,

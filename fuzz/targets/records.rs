@@ -21,9 +21,10 @@ mod verdict;
 use batch::{Batch, BatchError, Event, Origin};
 
 /// The smallest record of a known entity.
-const NEIGHBOUR: &str = r#"{"eventName":"INSERT","dynamodb":{"SequenceNumber":"7","Keys":{"PK":{"S":"REFERENCE#r"},"SK":{"S":"REFERENCE"}},
-"NewImage":{"entity":{"S":"ReferenceClaim"},"reference":{"S":"r"},"order_id":{"S":"o1"},"version":{"N":"1"},"rev":{"N":"1"},"born":{"S":"b"},
-"created_at":{"S":"2017-01-01T00:00:00.000Z"},"updated_at":{"S":"2017-01-01T00:00:00.000Z"}}}}"#;
+const NEIGHBOUR: &str = r#"{"eventName":"INSERT","dynamodb":{"SequenceNumber":"7",
+"Keys":{"PK":{"S":"REFERENCE#r"},"SK":{"S":"REFERENCE"}},
+"NewImage":{"entity":{"S":"ReferenceClaim"},"reference":{"S":"r"},"order_id":{"S":"o1"},"version":{"N":"1"},
+"rev":{"N":"1"},"born":{"S":"b"},"created_at":{"S":"2017-01-01T00:00:00.000Z"},"updated_at":{"S":"2017-01-01T00:00:00.000Z"}}}}"#;
 
 /// An event with its records.
 #[derive(Deserialize)]

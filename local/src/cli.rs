@@ -335,11 +335,12 @@ STAFF={staff}
 To try (set the two variables first):
 
 curl -s {url}/v1/products -H "Authorization: Bearer $STAFF" -H 'Content-Type: application/json' \
-  -d '{{"id":"tea","name":"Green tea","brand":"Leaf","category_path":["GROCERY","TEA"],"price":{{"amount":349,"currency":"USD"}},"stock":50}}'
+  -d '{{"id":"tea","name":"Green tea","brand":"Leaf","category_path":["GROCERY","TEA"],
+       "price":{{"amount":349,"currency":"USD"}},"stock":50}}'
 curl -s {url}/v1/customers -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' \
   -d '{{"email":"ann@example.com","username":"ann","name":"Ann"}}'
-curl -s {url}/v1/orders -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \
-  -d '{{"customer_id":"ann","lines":[{{"product_id":"tea","quantity":2}}]}}'
+curl -s {url}/v1/orders -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' \
+  -H 'Idempotency-Key: first' -d '{{"customer_id":"ann","lines":[{{"product_id":"tea","quantity":2}}]}}'
 curl -s {url}/v1/customers/ann/overview -H "Authorization: Bearer $ANN"
 curl -s -X POST {url}/_local/drain   # the search index follows the table
 curl -s '{url}/v1/search/products?q=gren+tea'

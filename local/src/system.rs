@@ -1,6 +1,7 @@
 //! Starts and stops the whole local system.
 
-use std::collections::BTreeMap;
+mod deployment;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,19 +11,20 @@ use std::time::Duration;
 use emulators::access::Denied;
 use emulators::table::EmbeddedTable;
 use event_pattern::PatternError;
-use runtime_api::{FunctionSpec, Functions};
+use runtime_api::Functions;
 use search_index::{ConfigError, SearchClient, SearchConfig, SearchError};
 use stream_poller::{HttpStream, Pace, Poller, SettingsError, SourceError};
-use template::{Deployment, Template, TemplateError};
+use template::{Template, TemplateError};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::backends::{ACCOUNT, Backends};
+use self::deployment::{deployment, environment, in_program, specs};
+use crate::backends::Backends;
 use crate::control::{self, Control};
 use crate::crash::CrashPoints;
-use crate::dynamodb::{DynamoDb, DynamoDbError, REGION};
+use crate::dynamodb::{DynamoDb, DynamoDbError};
 use crate::gateway::Gateway;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
@@ -335,90 +337,6 @@ impl Drop for System {
 
 fn url_of(address: SocketAddr) -> String {
     format!("http://{address}")
-}
-
-/// Adds to the error that it is in the template that is compiled into the program.
-fn in_program(error: TemplateError) -> TemplateError {
-    error.in_file("the program's template.yaml".as_ref())
-}
-
-/// Returns the deployment of this system, with the given template parameters.
-fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
-    let mut deployment = backends.deployment(key);
-    for (name, value) in &options.parameters {
-        if deployment.parameters.insert(name.clone(), value.clone()).is_some() {
-            return Err(StartError::Parameter(name.clone()));
-        }
-    }
-    Ok(deployment)
-}
-
-fn specs(
-    template: &Template,
-    options: &Options,
-    backends: &Backends,
-    grants: &Grants,
-    crash_points: &CrashPoints,
-    url: &str,
-) -> Vec<FunctionSpec> {
-    let spec = |function: &template::Function| {
-        let mut environment = function.environment.clone();
-        environment.extend(backends.sdk_variables());
-        environment.extend(grants.variables(&function.logical_id));
-        environment.extend([crash_points.variable(&function.logical_id)]);
-        if environment.contains_key(JWT_ISSUER) {
-            environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
-        }
-        if let Some(level) = &function.log_level {
-            environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.clone());
-        }
-        let (program, args) = match &options.bootstraps {
-            Some(folder) => (folder.join(function.crate_name()), Vec::new()),
-            None => {
-                let args = vec!["function".into(), function.logical_id.clone().into()];
-                (options.program.clone(), args)
-            }
-        };
-        FunctionSpec {
-            name: function.logical_id.clone(),
-            program,
-            args,
-            environment,
-            handler: function.handler.clone(),
-            timeout: function.timeout,
-            memory_mb: function.memory_mb,
-            max_environments: options.environments.max(1),
-            region: REGION.to_owned(),
-            account: ACCOUNT.to_owned(),
-        }
-    };
-    template.functions.iter().map(spec).collect()
-}
-
-/// Returns the environment variables for other programs that use this system as the functions do.
-/// They are selected variables of the functions, and those of the AWS SDK.
-fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 11] = [
-        "TABLE_NAME",
-        "SEARCH_ENDPOINT",
-        "SEARCH_SERVICE",
-        "SEARCH_INDEX_PREFIX",
-        "BUS_NAME",
-        "ARCHIVE_BUCKET",
-        "FAILED_RECORDS_BUCKET",
-        "MEDIA_BUCKET",
-        "CURSOR_KEYS",
-        JWT_ISSUER,
-        "JWT_AUDIENCE",
-    ];
-    let mut environment = backends.sdk_variables();
-    environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
-    for (name, value) in template.functions.iter().flat_map(|function| &function.environment) {
-        if WANTED.contains(&name.as_str()) {
-            environment.insert(name.clone(), value.clone());
-        }
-    }
-    environment
 }
 
 /// Deletes expired items at intervals. The embedded engine never does so itself.

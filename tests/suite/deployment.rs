@@ -1,8 +1,9 @@
 //! Tests `template.yaml` from an operator's view: parameters, users, permissions, idle costs and
 //! releases.
 
+mod canary;
+
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use http_api::Issuer;
 use key_schema::cursor::Cursors;
@@ -309,44 +310,6 @@ fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
     };
     assert_eq!(senders("configuration-set/MailEvents"), BTreeSet::from(["Notifier".to_owned()]));
     assert_eq!(senders("configuration-set/MailEvents"), senders("identity/${MailIdentity}"));
-}
-
-/// Returns the template of a canary deployment.
-fn canary(arguments: &[&str]) -> String {
-    let output = Command::new(root().join(".ci/canary")).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[test]
-fn a_canary_shifts_the_traffic_of_every_public_function_and_watches_existing_alarms() {
-    let plain = template();
-    assert!(!read(&root().join("template.yaml")).contains("AutoPublishAlias"), "off unless asked for");
-    let text = canary(&["Linear10PercentEvery1Minute", "1"]);
-    let released = ::template::Template::parse(&text).unwrap();
-    assert_eq!(released.routes, plain.routes);
-    let alarms = resources("AWS::CloudWatch::Alarm");
-    let functions: BTreeSet<&str> = plain.routes.iter().map(|route| route.function.as_str()).collect();
-    for function in &released.functions {
-        let id = function.logical_id.as_str();
-        let (_, lines) = text.split_once(&format!("\n  {id}:\n")).unwrap();
-        let lines: String = lines.lines().take_while(|line| line.starts_with("   ") || line.is_empty()).collect();
-        let answers = functions.contains(id);
-        assert_eq!(lines.contains("AutoPublishAlias: live"), answers, "{id}");
-        assert_eq!(lines.contains("Type: Linear10PercentEvery1Minute"), answers, "{id}");
-        assert_eq!(function.environment.get("RELEASE").map(String::as_str), answers.then_some("1"), "{id}");
-        if answers {
-            // The template names alarms directly, because a reference would be circular.
-            let watched: Vec<&str> = lines.split("- !Sub bodega-${Stage}-").skip(1).collect();
-            assert!(watched.len() >= 3, "{watched:?}");
-            for alarm in watched {
-                let name: String = alarm.chars().take_while(|c| c.is_alphanumeric()).collect();
-                assert!(alarms.contains_key(&name), "{alarm}");
-            }
-        }
-    }
-    let refused = Command::new(root().join(".ci/canary")).arg("Sometimes").output().unwrap();
-    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
 }
 
 #[test]

@@ -50,18 +50,16 @@ impl Endpoint {
         let issuer = issuer(name)?;
         let issuer_path = folder.join(format!("{name}.pem"));
         std::fs::write(&issuer_path, issuer.pem())?;
-        let key = KeyPair::generate().map_err(BenchError::wrong)?;
+        let key = KeyPair::generate()?;
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let certificate = CertificateParams::new(names).and_then(|params| params.signed_by(&key, &issuer));
-        let certificate = certificate.map_err(BenchError::wrong)?;
+        let certificate = certificate?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let config =
             ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .map_err(BenchError::wrong)?
+                .with_safe_default_protocol_versions()?
                 .with_no_client_auth()
-                .with_single_cert(vec![certificate.der().clone(), issuer.der().clone()], key)
-                .map_err(BenchError::wrong)?;
+                .with_single_cert(vec![certificate.der().clone(), issuer.der().clone()], key)?;
         let tcp = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = tcp.local_addr()?;
         let shared = Shared {
@@ -95,8 +93,8 @@ fn issuer(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
     // self-signed.
     params.distinguished_name.push(DnType::CommonName, format!("issuer of the endpoint {name}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().map_err(BenchError::wrong)?;
-    CertifiedIssuer::self_signed(params, key).map_err(BenchError::wrong)
+    let key = KeyPair::generate()?;
+    CertifiedIssuer::self_signed(params, key).map_err(BenchError::from)
 }
 
 struct Tls {

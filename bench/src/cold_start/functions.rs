@@ -32,32 +32,34 @@ pub(super) struct Subject {
     pub items: Vec<Item>,
 }
 
-fn event(call: &Call) -> String {
-    call.event().to_string()
+impl Subject {
+    fn new(package: &'static str, call: &Call, items: Vec<Item>) -> Self {
+        Self { package, event: call.event().to_string(), items }
+    }
 }
 
 /// Returns the write of the search index's only document, a product.
 pub(super) fn indexed() -> Result<BulkOperation, BenchError> {
     let product = AnyEntity::Product(stored(product(owned_product()?)?, 0));
     let written = written(document_id("bench", "product"), &product);
-    Ok(written.ok_or_else(|| BenchError::wrong("a product is not searched for"))??)
+    Ok(written.ok_or_else(|| wrong!("a product has no search document"))??)
 }
 
 /// Returns the function with the route that the peers also have.
 pub(super) fn customers() -> Result<Subject, BenchError> {
-    Ok(Subject {
-        package: "customers",
-        event: event(&Call::new("GET /v1/customers/{id}").path("id", OWNER).customer(OWNER)),
-        items: vec![item(customer(owner()?, 0)?, 0)?],
-    })
+    Ok(Subject::new(
+        "customers",
+        &Call::new("GET /v1/customers/{id}").path("id", OWNER).customer(OWNER),
+        vec![item(customer(owner()?, 0)?, 0)?],
+    ))
 }
 
 pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
     let order = order(0)?;
     let question = question(0)?;
-    let club = || OrganizationId::new("chess-club").map_err(BenchError::wrong);
+    let club = || OrganizationId::new("chess-club").map_err(BenchError::from);
     let store = StoreLocation {
-        id: StoreId::new("364").map_err(BenchError::wrong)?,
+        id: StoreId::new("364")?,
         country: "DE".to_owned(),
         city: "Ulm".to_owned(),
         name: "By the river".to_owned(),
@@ -77,70 +79,64 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         Stock { product_id: owned_product()?, available: 5, sellable: true, product_born: None, last_adjustment: None };
     Ok(vec![
         customers()?,
-        Subject {
-            package: "catalog",
-            event: event(&Call::new("GET /v1/products/{id}").path("id", OWNER)),
-            items: vec![item(product(owned_product()?)?, 0)?, item(stock, 0)?],
-        },
-        Subject {
-            package: "orders",
-            event: event(&Call::new("GET /v1/orders/{id}").path("id", order.id.as_str()).customer(OWNER)),
-            items: vec![item(order_line(&order.id)?, 0)?, item(placed, 0)?, item(order, 0)?],
-        },
-        Subject {
-            package: "wallet",
-            event: event(&Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER)),
-            items: vec![item(
+        Subject::new(
+            "catalog",
+            &Call::new("GET /v1/products/{id}").path("id", OWNER),
+            vec![item(product(owned_product()?)?, 0)?, item(stock, 0)?],
+        ),
+        Subject::new(
+            "orders",
+            &Call::new("GET /v1/orders/{id}").path("id", order.id.as_str()).customer(OWNER),
+            vec![item(order_line(&order.id)?, 0)?, item(placed, 0)?, item(order, 0)?],
+        ),
+        Subject::new(
+            "wallet",
+            &Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER),
+            vec![item(
                 Wallet { customer_id: owner()?, currency: Currency::USD, amount: 4_500, others: BTreeMap::new() },
                 0,
             )?],
-        },
-        Subject {
-            package: "community",
-            event: event(
-                &Call::new("GET /v1/customers/{id}/following/{other}")
-                    .path("id", OWNER)
-                    .path("other", customer_id(1)?.as_str())
-                    .customer(OWNER),
-            ),
-            items: vec![item(Follow { customer_id: owner()?, followed_id: customer_id(1)? }, 0)?],
-        },
-        Subject {
-            package: "organizations",
-            event: event(&Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF)),
-            items: vec![
+        ),
+        Subject::new(
+            "community",
+            &Call::new("GET /v1/customers/{id}/following/{other}")
+                .path("id", OWNER)
+                .path("other", customer_id(1)?.as_str())
+                .customer(OWNER),
+            vec![item(Follow { customer_id: owner()?, followed_id: customer_id(1)? }, 0)?],
+        ),
+        Subject::new(
+            "organizations",
+            &Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF),
+            vec![
                 item(Organization { id: club()?, teams: 1, admins: 1, invited: 0, name: "Chess club".to_owned() }, 0)?,
                 item(
                     Team {
                         organization_id: club()?,
-                        id: key_schema::id::TeamId::new("bishops").map_err(BenchError::wrong)?,
+                        id: key_schema::id::TeamId::new("bishops")?,
                         members: 0,
                         name: "Bishops".to_owned(),
                     },
                     0,
                 )?,
             ],
-        },
-        Subject {
-            package: "documents",
-            event: event(&Call::new("GET /v1/documents/{id}").path("id", "statutes").customer(OWNER)),
-            items: vec![item(document(DocumentId::new("statutes").map_err(BenchError::wrong)?)?, 0)?],
-        },
-        Subject {
-            package: "support",
-            event: event(&Call::new("GET /v1/questions/{id}").path("id", question.id.as_str()).customer(OWNER)),
-            items: vec![item(question, 0)?],
-        },
-        Subject {
-            package: "insights",
-            event: event(&Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF)),
-            items: vec![item(store, 0)?],
-        },
-        Subject {
-            package: "search",
-            event: event(&Call::new("GET /v1/search/products").query("q", "ice")),
-            items: Vec::new(),
-        },
+        ),
+        Subject::new(
+            "documents",
+            &Call::new("GET /v1/documents/{id}").path("id", "statutes").customer(OWNER),
+            vec![item(document(DocumentId::new("statutes")?)?, 0)?],
+        ),
+        Subject::new(
+            "support",
+            &Call::new("GET /v1/questions/{id}").path("id", question.id.as_str()).customer(OWNER),
+            vec![item(question, 0)?],
+        ),
+        Subject::new(
+            "insights",
+            &Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF),
+            vec![item(store, 0)?],
+        ),
+        Subject::new("search", &Call::new("GET /v1/search/products").query("q", "ice"), Vec::new()),
         // The stream's consumer with the settings of `StreamSearch`: the variable `SINKS` is
         // `search`.
         Subject {
@@ -148,6 +144,6 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             event: format!("{{\"Records\":[{}]}}", records::records(1)?.join(",")),
             items: Vec::new(),
         },
-        Subject { package: "settings", event: event(&Call::new("GET /v1/settings")), items: settings },
+        Subject::new("settings", &Call::new("GET /v1/settings"), settings),
     ])
 }

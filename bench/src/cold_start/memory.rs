@@ -12,9 +12,9 @@ use serde::Serialize;
 use super::peers::USUAL;
 use super::process::Until;
 use super::programs::Measured;
-use super::report::{millis, quantile};
 use super::share::{CORE_MB, Share};
 use crate::BenchError;
+use crate::report::{millis, quantile};
 
 /// Memory sizes, from the smallest to that of a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
@@ -65,9 +65,9 @@ impl Size {
         Self {
             function: measured.name.clone(),
             memory_mb,
-            first_ms: millis(quantile(first, 0.5)),
-            warm_p50_ms: millis(quantile(warm, 0.5)),
-            warm_p99_ms: millis(quantile(warm, 0.99)),
+            first_ms: millis(quantile(first, 500)),
+            warm_p50_ms: millis(quantile(warm, 500)),
+            warm_p99_ms: millis(quantile(warm, 990)),
             dollars_per_million: billed_seconds * f64::from(memory_mb) / 1_024.0 * GB_SECOND_PRICE * 1e6,
         }
     }

@@ -16,7 +16,7 @@ mod report;
 mod runtime;
 mod share;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use emulators::search::SearchServer;
@@ -24,8 +24,9 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use search_index::{SearchClient, SearchConfig};
 
+use crate::BenchError;
 use crate::loaded::LoadedTable;
-use crate::{BenchError, performance};
+use crate::report::Output;
 use endpoint::Endpoint;
 use functions::Subject;
 use process::Until;
@@ -50,15 +51,8 @@ pub(crate) struct ColdStartArgs {
     /// Use the existing programs instead of building them first.
     #[arg(long)]
     built: bool,
-    /// Do not count instructions. Counting needs valgrind.
-    #[arg(long)]
-    without_instructions: bool,
-    /// Write the figures to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Builds, measures and prints the table.
@@ -94,22 +88,13 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     }
     let mut figures = Vec::new();
     for measured in &all {
-        let is_counted = measured.is_native && !args.without_instructions;
-        let instructions = if is_counted { Some(count(measured, folder.path()).await?) } else { None };
+        let instructions = if measured.is_native { Some(count(measured, folder.path()).await?) } else { None };
         figures.push(Figures::new(measured, deflated(&measured.artifact)?, instructions));
     }
     drop(share);
     let memory = memory::curve(&all, args.runs).await?;
     let report = Report { figures, memory, runs: args.runs, warm: args.warm };
-    let text = report.markdown();
-    print!("{text}");
-    if let Some(path) = args.json {
-        std::fs::write(path, serde_json::to_string_pretty(&report).map_err(BenchError::wrong)? + "\n")?;
-    }
-    if args.write {
-        performance::write("cold-start", &text)?;
-    }
-    Ok(())
+    args.output.publish("cold-start", &report.markdown(), &report)
 }
 
 /// The number of warm requests over which the instructions are averaged.
@@ -126,7 +111,7 @@ async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, Bench
 
 /// Returns a program's size and its compressed size in bytes. A zip file is a few bytes larger.
 fn deflated(binary: &Path) -> Result<(u64, u64), BenchError> {
-    let bytes = std::fs::read(binary).map_err(|error| BenchError::Wrong(format!("{}: {error}", binary.display())))?;
+    let bytes = std::fs::read(binary).map_err(|error| wrong!("{}: {error}", binary.display()))?;
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     std::io::Write::write_all(&mut encoder, &bytes)?;
     let size = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);

@@ -13,14 +13,14 @@ use clap::Args;
 use super::endpoint::Endpoint;
 use super::process::{Program, Until};
 use super::{functions, peers, programs};
+use crate::BenchError;
 use crate::loaded::LoadedTable;
-use crate::{BenchError, performance};
+use crate::report::{Output, Table, or_dash};
 
 #[derive(Debug, Args)]
 pub(crate) struct InstructionsArgs {
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The measured function. The peer (b) serves the same route.
@@ -95,7 +95,7 @@ struct Stages {
 /// Builds, counts and prints the table.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when a build fails, or when the function has no symbol of a part.
+/// [`BenchError`] when a build fails, or when the function has no symbol of a part.
 pub(crate) async fn run(args: InstructionsArgs) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = tempfile::tempdir()?;
@@ -119,27 +119,15 @@ pub(crate) async fn run(args: InstructionsArgs) -> Result<(), BenchError> {
             many: counted(&program, folder.path(), Until::Answers(1 + WARM)).await?,
         });
     }
-    let [ours, usual] = columns.as_slice() else { return Err(BenchError::wrong("two programs are counted")) };
-    let text = markdown(ours, usual)?;
-    print!("{text}");
-    if args.write {
-        performance::write("instructions", &text)?;
-    }
-    Ok(())
+    let [ours, usual] = columns.as_slice() else { return Err(wrong!("bench counts two programs")) };
+    let rows = rows(ours, usual)?;
+    args.output.publish("instructions", &markdown(&rows), &rows)
 }
 
 fn with_symbols(workspace: &Path, package: &str) -> Result<PathBuf, BenchError> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--locked", "-p", package, "--config", "profile.release.strip=false"])
-        // Optimization as one program would inline half of these symbols into others.
-        .args(["--config", "profile.release.lto='thin'"])
-        .args(["--target-dir", TARGET])
-        .current_dir(workspace)
-        .status()?;
-    if !built.success() {
-        return Err(BenchError::Wrong(format!("{package} does not build")));
-    }
+    // Optimization as one program would inline half of these symbols into others.
+    let thin = ["--config", "profile.release.strip=false", "--config", "profile.release.lto='thin'"];
+    programs::build_package(workspace, package, &[&thin[..], &["--target-dir", TARGET]].concat())?;
     Ok(workspace.join(TARGET).join("release").join(package))
 }
 
@@ -148,7 +136,7 @@ async fn counted(program: &Program, folder: &Path, until: Until) -> Result<(u64,
     let total = program.counted(&file, until).await?;
     let output = Command::new("callgrind_annotate").args(["--inclusive=yes", "--threshold=100"]).arg(&file).output()?;
     if !output.status.success() {
-        return Err(BenchError::Wrong(String::from_utf8_lossy(&output.stderr).into_owned()));
+        return Err(BenchError(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     Ok((total, parse(&String::from_utf8_lossy(&output.stdout))))
 }
@@ -179,44 +167,49 @@ fn of(counted: &Counted, part: &Part) -> Option<u64> {
     counted.iter().filter(|(name, _)| is_one(name)).map(|(_, count)| *count).max()
 }
 
-fn markdown(ours: &Stages, usual: &Stages) -> Result<String, BenchError> {
-    let mut text = format!(
-        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. A warm request is the average of \
-         the requests after the first, of {} in all.\n\n\
-         | part | until the first event | from there to the first answer | a warm request | (b), until the first \
-         answer | a warm request |\n|---|---|---|---|---|---|\n",
-        WARM + 1
-    );
-    let thousands = |count: u64| format!("{:.0}", count as f64 / 1e3);
-    let row = |name: &str, of: &dyn Fn(&(u64, Counted)) -> Option<u64>| {
+/// A row of the table: the instructions until the first event, from there to the first response,
+/// and of a warm request. The last two are those of (b) until the first response, and of a warm
+/// request.
+type Row = (String, [Option<u64>; 5]);
+
+fn rows(ours: &Stages, usual: &Stages) -> Result<Vec<Row>, BenchError> {
+    let row = |name: String, of: &dyn Fn(&(u64, Counted)) -> Option<u64>| {
         let stage = |stage: &(u64, Counted)| of(stage).unwrap_or_default();
         let warm = |stages: &Stages| stage(&stages.many).saturating_sub(stage(&stages.first)) / WARM as u64;
-        let theirs = of(&usual.many).is_some();
-        let or_dash = |count: u64| if theirs { thousands(count) } else { "–".to_owned() };
-        format!(
-            "| {name} | {} | {} | {} | {} | {} |\n",
-            thousands(stage(&ours.ready)),
-            thousands(stage(&ours.first).saturating_sub(stage(&ours.ready))),
-            thousands(warm(ours)),
-            or_dash(stage(&usual.first)),
-            or_dash(warm(usual)),
-        )
+        let first = stage(&ours.first).saturating_sub(stage(&ours.ready));
+        let theirs = of(&usual.many).map(|_| (stage(&usual.first), warm(usual)));
+        let (usual_first, usual_warm) = theirs.unzip();
+        (name, [Some(stage(&ours.ready)), Some(first), Some(warm(ours)), usual_first, usual_warm])
     };
-    for part in PARTS {
-        if of(&ours.many.1, part).is_none() {
-            return Err(BenchError::Wrong(format!("{PACKAGE} has no function of {}", part.name)));
+    let mut rows = Vec::new();
+    for (whose, counted, parts) in [(PACKAGE, &ours.many.1, PARTS), ("(b)", &usual.many.1, THEIRS)] {
+        for part in parts {
+            if of(counted, part).is_none() {
+                return Err(wrong!("{whose} has no symbol of the part {}", part.name));
+            }
+            let name = format!("{}{}", "&ensp;&ensp;of which ".repeat(part.depth.min(1)), part.name);
+            rows.push(row(name, &|(_, counted)| of(counted, part)));
         }
-        let name = format!("{}{}", "&ensp;&ensp;of which ".repeat(part.depth.min(1)), part.name);
-        text += &row(&name, &|(_, counted)| of(counted, part));
     }
-    for part in THEIRS {
-        if of(&usual.many.1, part).is_none() {
-            return Err(BenchError::Wrong(format!("(b) has no function of {}", part.name)));
-        }
-        text += &row(part.name, &|(_, counted)| of(counted, part));
+    rows.push(row("**all**".to_owned(), &|(total, _)| Some(*total)));
+    Ok(rows)
+}
+
+fn markdown(rows: &[Row]) -> String {
+    let mut table = Table::new(
+        "part | until the first event | from there to the first answer | a warm request | (b), until the first answer \
+        | a warm request",
+    );
+    for (name, figures) in rows {
+        let [ready, first, warm, usual_first, usual_warm] =
+            figures.map(|count| or_dash(count.map(|count| count as f64 / 1e3), 0));
+        table.row(format_args!("{name} | {ready} | {first} | {warm} | {usual_first} | {usual_warm}"));
     }
-    text += &row("**all**", &|(total, _)| Some(*total));
-    Ok(text)
+    format!(
+        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. A warm request is the average of \
+         the requests after the first, of {} in all.\n\n{table}",
+        WARM + 1
+    )
 }
 
 #[cfg(test)]

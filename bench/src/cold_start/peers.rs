@@ -35,13 +35,13 @@ pub(super) struct Peer {
 /// Builds the peers. If npm fails, prints a message and continues.
 pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     for package in ["empty", "empty-http", "lean", "usual"] {
-        build_package(folder, package)?;
+        build_package(folder, package, &[])?;
     }
     let node = folder.join("cold-node");
     for arguments in [["ci", "--ignore-scripts", "--prefer-offline"], ["run", "build", "--silent"]] {
         let built = Command::new("npm").args(arguments).current_dir(&node).status();
         if !built.is_ok_and(|status| status.success()) {
-            eprintln!("bench: without Node.js: npm {} fails", arguments.join(" "));
+            eprintln!("bench: the measurement has no Node.js: npm {} fails", arguments.join(" "));
             break;
         }
     }

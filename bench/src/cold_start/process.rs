@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::runtime::{RuntimeApi, Step};
 use super::share::Share;
 use crate::BenchError;
+use crate::latency::cpu;
 
 /// Repetitions of a count. Valgrind translates every piece of a program before it runs. A start may
 /// therefore exceed the second that it waits for its connection, and then connect twice. The
@@ -62,7 +63,7 @@ impl Program {
         let (mut run, mut answers, mut given) = (Run::default(), 0, started);
         loop {
             let step = tokio::time::timeout(PATIENCE, api.steps.recv()).await;
-            let step = step.ok().flatten().ok_or_else(|| BenchError::Wrong(format!("{self}: nothing happens")))?;
+            let step = step.ok().flatten().ok_or_else(|| wrong!("{self}: no request within {PATIENCE:?}"))?;
             match step {
                 Step::Next(at, go_on) => {
                     if answers == 0 {
@@ -75,7 +76,7 @@ impl Program {
                         }
                     } else {
                         // The process has finished its work after a response.
-                        let cpu = cpu_time(child.0.id())?;
+                        let cpu = cpu::of_threads(&Path::new("/proc").join(child.0.id().to_string()))?;
                         if answers == 1 {
                             run.cpu_cold = cpu;
                         }
@@ -94,7 +95,7 @@ impl Program {
                     if answers == 1 { run.first = at - given } else { run.warm.push(at - given) }
                 }
                 Step::Failed(body) => {
-                    return Err(BenchError::Wrong(format!("{self}: {}", String::from_utf8_lossy(&body))));
+                    return Err(wrong!("{self}: {}", String::from_utf8_lossy(&body)));
                 }
             }
         }
@@ -122,11 +123,11 @@ impl Program {
                 taken = Some(count);
             }
         }
-        taken.ok_or_else(|| BenchError::wrong("nothing was counted"))
+        taken.ok_or_else(|| wrong!("callgrind counted nothing"))
     }
 
     fn spawn(&self, runtime_api: &str) -> Result<Child, BenchError> {
-        let (program, arguments) = self.command.split_first().ok_or_else(|| BenchError::wrong("no command"))?;
+        let (program, arguments) = self.command.split_first().ok_or_else(|| wrong!("no command"))?;
         let child = Command::new(program)
             .args(arguments)
             .env_clear()
@@ -137,7 +138,7 @@ impl Program {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        child.map_err(|error| BenchError::Wrong(format!("{program}: {error}")))
+        child.map_err(|error| wrong!("{program}: {error}"))
     }
 }
 
@@ -150,10 +151,10 @@ impl std::fmt::Display for Program {
 /// Checks that an HTTP function succeeds, or that a consumer reports no failure. A refusal would
 /// cost less.
 fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
-    let answer: Value = serde_json::from_slice(body).map_err(BenchError::wrong)?;
+    let answer: Value = serde_json::from_slice(body)?;
     let is_success = answer.get("statusCode").and_then(Value::as_u64) == Some(200);
     let is_taken = answer.get("batchItemFailures").and_then(Value::as_array).is_some_and(Vec::is_empty);
-    if is_success || is_taken { Ok(()) } else { Err(BenchError::Wrong(format!("{program} answered {answer}"))) }
+    if is_success || is_taken { Ok(()) } else { Err(wrong!("unexpected response of {program}: {answer}")) }
 }
 
 /// A process. Dropping the value ends the process.
@@ -178,22 +179,11 @@ impl Drop for Process {
     }
 }
 
-/// Returns the CPU time of all threads of a process, with a resolution of nanoseconds.
-fn cpu_time(pid: u32) -> Result<Duration, BenchError> {
-    let mut nanos = 0;
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        // The thread may have ended since the listing.
-        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
-        nanos += text.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default();
-    }
-    Ok(Duration::from_nanos(nanos))
-}
-
 fn peak_kb(pid: u32) -> Result<u64, BenchError> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak = peak.and_then(|rest| rest.split_whitespace().next()).and_then(|kb| kb.parse().ok());
-    peak.ok_or_else(|| BenchError::wrong("the system does not say how much memory a process has held"))
+    peak.ok_or_else(|| wrong!("/proc has no peak memory of the process"))
 }
 
 /// Returns the number of instructions in callgrind's output.
@@ -201,5 +191,5 @@ fn instructions(file: &Path) -> Result<u64, BenchError> {
     let text = fs::read_to_string(file)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals:").or_else(|| line.strip_prefix("summary:")));
     let total = total.and_then(|rest| rest.split_whitespace().next()).and_then(|count| count.parse().ok());
-    total.ok_or_else(|| BenchError::Wrong(format!("{} has no total", file.display())))
+    total.ok_or_else(|| wrong!("{} has no total", file.display()))
 }

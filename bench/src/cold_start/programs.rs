@@ -55,16 +55,16 @@ pub(super) fn all(
 /// Builds each package separately, as for a deployment. One build would combine their features.
 pub(super) fn build(root: &Path, subjects: &[Subject]) -> Result<(), BenchError> {
     for subject in subjects {
-        build_package(root, subject.package)?;
+        build_package(root, subject.package, &[])?;
     }
     peers::build(&root.join(peers::FOLDER))
 }
 
-pub(super) fn build_package(folder: &Path, package: &str) -> Result<(), BenchError> {
+pub(super) fn build_package(folder: &Path, package: &str, options: &[&str]) -> Result<(), BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built =
-        Command::new(cargo).args(["build", "--release", "--locked", "-p", package]).current_dir(folder).status()?;
-    if built.success() { Ok(()) } else { Err(BenchError::Wrong(format!("{package} does not build"))) }
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "--locked", "-p", package]).args(options).current_dir(folder);
+    if build.status()?.success() { Ok(()) } else { Err(wrong!("cannot build {package}")) }
 }
 
 /// Returns the path of the program that Cargo built from a package.

@@ -1,6 +1,5 @@
 //! The table of a measurement.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use super::memory::Size;
 use super::peers::USUAL;
 use super::process::Run;
 use super::programs::Measured;
+use crate::report::{Table, millis, or_dash, quantile};
 
 /// Callgrind's counts of one function.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -64,63 +64,33 @@ impl Figures {
             name: measured.name.clone(),
             binary_bytes,
             zip_bytes,
-            init_ms: millis(quantile(&of(|run| run.init), 0.5)),
-            first_ms: millis(quantile(&first, 0.5)),
-            first_quartiles_ms: (millis(quantile(&first, 0.25)), millis(quantile(&first, 0.75))),
-            first_128mb_ms: (!measured.shared.is_empty()).then(|| millis(quantile(&measured.shared, 0.5))),
-            cold_cpu_ms: millis(quantile(&of(|run| run.cpu_cold), 0.5)),
+            init_ms: millis(quantile(&of(|run| run.init), 500)),
+            first_ms: millis(quantile(&first, 500)),
+            first_quartiles_ms: (millis(quantile(&first, 250)), millis(quantile(&first, 750))),
+            first_128mb_ms: (!measured.shared.is_empty()).then(|| millis(quantile(&measured.shared, 500))),
+            cold_cpu_ms: millis(quantile(&of(|run| run.cpu_cold), 500)),
             instructions,
-            warm_p50_us: millis(quantile(&warm, 0.5)) * 1e3,
-            warm_p99_us: millis(quantile(&warm, 0.99)) * 1e3,
-            warm_cpu_us: millis(quantile(&warm_cpu, 0.5)) * 1e3,
+            warm_p50_us: millis(quantile(&warm, 500)) * 1e3,
+            warm_p99_us: millis(quantile(&warm, 990)) * 1e3,
+            warm_cpu_us: millis(quantile(&warm_cpu, 500)) * 1e3,
             peak_kb: peaks.get(peaks.len() / 2).copied().unwrap_or_default(),
         }
     }
-
-    fn cold_instructions(&self) -> Option<f64> {
-        self.instructions.map(|counted| (counted.init + counted.first) as f64)
-    }
-
-    fn warm_instructions(&self) -> Option<f64> {
-        self.instructions.map(|counted| counted.warm as f64)
-    }
-}
-
-pub(super) fn quantile(durations: &[Duration], at: f64) -> Duration {
-    let mut sorted = durations.to_vec();
-    sorted.sort_unstable();
-    let last = sorted.len().saturating_sub(1);
-    sorted.get((last as f64 * at).round() as usize).copied().unwrap_or_default()
-}
-
-pub(super) fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
-fn or_dash(figure: Option<f64>, digits: usize) -> String {
-    figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.digits$}"))
 }
 
 impl Report {
     pub fn markdown(&self) -> String {
-        let mut text = format!(
-            "Medians of {} processes of each function, in turns, with {} requests after the first.\n\n",
-            self.runs, self.warm
+        let mut table = Table::new(
+            "function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to \
+            first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB",
         );
-        text.push_str(
-            "| function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to \
-            first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB |\n",
-        );
-        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         for figures in &self.figures {
             let millions = |part: fn(Instructions) -> u64| {
                 or_dash(figures.instructions.map(|counted| part(counted) as f64 / 1e6), 2)
             };
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "| {} | {:.2} | {:.2} | {:.2} | {:.2} ({:.2}–{:.2}) | {} | {:.2} | {} + {} | {:.0} | {:.0} | {:.0} | \
-                {} | {:.1} |",
+            table.row(format_args!(
+                "{} | {:.2} | {:.2} | {:.2} | {:.2} ({:.2}–{:.2}) | {} | {:.2} | {} + {} | {:.0} | {:.0} | {:.0} | {} \
+                | {:.1}",
                 figures.name,
                 figures.binary_bytes as f64 / 1e6,
                 figures.zip_bytes as f64 / 1e6,
@@ -137,59 +107,56 @@ impl Report {
                 figures.warm_cpu_us,
                 millions(|counted| counted.warm),
                 figures.peak_kb as f64 / 1024.0,
-            );
+            ));
         }
-        text.push_str(&self.ratios());
-        text.push_str(&self.sizes());
-        text
+        let Self { runs, warm, .. } = self;
+        format!(
+            "Medians of {runs} processes of each function, in turns, with {warm} requests after the first.\n\n\
+            {table}{}{}",
+            self.ratios(),
+            self.sizes()
+        )
     }
 
     /// Returns the factors by which each takes less than the usual function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
-        let mut text = "\nThe factors by which each takes less than (b):\n\n\
-            | function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm \
-            instructions |\n|---|---|---|---|---|---|---|\n"
-            .to_owned();
+        let mut table = Table::new(
+            "function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm \
+            instructions",
+        );
         for figures in self.figures.iter().filter(|figures| figures.name != USUAL) {
-            let ratio =
-                |usual: Option<f64>, this: Option<f64>| or_dash(usual.zip(this).map(|(usual, this)| usual / this), 1);
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {} | {} | {} | {} |",
+            let ratio = |of: fn(&Figures) -> Option<f64>| {
+                or_dash(of(usual).zip(of(figures)).map(|(usual, this)| usual / this), 1)
+            };
+            table.row(format_args!(
+                "{} | {} | {} | {} | {} | {} | {}",
                 figures.name,
-                ratio(usual.cold_instructions(), figures.cold_instructions()),
-                ratio(Some(usual.cold_cpu_ms), Some(figures.cold_cpu_ms)),
-                ratio(Some(usual.first_ms), Some(figures.first_ms)),
-                ratio(usual.first_128mb_ms, figures.first_128mb_ms),
-                ratio(Some(usual.warm_cpu_us), Some(figures.warm_cpu_us)),
-                ratio(usual.warm_instructions(), figures.warm_instructions()),
-            );
+                ratio(|of| of.instructions.map(|counted| (counted.init + counted.first) as f64)),
+                ratio(|of| Some(of.cold_cpu_ms)),
+                ratio(|of| Some(of.first_ms)),
+                ratio(|of| of.first_128mb_ms),
+                ratio(|of| Some(of.warm_cpu_us)),
+                ratio(|of| of.instructions.map(|counted| counted.warm as f64)),
+            ));
         }
-        text
+        format!("\nThe factors by which each takes less than (b):\n\n{table}")
     }
 
     fn sizes(&self) -> String {
         if self.memory.is_empty() {
             return String::new();
         }
-        let mut text = "\n\
-            From the first request on, each memory size has its share of a core. Dollars are for the GB-seconds of a \
-            million warm requests, each with 3 ms of waiting for the table:\n\n\
-            | function | memory MB | first answer ms | warm p50 ms | p99 | dollars |\n|---|---|---|---|---|---|\n"
-            .to_owned();
-        for size in &self.memory {
-            let _ = writeln!(
-                text,
-                "| {} | {} | {:.2} | {:.2} | {:.2} | {:.3} |",
-                size.function,
-                size.memory_mb,
-                size.first_ms,
-                size.warm_p50_ms,
-                size.warm_p99_ms,
-                size.dollars_per_million
-            );
+        let mut table = Table::new("function | memory MB | first answer ms | warm p50 ms | p99 | dollars");
+        for Size { function, memory_mb, first_ms, warm_p50_ms, warm_p99_ms, dollars_per_million } in &self.memory {
+            table.row(format_args!(
+                "{function} | {memory_mb} | {first_ms:.2} | {warm_p50_ms:.2} | {warm_p99_ms:.2} | \
+                {dollars_per_million:.3}"
+            ));
         }
-        text
+        format!(
+            "\nFrom the first request on, each memory size has its share of a core. Dollars are for the GB-seconds of \
+            a million warm requests, each with 3 ms of waiting for the table:\n\n{table}"
+        )
     }
 }

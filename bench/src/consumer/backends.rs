@@ -43,7 +43,7 @@ impl Backends {
         if let Some(out) = process.stdout.take() {
             BufReader::new(out).read_line(&mut urls)?;
         }
-        let urls = serde_json::from_str(&urls).map_err(BenchError::wrong)?;
+        let urls = serde_json::from_str(&urls)?;
         Ok(Self { process, urls })
     }
 
@@ -83,7 +83,7 @@ pub(crate) async fn serve(records: u64) -> Result<(), BenchError> {
     let table = LoadedTable::create().await?;
     table.load(records::around(records)).await?;
     let events = EventBusServer::start(&[BUS.to_owned()]).await?;
-    let objects = ObjectServer::start(None, &[ARCHIVE.to_owned()]).await.map_err(BenchError::wrong)?;
+    let objects = ObjectServer::start(None, &[ARCHIVE.to_owned()]).await?;
     let urls = Urls {
         search: search.url().to_owned(),
         table: table.url().to_owned(),
@@ -91,7 +91,7 @@ pub(crate) async fn serve(records: u64) -> Result<(), BenchError> {
         objects: objects.url().to_owned(),
     };
     let mut out = std::io::stdout();
-    writeln!(out, "{}", serde_json::to_string(&urls).map_err(BenchError::wrong)?)?;
+    writeln!(out, "{}", serde_json::to_string(&urls)?)?;
     out.flush()?;
     tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
     Ok(())

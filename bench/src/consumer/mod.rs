@@ -5,7 +5,7 @@
 //! covers decoding, folding, deciding and its clients.
 //!
 //! The batches are JSON text in a file, as Lambda passes them. Every variant starts with the same
-//! table and empty indices. Afterwards the search index must have the expected number of documents.
+//! table and empty indices. Afterwards the search index must have the expected documents.
 //!
 //! Valgrind's tool DHAT counts allocations in separate runs. The figure is the difference between a
 //! longer and a shorter run, divided by the additional records.
@@ -13,6 +13,7 @@
 mod backends;
 mod taker;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,7 +21,8 @@ use clap::Args;
 use search_index::{Collection, SearchClient, SearchConfig};
 use serde::Serialize;
 
-use crate::{BenchError, performance, records};
+use crate::report::{Output, Table, or_dash};
+use crate::{BenchError, records};
 use backends::Backends;
 use taker::{Calls, Taken};
 
@@ -29,6 +31,8 @@ pub(crate) use taker::{TakerArgs, run as take};
 
 /// Records of the shorter run under DHAT. The longer run has twice as many.
 const COUNTED: u64 = 1_000;
+/// Documents on a page of the search index's list.
+const PAGE: u32 = 1_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct StreamArgs {
@@ -38,12 +42,8 @@ pub(crate) struct StreamArgs {
     /// Do not count allocations. Counting needs valgrind.
     #[arg(long)]
     no_allocations: bool,
-    /// Write the figures to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A consumer, and the batches of its records.
@@ -55,43 +55,28 @@ struct Variant {
     records: fn(u64) -> Result<Vec<String>, BenchError>,
 }
 
+impl Variant {
+    const fn search(name: &'static str, batch: usize, one_by_one: bool) -> Self {
+        Self { name, sinks: "search", batch, one_by_one, records: records::records }
+    }
+
+    const fn mixed(name: &'static str, sinks: &'static str) -> Self {
+        Self { name, sinks, batch: 100, one_by_one: false, records: records::mixed }
+    }
+}
+
 /// The measured variants.
 ///
 /// The search sink is one deployed half. It runs with small batches, and with batches near the size
 /// limit of Lambda. The other half and both halves together take a shop's mix of records. The last
 /// variant is the simplest search sink, with one call per record.
 const VARIANTS: [Variant; 5] = [
-    Variant {
-        name: "search, batches of 100",
-        sinks: "search",
-        batch: 100,
-        one_by_one: false,
-        records: records::records,
-    },
-    Variant {
-        name: "search, batches of 1,000",
-        sinks: "search",
-        batch: 1_000,
-        one_by_one: false,
-        records: records::records,
-    },
-    Variant {
-        name: "bus, audit, derived, batches of 100",
-        sinks: "bus,audit,derived",
-        batch: 100,
-        one_by_one: false,
-        records: records::mixed,
-    },
-    Variant {
-        name: "all four, batches of 100",
-        sinks: "search,bus,audit,derived",
-        batch: 100,
-        one_by_one: false,
-        records: records::mixed,
-    },
-    Variant { name: ONE_BY_ONE, sinks: "search", batch: 100, one_by_one: true, records: records::records },
+    Variant::search("search, batches of 100", 100, false),
+    Variant::search("search, batches of 1,000", 1_000, false),
+    Variant::mixed("bus, audit, derived, batches of 100", "bus,audit,derived"),
+    Variant::mixed("all four, batches of 100", "search,bus,audit,derived"),
+    Variant::search("search, one call a record", 100, true),
 ];
-const ONE_BY_ONE: &str = "search, one call a record";
 
 /// The figures of one variant.
 #[derive(Debug, Serialize)]
@@ -132,15 +117,7 @@ pub(crate) async fn run(args: StreamArgs) -> Result<(), BenchError> {
     }
     let ratios = ratios(&figures);
     let measured = Measured { figures, ratios };
-    print!("{}", measured.table());
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&measured).map_err(BenchError::wrong)?;
-        std::fs::write(path, text + "\n")?;
-    }
-    if args.write {
-        performance::write("consumer", &measured.table())?;
-    }
-    Ok(())
+    args.output.publish("consumer", &measured.table(), &measured)
 }
 
 impl Variant {
@@ -155,13 +132,13 @@ impl Variant {
         // valid.
         let not_counted = |error: &BenchError| eprintln!("bench: allocations were not counted: {error}");
         let counted = allocations.then(|| self.allocations(folder).inspect_err(not_counted).ok()).flatten();
-        let each = float(number).max(1.0);
-        let cpu = float(taken.cpu_us).max(1.0);
+        let each = (number as f64).max(1.0);
+        let cpu = (taken.cpu_us as f64).max(1.0);
         Ok(Figures {
             variant: self.name,
             records: number,
             batches: number.div_ceil(u64::try_from(self.batch).unwrap_or(u64::MAX)),
-            records_per_second: each * 1e6 / float(taken.wall_us).max(1.0),
+            records_per_second: each * 1e6 / (taken.wall_us as f64).max(1.0),
             records_per_second_and_core: each * 1e6 / cpu,
             cpu_us_per_record: cpu / each,
             allocations_per_record: counted.map(|(blocks, _)| blocks),
@@ -196,27 +173,39 @@ impl Variant {
             command.arg("--one-by-one");
         }
         let output = command.envs(backends.environment()).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-        let output = output.map_err(|error| BenchError::Wrong(format!("{}: {error}", self.name)))?;
+        let output = output.map_err(|error| wrong!("{}: {error}", self.name))?;
         if !output.status.success() {
-            return Err(BenchError::Wrong(format!("{}: the consumer ended with {}", self.name, output.status)));
+            return Err(wrong!("{}: the consumer ended with {}", self.name, output.status));
         }
-        serde_json::from_slice(&output.stdout).map_err(BenchError::wrong)
+        serde_json::from_slice(&output.stdout).map_err(BenchError::from)
     }
 
-    /// Checks that the indices have the expected number of documents.
+    /// Checks that the indices have exactly the expected documents, each with its last `rev`.
     async fn check(&self, backends: &Backends, number: u64) -> Result<(), BenchError> {
         let client = SearchClient::new(&SearchConfig::new(backends.search(), "bench")?);
         client.refresh().await?;
-        let mut documents = 0;
+        let mut found = BTreeMap::new();
         for collection in Collection::ALL {
-            documents += client.count(collection).await?;
+            let mut after = None;
+            // The loop ends with the collection, because every page starts after the one before.
+            loop {
+                let page = client.list(collection, PAGE, after.as_ref()).await?;
+                found.extend(page.items.into_iter().map(|document| (document.document_id, document.rev)));
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
         }
         let expected = records::documents(&(self.records)(number)?)?;
-        if documents == expected {
-            Ok(())
-        } else {
-            Err(BenchError::Wrong(format!("{}: {documents} documents of {expected}", self.name)))
+        if found == expected {
+            return Ok(());
         }
+        let unequal = expected.iter().filter(|(id, rev)| found.get(*id) != Some(rev)).count();
+        let (name, found, expected) = (self.name, found.len(), expected.len());
+        Err(wrong!(
+            "{name}: the index has {found} documents instead of {expected}; {unequal} are missing or have another rev"
+        ))
     }
 
     /// Returns the allocations and their bytes, both per record.
@@ -227,7 +216,7 @@ impl Variant {
             total(&std::fs::read_to_string(&report)?)
         };
         let (shorter, longer) = (count(COUNTED)?, count(2 * COUNTED)?);
-        let each = |longer: u64, shorter: u64| float(longer.saturating_sub(shorter)) / float(COUNTED);
+        let each = |longer: u64, shorter: u64| longer.saturating_sub(shorter) as f64 / (COUNTED as f64);
         Ok((each(longer.1, shorter.1), each(longer.0, shorter.0)))
     }
 }
@@ -242,12 +231,8 @@ fn total(report: &str) -> Result<(u64, u64), BenchError> {
         .collect();
     match numbers[..] {
         [bytes, blocks] => Ok((bytes, blocks)),
-        _ => Err(BenchError::wrong("DHAT's report has no total")),
+        _ => Err(wrong!("the report of DHAT has no total")),
     }
-}
-
-fn float(number: u64) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Compares the search sink's batches with one call per record.
@@ -255,7 +240,7 @@ fn ratios(figures: &[Figures]) -> Vec<Ratios> {
     let Some((alone, batched)) = figures.split_last() else { return Vec::new() };
     let ratio = |figures: &Figures| Ratios {
         variant: figures.variant,
-        fewer_calls: float(alone.calls.search) / float(figures.calls.search).max(1.0),
+        fewer_calls: alone.calls.search as f64 / (figures.calls.search as f64).max(1.0),
         less_cpu: alone.cpu_us_per_record / figures.cpu_us_per_record.max(f64::EPSILON),
     };
     batched.iter().take(2).map(ratio).collect()
@@ -264,34 +249,30 @@ fn ratios(figures: &[Figures]) -> Vec<Ratios> {
 impl Measured {
     /// Returns the figures in Markdown.
     fn table(&self) -> String {
-        let heading = "| | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls \
-            a batch: table | search | bus | objects |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
-        let rows = self.figures.iter().map(|figures| {
+        let mut table = Table::new(
+            "variant | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls a \
+            batch: table | search | bus | objects",
+        );
+        for figures in &self.figures {
             let Figures { variant, records, batches, calls, .. } = figures;
-            let a_batch = |calls: u64| format!("{:.1}", float(calls) / float(*batches).max(1.0));
-            let counted = |number: Option<f64>, unit: f64, digits: usize| {
-                number.map_or_else(|| "–".to_owned(), |number| format!("{:.digits$}", number / unit))
-            };
-            format!(
-                "| {variant} | {records} | {:.0} | {:.0} | {:.1} | {} | {} | {} | {} | {} | {} |\n",
+            let [tables, search, bus, objects] = [calls.table, calls.search, calls.bus, calls.objects]
+                .map(|calls| format!("{:.1}", calls as f64 / (*batches as f64).max(1.0)));
+            table.row(format_args!(
+                "{variant} | {records} | {:.0} | {:.0} | {:.1} | {} | {} | {tables} | {search} | {bus} | {objects}",
                 figures.records_per_second,
                 figures.records_per_second_and_core,
                 figures.cpu_us_per_record,
-                counted(figures.allocations_per_record, 1.0, 0),
-                counted(figures.allocated_bytes_per_record, 1024.0, 1),
-                a_batch(calls.table),
-                a_batch(calls.search),
-                a_batch(calls.bus),
-                a_batch(calls.objects)
-            )
-        });
+                or_dash(figures.allocations_per_record, 0),
+                or_dash(figures.allocated_bytes_per_record.map(|bytes| bytes / 1024.0), 1),
+            ));
+        }
         let ratios = self.ratios.iter().map(|Ratios { variant, fewer_calls, less_cpu }| {
             format!(
                 "- {variant}: {fewer_calls:.0} times fewer calls (goal 20) and {less_cpu:.1} times less CPU (goal \
                 5) than with one call per record\n"
             )
         });
-        rows.chain(["\n".to_owned()]).chain(ratios).fold(heading.to_owned(), |table, row| table + &row)
+        format!("{table}\n{}", ratios.collect::<String>())
     }
 }
 

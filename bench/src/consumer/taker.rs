@@ -1,7 +1,7 @@
 //! Runs the consumer in a separate process. It takes the batches of a file, counts its calls and
 //! prints the figures.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ use stream::{Consumer, Settings};
 use table::Table;
 
 use crate::BenchError;
+use crate::latency::cpu;
 
 /// The time limit of a batch, long enough even under valgrind. The engine's speed is not measured.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -65,7 +66,7 @@ pub(super) struct Calls {
 /// Takes the batches and prints the figures.
 pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     let batches = std::fs::read_to_string(&args.batches)?;
-    let table = Arc::new(Table::from_env().await.map_err(BenchError::wrong)?);
+    let table = Arc::new(Table::from_env().await?);
     let [search, bus, objects] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
     let settings = Settings::default();
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
@@ -73,7 +74,7 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
         let sink: Box<dyn Sink> = match name.as_str() {
             "search" => {
                 let limits = Limits { attempt: PATIENCE, total: PATIENCE, ..Limits::default() };
-                let endpoint = std::env::var("SEARCH_ENDPOINT").map_err(BenchError::wrong)?;
+                let endpoint = std::env::var("SEARCH_ENDPOINT")?;
                 let client = SearchClient::new(&SearchConfig::new(&endpoint, "bench")?.with_limits(limits));
                 client.ensure_indices().await?;
                 // Open the connections, as in a function that has run before.
@@ -81,30 +82,31 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
                 Box::new(Search::open(Counted { port: client, calls: Arc::clone(&search) }).await)
             }
             "bus" => {
-                let port = EventBus::from_env().map_err(BenchError::wrong)?;
+                let port = EventBus::from_env()?;
                 let rules = Rules { table: table.name().to_owned(), stock_low: settings.stock_low };
                 Box::new(Bus::new(Arc::clone(&table), Counted { port, calls: Arc::clone(&bus) }, rules))
             }
             "audit" => {
-                let port = ObjectStore::from_env("ARCHIVE_BUCKET").map_err(BenchError::wrong)?;
+                let port = ObjectStore::from_env("ARCHIVE_BUCKET")?;
                 let archive = Arc::new(Counted { port, calls: Arc::clone(&objects) });
                 Box::new(Audit::new(Arc::clone(&table), archive, settings.concurrency))
             }
             "derived" => Box::new(Derived::new(Arc::clone(&table), settings.concurrency)),
-            other => return Err(BenchError::Wrong(format!("there is no sink {other}"))),
+            other => return Err(wrong!("unknown sink {other}")),
         };
         sinks.push(if args.one_by_one { Box::new(OneByOne(sink)) } else { sink });
     }
     let consumer = Consumer::new(sinks, Box::new(Nowhere), settings);
     let _ = table.meter().take();
 
+    let cpu_time = || cpu::of_threads(Path::new("/proc/self"));
     let (started, cpu) = (Instant::now(), cpu_time()?);
     for batch in batches.lines() {
-        let event: Event = serde_json::from_str(batch).map_err(BenchError::wrong)?;
+        let event: Event = serde_json::from_str(batch)?;
         let taken = consumer.take(&event, tokio::time::Instant::now() + PATIENCE).await;
-        let taken = taken.map_err(BenchError::wrong)?;
+        let taken = taken?;
         if let Some(earliest) = taken.answer.earliest() {
-            return Err(BenchError::Wrong(format!("record {earliest} was not taken")));
+            return Err(wrong!("the consumer reports record {earliest} as failed"));
         }
     }
     let (wall, cpu) = (started.elapsed(), cpu_time()?.saturating_sub(cpu));
@@ -114,20 +116,8 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let calls = Calls { table: asked, search, bus, objects };
     let taken = Taken { wall_us: micros(wall), cpu_us: micros(cpu), calls };
-    println!("{}", serde_json::to_string(&taken).map_err(BenchError::wrong)?);
+    println!("{}", serde_json::to_string(&taken)?);
     Ok(())
-}
-
-/// Returns the CPU time of all threads so far. It reads the kernel's files, because valgrind offers
-/// no clock for the CPU time.
-fn cpu_time() -> Result<Duration, BenchError> {
-    let mut nanos = 0;
-    for thread in std::fs::read_dir("/proc/self/task")? {
-        // The thread may have ended since the listing.
-        let Ok(text) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
-        nanos += text.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default();
-    }
-    Ok(Duration::from_nanos(nanos))
 }
 
 /// A port with a counter of its calls.

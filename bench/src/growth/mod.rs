@@ -12,12 +12,9 @@
 //!
 //! A very long list is measured separately, in its own table.
 
-mod plot;
 mod routes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -28,9 +25,10 @@ use key_schema::key::Key;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::BenchError;
 use crate::lists::{self, Function, List};
 use crate::loaded::LoadedTable;
-use crate::{BenchError, performance};
+use crate::report::{Output, Table, millis, quantile};
 use routes::Route;
 
 /// Entries of a page.
@@ -52,12 +50,8 @@ pub(crate) struct GrowthArgs {
     /// Only the routes that contain this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Write the figures to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the table into docs/performance.md and the plot next to it.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The table of a measurement.
@@ -95,8 +89,8 @@ struct Figures {
     stage: Stage,
     #[serde(flatten)]
     cost: Cost,
-    median_us: u64,
-    p95_us: u64,
+    median_ms: f64,
+    p95_ms: f64,
 }
 
 /// The figures of a route at every stage.
@@ -109,21 +103,11 @@ struct Growth {
 /// Measures, prints the table, and writes the figures to a file.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the cost of a route depends on the number of items.
+/// [`BenchError`] when the cost of a route depends on the number of items.
 pub(crate) async fn run(args: GrowthArgs) -> Result<(), BenchError> {
     let growth = measure(&args.items, args.collection, args.repeat, &args.only).await?;
-    let table = table(&growth);
-    print!("{table}");
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&growth).map_err(BenchError::wrong)?;
-        std::fs::write(path, text + "\n")?;
-    }
     same_cost(&growth)?;
-    if args.write {
-        performance::save("growth.svg", &plot::draw(&growth))?;
-        performance::write("growth", &format!("![cost and latency in growing tables](growth.svg)\n\n{table}"))?;
-    }
-    Ok(())
+    args.output.publish("growth", &table(&growth), &growth)
 }
 
 async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Result<Vec<Growth>, BenchError> {
@@ -147,13 +131,11 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
         }
     }
     for list in lists.iter().filter(|list| collection > 0 && list.name().contains(only)) {
-        let table = LoadedTable::create().await?;
-        table.load(list.around.iter().cloned().map(Ok)).await?;
-        table.load((0..collection).map(&list.item)).await?;
+        let table = list.load(collection).await?;
         keep(list.name(), read(&table, Stage::Collection(collection), list, repeat).await);
     }
     if !failed.is_empty() {
-        return Err(BenchError::Wrong(failed.into_iter().collect::<Vec<_>>().join("\n")));
+        return Err(BenchError(failed.into_iter().collect::<Vec<_>>().join("\n")));
     }
     Ok(growth.into_iter().map(|(route, figures)| Growth { route, figures }).collect())
 }
@@ -162,14 +144,14 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
 async fn shop(lists: &[List], items: u64, repeat: u64) -> Result<LoadedTable, BenchError> {
     let mut kinds: BTreeMap<Key, &List> = BTreeMap::new();
     for list in lists {
-        let key = key_of(&(list.item)(1)?).ok_or_else(|| BenchError::wrong("an item without a key"))?;
+        let key = key_of(&(list.item)(1)?).ok_or_else(|| wrong!("an item without a key"))?;
         kinds.insert(key, list);
     }
     let around: Vec<Item> = lists.iter().flat_map(|list| list.around.clone()).chain(routes::around(repeat)?).collect();
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let each = items.saturating_sub(count(around.len())) / count(kinds.len()).max(1);
     if each <= count(2 * PAGE) {
-        return Err(BenchError::Wrong(format!("with {repeat} repetitions {items} items leave {each} for each list")));
+        return Err(wrong!("{items} items are too few with {repeat} repetitions: each list has only {each} items"));
     }
     let table = LoadedTable::create().await?;
     table.load(around.into_iter().map(Ok)).await?;
@@ -186,7 +168,7 @@ async fn shop(lists: &[List], items: u64, repeat: u64) -> Result<LoadedTable, Be
 fn accepted(name: &str, answer: &Answered) -> Result<(), BenchError> {
     match answer.status {
         200..=299 => Ok(()),
-        status => Err(BenchError::Wrong(format!("{name}: {status} {}", answer.body))),
+        status => Err(wrong!("{name}: {status} {}", answer.body)),
     }
 }
 
@@ -209,9 +191,7 @@ async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Re
     let (mut measured, mut cursor) = (Measurements::default(), None::<String>);
     // The last page of a round does not count, because it may not be full.
     for _ in 0..repeat * 2 {
-        let call = list.call.clone().query("limit", &PAGE.to_string());
-        let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
-        let answer = measured.send(function.as_ref(), call).await;
+        let answer = measured.send(function.as_ref(), list.page(PAGE, cursor.as_deref())).await;
         accepted(&name, &answer)?;
         let length = answer.body.get("items").and_then(Value::as_array).map_or(0, Vec::len);
         cursor = answer.body.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
@@ -267,17 +247,13 @@ impl Measurements {
     /// reads a shard again. The first response may open connections, and create a month's items.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-        self.times.sort_unstable();
-        let at = |percent: usize| {
-            let place = (self.times.len() * percent / 100).min(self.times.len().saturating_sub(1));
-            self.times.get(place).map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
-        };
         let cost = self.costs.get(self.costs.len() / 2);
-        let cost = *cost.ok_or_else(|| BenchError::Wrong(format!("{name}: there is no full page")))?;
+        let cost = *cost.ok_or_else(|| wrong!("{name}: the list has no full page"))?;
+        let at = |thousandths| millis(quantile(&self.times, thousandths));
         if cost.requests == 0 {
-            return Err(BenchError::Wrong(format!("{name}: the table was not asked")));
+            return Err(wrong!("{name}: no request reached the table"));
         }
-        Ok(Figures { stage, cost, median_us: at(50), p95_us: at(95) })
+        Ok(Figures { stage, cost, median_ms: at(500), p95_ms: at(950) })
     }
 }
 
@@ -296,7 +272,7 @@ fn same_cost(growth: &[Growth]) -> Result<(), BenchError> {
     if grown.is_empty() {
         Ok(())
     } else {
-        Err(BenchError::Wrong(format!("these depend on the number of items:\n{}", grown.join("\n"))))
+        Err(wrong!("the cost of these routes depends on the number of items:\n{}", grown.join("\n")))
     }
 }
 
@@ -326,30 +302,19 @@ fn grouped(number: u64) -> String {
 /// each.
 fn table(growth: &[Growth]) -> String {
     let stages: BTreeSet<Stage> = growth.iter().flat_map(|route| &route.figures).map(|figures| figures.stage).collect();
-    let mut text = "| route | requests | read units | write units |".to_owned();
-    for stage in &stages {
-        // Writing to a string does not fail.
-        let _ = write!(text, " {} |", stage.label());
-    }
-    let _ = writeln!(text, "\n|---|---|---|---|{}", "---|".repeat(stages.len()));
+    let labels: String = stages.iter().map(|stage| format!(" | {}", stage.label())).collect();
+    let mut table = Table::new(&format!("route | requests | read units | write units{labels}"));
     for Growth { route, figures } in growth {
         let Some(Figures { cost, .. }) = figures.first() else { continue };
-        let _ = write!(text, "| `{route}` | {} | {} | {} |", cost.requests, cost.read_units, cost.write_units);
-        for stage in &stages {
-            let at = figures.iter().find(|figures| figures.stage == *stage);
-            let _ = write!(
-                text,
-                " {} |",
-                at.map_or_else(String::new, |at| format!("{} ({})", millis(at.median_us), millis(at.p95_us)))
-            );
-        }
-        text.push('\n');
+        let latency = |stage: &Stage| match figures.iter().find(|figures| figures.stage == *stage) {
+            Some(Figures { median_ms, p95_ms, .. }) => format!(" | {median_ms:.1} ({p95_ms:.1})"),
+            None => " | ".to_owned(),
+        };
+        let latencies: String = stages.iter().map(latency).collect();
+        let Cost { requests, read_units, write_units } = cost;
+        table.row(format_args!("`{route}` | {requests} | {read_units} | {write_units}{latencies}"));
     }
-    text
-}
-
-fn millis(micros: u64) -> String {
-    format!("{:.1}", Duration::from_micros(micros).as_secs_f64() * 1e3)
+    table.to_string()
 }
 
 #[cfg(test)]
@@ -388,7 +353,6 @@ mod tests {
         let unasked: Vec<&str> = expected.iter().map(String::as_str).filter(|read| !asked.contains(read)).collect();
         assert_eq!(unasked.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(ELSEWHERE));
         assert!(growth.iter().all(|route| route.figures.len() == 2));
-        assert!(plot::draw(&growth).matches("<polyline").count() >= growth.len());
     }
 
     #[test]
@@ -396,8 +360,8 @@ mod tests {
         let figures = |items, read_units| Figures {
             stage: Stage::Items(items),
             cost: Cost { requests: 1, read_units, write_units: 0.0 },
-            median_us: 1_000,
-            p95_us: 2_000,
+            median_ms: 1.0,
+            p95_ms: 2.0,
         };
         let growth = |second| {
             [Growth { route: "GET /v1/orders".to_owned(), figures: vec![figures(1_000, 0.5), figures(2_000, second)] }]

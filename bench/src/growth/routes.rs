@@ -3,7 +3,6 @@
 //! Each request of a write changes another record, as in a shop. The number of these records is the
 //! same for every size of the table.
 
-use http_api::Services;
 use http_api::sample::Call;
 use key_schema::document::{Document, DocumentSection};
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, ProductId, SectionName, StoreId, TeamId};
@@ -21,9 +20,7 @@ use crate::examples::{
     OWNER, STAFF, at, customer, customer_id, document, item, numbered, order, order_id, order_line, owned_product,
     owner, product, product_id, question,
 };
-use crate::lists::{Function, catalog, community, orders, served};
-
-type Open = fn(Services) -> Result<Box<dyn Function>, BenchError>;
+use crate::lists::{Open, catalog, community, customers, documents, insights, orders, organizations, support, wallet};
 
 /// A route and its requests.
 pub(super) struct Route {
@@ -39,40 +36,16 @@ const FIRST: u64 = 9_000_000;
 /// The number of an entry that every list has.
 const ENTRY: u64 = 7;
 
-fn customers(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    served(customers::routes(), services)
-}
-
-fn wallet(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    served(wallet::routes(), services)
-}
-
-fn organizations(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    served(organizations::routes(), services)
-}
-
-fn documents(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    served(documents::routes(), services)
-}
-
-fn support(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    served(support::routes(), services)
-}
-
-fn insights(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    served(insights::routes(), services)
-}
-
 fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
     Ok((customer_id(FIRST + n)?, product_id(FIRST + n)?))
 }
 
 /// Returns the items that the routes need and the lists lack, for this many requests to each route.
 pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
-    let club = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
-    let team = TeamId::new("bishops").map_err(BenchError::wrong)?;
+    let club = OrganizationId::new("chess-club")?;
+    let team = TeamId::new("bishops")?;
     let shop = place::StoreLocation {
-        id: StoreId::new("364").map_err(BenchError::wrong)?,
+        id: StoreId::new("364")?,
         country: "DE".to_owned(),
         city: "Ulm".to_owned(),
         name: "By the river".to_owned(),
@@ -93,8 +66,8 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         issued_at: at(FIRST),
     };
     let section = DocumentSection {
-        id: DocumentId::new("rules").map_err(BenchError::wrong)?,
-        name: SectionName::new("purpose").map_err(BenchError::wrong)?,
+        id: DocumentId::new("rules")?,
+        name: SectionName::new("purpose")?,
         number: 1,
         text: "To play chess.".to_owned(),
         by: owner()?,
@@ -146,13 +119,12 @@ pub(super) fn before() -> Vec<(Open, Call)> {
     let goods = numbered("product", ENTRY);
     let basket = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", OWNER).path("product", &goods);
     let content = Call::new("PUT /v1/products/{id}/content").path("id", OWNER).header("if-none-match", "*");
-    let once = |function: Open, call: Call| (function, call);
     vec![
-        once(customers, Call::new("POST /v1/customers").json(&customer).staff(STAFF)),
-        once(customers, basket.json(&json!({"quantity": 3})).customer(OWNER)),
-        once(catalog, content.json(&json!({"text": "Cold."})).staff(STAFF)),
-        once(wallet, deposit("first", 1_000_000)),
-        once(insights, add("before")),
+        (customers, Call::new("POST /v1/customers").json(&customer).staff(STAFF)),
+        (customers, basket.json(&json!({"quantity": 3})).customer(OWNER)),
+        (catalog, content.json(&json!({"text": "Cold."})).staff(STAFF)),
+        (wallet, deposit("first", 1_000_000)),
+        (insights, add("before")),
     ]
 }
 

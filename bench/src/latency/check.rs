@@ -12,7 +12,7 @@ use crate::BenchError;
 /// orders.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] for the first difference.
+/// [`BenchError`] for the first difference.
 pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     let (ours, theirs) = (Server::Bodega, peer);
     // Bodega shows the exact stock only to staff, and peers show it to every caller. Peers lack the
@@ -75,18 +75,14 @@ pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     let items = |page: &Value| page.get("items").cloned().unwrap_or_default();
     equal(peer, "the list of orders", &items(&found), &items(&expected))?;
     if items(&found).get(0).and_then(|first| first.get("id")) != order.get("id") {
-        return Err(BenchError::Wrong(format!("{peer:?}: the newest order does not come first")));
+        return Err(wrong!("{peer:?}: the newest order is not the first of the list"));
     }
     // Wait for the effects of the orders, so that the measurement starts with stable counts.
     shop.drain().await.map(drop)
 }
 
 fn equal(peer: Server, what: &str, found: &Value, expected: &Value) -> Result<(), BenchError> {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(BenchError::Wrong(format!("{peer:?}: {what} is {found} instead of {expected}")))
-    }
+    if found == expected { Ok(()) } else { Err(wrong!("{peer:?}: {what} is {found} instead of {expected}")) }
 }
 
 #[cfg(test)]

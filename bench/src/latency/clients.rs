@@ -37,7 +37,7 @@ impl Turn {
     /// Sends the requests and waits for the last response.
     ///
     /// # Errors
-    /// [`BenchError::Wrong`] for the first unexpected response.
+    /// [`BenchError`] for the first unexpected response.
     pub async fn run(self, shop: &Arc<Shop>) -> Result<Took, BenchError> {
         let begun = Arc::new(AtomicU64::new(0));
         let started = Instant::now();
@@ -46,7 +46,7 @@ impl Turn {
             .collect();
         let mut took = Took::default();
         while let Some(client) = clients.join_next().await {
-            took.latencies.extend(client.map_err(BenchError::wrong)??);
+            took.latencies.extend(client??);
         }
         took.elapsed = started.elapsed();
         Ok(took)
@@ -63,15 +63,15 @@ impl Turn {
         let mut latencies = Vec::new();
         while started.elapsed() < self.longest && begun.fetch_add(1, Ordering::Relaxed) < self.requests {
             let request = self.route.request(&shop, self.server, client, shop.number(), &mut rng);
-            let request = request.build().map_err(BenchError::wrong)?;
+            let request = request.build()?;
             let sent = Instant::now();
-            let answer = shop.http().execute(request).await.map_err(BenchError::wrong)?;
+            let answer = shop.http().execute(request).await?;
             let status = answer.status();
-            let body = answer.bytes().await.map_err(BenchError::wrong)?;
+            let body = answer.bytes().await?;
             latencies.push(sent.elapsed());
             if status != self.route.expected() {
                 let (name, body) = (self.route.name(), String::from_utf8_lossy(&body));
-                return Err(BenchError::Wrong(format!("{name} by {:?} was answered {status}: {body}", self.server)));
+                return Err(wrong!("the response to {name} by {:?} is {status}: {body}", self.server));
             }
             if self.route == Route::Place {
                 shop.placed(LINES as u64);

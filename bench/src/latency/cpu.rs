@@ -39,13 +39,13 @@ pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
         }
         let Ok(environment) = fs::read(folder.join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|pair| pair == variable.as_bytes()) {
-            spent.cpu += cpu(&folder)?;
+            spent.cpu += of_threads(&folder)?;
             spent.memory += memory(&folder);
             spent.processes += 1;
         }
     }
     if spent.processes == 0 {
-        return Err(BenchError::Wrong(format!("{function} has no process")));
+        return Err(wrong!("{function} has no process"));
     }
     Ok(spent)
 }
@@ -65,7 +65,7 @@ pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
         }
         before = now;
     }
-    Err(BenchError::Wrong(format!("{function} does not become idle")))
+    Err(wrong!("{function} is still busy after {GLANCES} readings"))
 }
 
 fn parent(process: &Path) -> Option<u32> {
@@ -84,7 +84,9 @@ fn memory(process: &Path) -> u64 {
         .sum()
 }
 
-fn cpu(process: &Path) -> Result<Duration, BenchError> {
+/// Returns the CPU time of all threads of a process so far, given its folder below /proc. The
+/// resolution is nanoseconds. Valgrind offers no clock for the CPU time, so this reads a file.
+pub(crate) fn of_threads(process: &Path) -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in fs::read_dir(process.join("task"))? {
         // The thread may have ended since the listing.

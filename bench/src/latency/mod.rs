@@ -27,7 +27,8 @@ use local::{Options, System};
 pub use report::Row;
 pub use routes::{Route, Server};
 
-use crate::{BenchError, performance};
+use crate::BenchError;
+use crate::report::Output;
 use clients::Turn;
 use peers::{Peer, Stage};
 use report::{Measured, Report};
@@ -41,62 +42,50 @@ const WARMING: Duration = Duration::from_secs(2);
 /// The maximum number of steps in which the number of processes grows.
 const GROWING: usize = 16;
 
-/// The duration, the numbers of clients, and the peers.
+/// The plan of the measurement, and the measured programs.
 #[derive(Debug, clap::Args)]
 pub struct LatencyArgs {
-    /// Requests to each route with each number of clients.
-    #[arg(long, value_name = "N", default_value_t = 2_000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    requests: u64,
-    /// Longest time for these requests, in seconds.
-    #[arg(long, value_name = "S", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3_600))]
-    seconds: u64,
-    /// Numbers of concurrent clients.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 16, 64])]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=256))]
-    clients: Vec<u16>,
-    /// Only the routes whose name contains this text.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    only: String,
-    /// Maximum number of processes of one function.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
-    environments: u16,
+    #[command(flatten)]
+    plan: Plan,
     /// Folder of the functions' own programs, as deployed. Without it this program runs every
     /// function, unless BODEGA_BOOTSTRAPS names a folder.
     #[arg(long, value_name = "DIR")]
     functions: Option<PathBuf>,
-    /// Leave out Node.js and Python.
-    #[arg(long)]
-    without_peers: bool,
-    /// Write the figures to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The plan of a measurement.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct Plan {
-    /// Requests of each row.
+    /// Requests to each route with each number of clients.
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub requests: u64,
-    /// Longest time of each row.
-    pub time: Duration,
-    /// Warm-up requests to each process of a function.
-    pub warm: u64,
-    /// Numbers of concurrent clients, in ascending order, because the number of processes only
-    /// grows.
+    /// Longest time for these requests, in seconds.
+    #[arg(long, value_name = "S", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub seconds: u64,
+    /// Numbers of concurrent clients.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 16, 64])]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=256))]
     pub clients: Vec<u16>,
-    /// Maximum number of processes of one function.
-    pub environments: u16,
     /// Only the routes whose name contains this text.
+    #[arg(long, value_name = "TEXT", default_value = "")]
     pub only: String,
+    /// Maximum number of processes of one function.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub environments: u16,
+    /// Warm-up requests to each process of a function.
+    #[arg(skip = 50_u64)]
+    pub warm: u64,
     /// Number of products in the shop.
+    #[arg(skip = 200_usize)]
     pub products: usize,
     /// Number of customers.
+    #[arg(skip = 16_usize)]
     pub customers: usize,
     /// Number of orders of each customer.
+    #[arg(skip = 20_usize)]
     pub orders: usize,
 }
 
@@ -104,30 +93,20 @@ impl Plan {
     /// Returns the requests of a turn, and its longest time.
     fn turn(&self, turn: u32) -> (u64, Duration) {
         let until = |turn: u32| self.requests * u64::from(turn) / u64::from(TURNS);
-        (until(turn + 1) - until(turn), self.time / TURNS)
+        (until(turn + 1) - until(turn), Duration::from_secs(self.seconds) / TURNS)
     }
 }
 
 /// Measures, prints the table, and writes the figures to a file.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] for an unexpected response, or when the shop does not match the orders.
+/// [`BenchError`] for an unexpected response, or when the shop does not match the orders.
 pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
-    let mut clients = args.clients;
-    clients.sort_unstable();
-    clients.dedup();
-    let plan = Plan {
-        requests: args.requests,
-        time: Duration::from_secs(args.seconds),
-        warm: 50,
-        clients,
-        environments: args.environments,
-        only: args.only,
-        products: 200,
-        customers: 16,
-        orders: 20,
-    };
-    let peers = if args.without_peers { Vec::new() } else { peers::available() };
+    let mut plan = args.plan;
+    // In ascending order, because the number of processes only grows.
+    plan.clients.sort_unstable();
+    plan.clients.dedup();
+    let peers = peers::available();
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.environments = usize::from(plan.environments);
@@ -138,19 +117,11 @@ pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     let stage = Stage::set(&options, &peers)?;
     options.template = Some(stage.template());
     options.bootstraps = Some(stage.bootstraps());
-    let system = System::start(options).await.map_err(BenchError::wrong)?;
+    let system = System::start(options).await?;
     let measured = measure(&system, &plan, &peers).await;
     system.shutdown().await;
     let report = Report { rows: measured?, peers: peers.iter().map(ToString::to_string).collect(), plan };
-    let text = report.markdown();
-    print!("{text}");
-    if let Some(path) = args.json {
-        std::fs::write(path, serde_json::to_string_pretty(&report.rows).map_err(BenchError::wrong)? + "\n")?;
-    }
-    if args.write {
-        performance::write("latency", &text)?;
-    }
-    Ok(())
+    args.output.publish("latency", &report.markdown(), &report.rows)
 }
 
 /// Fills the shop of a running system, measures, and checks the shop afterwards.

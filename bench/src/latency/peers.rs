@@ -43,7 +43,7 @@ pub fn available() -> Vec<Peer> {
     for (name, found) in [("Node.js", node()), ("Python", python())] {
         match found {
             Ok(peer) => peers.push(peer),
-            Err(why) => eprintln!("bench: {name} is left out: {why}"),
+            Err(why) => eprintln!("bench: the measurement has no {name}: {why}"),
         }
     }
     peers
@@ -54,7 +54,8 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn node() -> Result<Peer, String> {
-    const VERSIONS: &str = r#"process.execPath + "\nNode.js " + process.version + ", AWS SDK " + require("@aws-sdk/client-dynamodb/package.json").version"#;
+    const VERSIONS: &str = "process.execPath + '\\nNode.js ' + process.version + ', AWS SDK ' + \
+        require('@aws-sdk/client-dynamodb/package.json').version";
     let folder = folder("node");
     let said = said(Command::new("node").args(["-p", VERSIONS]).current_dir(&folder));
     let hint = |why| format!("`npm ci` in {}? {why}", folder.display());
@@ -78,7 +79,7 @@ fn said(command: &mut Command) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(complaint.lines().find(|line| line.contains("Error")).unwrap_or("it failed").trim().to_owned())
+    Err(complaint.lines().find(|line| line.contains("Error")).unwrap_or("the command failed").trim().to_owned())
 }
 
 impl Peer {
@@ -89,7 +90,7 @@ impl Peer {
                 let command = vec![PathBuf::from(interpreter), program];
                 Ok(Self { server, version: version.to_owned(), command })
             }
-            _ => Err(format!("it said {said:?}")),
+            _ => Err(format!("unexpected output {said:?}")),
         }
     }
 }
@@ -107,7 +108,7 @@ impl Stage {
     pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
         let stage = Self { folder: tempfile::tempdir()? };
         let path = crate::template_file(options);
-        let template = Template::read(&path).map_err(BenchError::wrong)?;
+        let template = Template::read(&path)?;
         let text = fs::read_to_string(&path)?;
         fs::write(stage.template(), extended(&text, peers.iter().map(|peer| peer.server))?)?;
         fs::create_dir(stage.bootstraps())?;
@@ -144,7 +145,7 @@ impl Stage {
 }
 
 fn absent(folder: &Path, name: &str, error: &std::io::Error) -> BenchError {
-    BenchError::Wrong(format!("{}: {error}", folder.join(name).display()))
+    wrong!("{}: {error}", folder.join(name).display())
 }
 
 /// Writes a script that replaces itself with the command, so that no shell remains as its parent.
@@ -167,9 +168,8 @@ const fn code(server: Server) -> &'static str {
 
 /// Returns the template with the peers among its resources.
 fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<String, BenchError> {
-    let (before, after) = template
-        .split_once("\nResources:\n")
-        .ok_or_else(|| BenchError::wrong("the template has no line `Resources:`"))?;
+    let (before, after) =
+        template.split_once("\nResources:\n").ok_or_else(|| wrong!("the template has no line `Resources:`"))?;
     let added: String = peers.map(resource).collect();
     Ok(format!("{before}\nResources:\n{added}{after}"))
 }
@@ -198,9 +198,13 @@ fn resource(server: Server) -> String {
                 - dynamodb:UpdateItem
               Resource: !GetAtt Table.Arn
       Events:
-        ReadProduct: {{Type: HttpApi, Properties: {{ApiId: !Ref HttpApi, Method: GET, Path: '{prefix}/products/{{id}}', Auth: {{Authorizer: NONE}}}}}}
+        ReadProduct:
+          Type: HttpApi
+          Properties: {{ApiId: !Ref HttpApi, Method: GET, Path: '{prefix}/products/{{id}}', Auth: {{Authorizer: NONE}}}}
         PlaceOrder: {{Type: HttpApi, Properties: {{ApiId: !Ref HttpApi, Method: POST, Path: {prefix}/orders}}}}
-        ListOrders: {{Type: HttpApi, Properties: {{ApiId: !Ref HttpApi, Method: GET, Path: '{prefix}/customers/{{id}}/orders'}}}}
+        ListOrders:
+          Type: HttpApi
+          Properties: {{ApiId: !Ref HttpApi, Method: GET, Path: '{prefix}/customers/{{id}}/orders'}}
 
 "
     )

@@ -1,6 +1,5 @@
 //! The table of a run.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -8,6 +7,7 @@ use serde::Serialize;
 use super::clients::Took;
 use super::routes::{Route, Server};
 use super::{Plan, TURNS};
+use crate::report::{Table, millis, quantile};
 
 /// The sum of one row's turns.
 #[derive(Debug)]
@@ -61,8 +61,7 @@ impl Measured {
     }
 
     pub fn into_row(self) -> Row {
-        let Self { server, route, clients, took: Took { mut latencies, elapsed }, cpu, processes } = self;
-        latencies.sort_unstable();
+        let Self { server, route, clients, took: Took { latencies, elapsed }, cpu, processes } = self;
         let at = |thousandths| millis(quantile(&latencies, thousandths));
         let requests = latencies.len() as f64;
         Row {
@@ -81,17 +80,6 @@ impl Measured {
     }
 }
 
-/// Returns the shortest measured duration that at least this many thousandths of the durations do
-/// not exceed.
-fn quantile(sorted: &[Duration], thousandths: usize) -> Duration {
-    let rank = (sorted.len() * thousandths).div_ceil(1_000);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-}
-
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
 /// The rows, and the conditions of their measurement.
 pub(super) struct Report {
     pub rows: Vec<Row>,
@@ -102,23 +90,15 @@ pub(super) struct Report {
 
 impl Report {
     pub fn markdown(&self) -> String {
-        let Plan { requests, time, environments, products, customers, .. } = &self.plan;
+        let Plan { requests, seconds, environments, products, customers, .. } = &self.plan;
         let beside = if self.peers.is_empty() { "none".to_owned() } else { self.peers.join("; ") };
-        let mut text = format!(
-            "At most {requests} requests and {} s per row, in {TURNS} turns. At most {environments} processes of a \
-            function, {products} products, {customers} customers. Peers: {beside}.\n\n",
-            time.as_secs()
+        let mut table = Table::new(
+            "route | clients | answered by | requests | a second | p50 ms | p90 | p99 | slowest | CPU µs a request | \
+            processes",
         );
-        text.push_str(
-            "| route | clients | answered by | requests | a second | p50 ms | p90 | p99 | slowest | CPU µs a \
-            request | processes |\n",
-        );
-        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|\n");
         for row in &self.rows {
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "| `{}` | {} | {:?} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.0} | {} |",
+            table.row(format_args!(
+                "`{}` | {} | {:?} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.0} | {}",
                 row.route.name(),
                 row.clients,
                 row.server,
@@ -130,39 +110,39 @@ impl Report {
                 row.max_ms,
                 row.cpu_us,
                 row.processes,
-            );
+            ));
         }
-        text.push_str(&self.ratios());
-        text
+        format!(
+            "At most {requests} requests and {seconds} s per row, in {TURNS} turns. At most {environments} processes of a \
+            function, {products} products, {customers} customers. Peers: {beside}.\n\n{table}{}",
+            self.ratios()
+        )
     }
 
     /// Returns the peers' latency and CPU time as multiples of Bodega's.
     fn ratios(&self) -> String {
-        let mut text = String::new();
-        for row in self.rows.iter().filter(|row| row.server != Server::Bodega) {
+        let mut table = Table::new("route | clients | peer | p50 | p99 | CPU a request");
+        let mut peers = self.rows.iter().filter(|row| row.server != Server::Bodega).peekable();
+        if peers.peek().is_none() {
+            return String::new();
+        }
+        for row in peers {
             let same = |other: &&Row| {
                 other.server == Server::Bodega && other.route == row.route && other.clients == row.clients
             };
             let Some(ours) = self.rows.iter().find(same) else { continue };
-            if text.is_empty() {
-                text.push_str(
-                    "\nThe peers' values, as multiples of Bodega's:\n\n\
-                    | route | clients | peer | p50 | p99 | CPU a request |\n|---|---|---|---|---|---|\n",
-                );
-            }
-            let times = |theirs: f64, ours: f64| theirs / ours.max(f64::EPSILON);
-            let _ = writeln!(
-                text,
-                "| `{}` | {} | {:?} | {:.1} | {:.1} | {:.1} |",
+            let times = |of: fn(&Row) -> f64| of(row) / of(ours).max(f64::EPSILON);
+            table.row(format_args!(
+                "`{}` | {} | {:?} | {:.1} | {:.1} | {:.1}",
                 row.route.name(),
                 row.clients,
                 row.server,
-                times(row.p50_ms, ours.p50_ms),
-                times(row.p99_ms, ours.p99_ms),
-                times(row.cpu_us, ours.cpu_us),
-            );
+                times(|row| row.p50_ms),
+                times(|row| row.p99_ms),
+                times(|row| row.cpu_us),
+            ));
         }
-        text
+        format!("\nThe peers' values, as multiples of Bodega's:\n\n{table}")
     }
 }
 
@@ -172,16 +152,6 @@ mod tests {
 
     fn of(millis: impl Iterator<Item = u64>) -> Vec<Duration> {
         millis.map(Duration::from_millis).collect()
-    }
-
-    #[test]
-    fn a_quantile_is_a_measured_value_that_its_share_does_not_exceed() {
-        let hundred = of(1..=100);
-        let at = |thousandths| quantile(&hundred, thousandths).as_millis();
-        assert_eq!((at(500), at(900), at(990), at(1_000)), (50, 90, 99, 100));
-        assert_eq!(quantile(&of(7..=7), 500).as_millis(), 7);
-        assert_eq!(quantile(&of(1..=3), 990).as_millis(), 3);
-        assert_eq!(quantile(&[], 500), Duration::ZERO);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Shop {
         };
         let mut shop = Self {
             base: system.url(),
-            http: Client::builder().no_proxy().build().map_err(BenchError::wrong)?,
+            http: Client::builder().no_proxy().build()?,
             staff: system.token("bench", &["staff".to_owned()]),
             customers: (0..plan.customers.max(1)).map(customer).collect(),
             products: plan.products.max(LINES),
@@ -90,12 +90,13 @@ impl Shop {
         Ok(shop)
     }
 
-    async fn create_product(&self, id: &str, n: usize, stock: u64) -> Result<(), BenchError> {
+    /// Creates a product. `n` determines its word and its price.
+    pub async fn create_product(&self, id: &str, n: usize, stock: u64) -> Result<(), BenchError> {
         let word = WORDS.get(n % WORDS.len()).copied().unwrap_or_default();
         let price = json!({"amount": 100 + n, "currency": "USD"});
         let body = json!({
             "id": id, "name": format!("Finest {word}, number {n}"), "brand": "Private", "package_size": "22 LB",
-            "category_path": ["GROCERY", word], "price": price, "summary": "As good as any.", "stock": stock,
+            "category_path": ["GROCERY", word], "price": price, "summary": "Good for every day.", "stock": stock,
         });
         self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
     }
@@ -106,14 +107,10 @@ impl Shop {
 
     /// Returns the response's body. The response must have this status.
     pub async fn json(&self, request: RequestBuilder, expected: StatusCode) -> Result<Value, BenchError> {
-        let answer = request.send().await.map_err(BenchError::wrong)?;
+        let answer = request.send().await?;
         let (status, url) = (answer.status(), answer.url().path().to_owned());
-        let body: Value = answer.json().await.map_err(BenchError::wrong)?;
-        if status == expected {
-            Ok(body)
-        } else {
-            Err(BenchError::Wrong(format!("{url} was answered {status}: {body}")))
-        }
+        let body: Value = answer.json().await?;
+        if status == expected { Ok(body) } else { Err(wrong!("the response to {url} is {status}: {body}")) }
     }
 
     /// Returns a token of staff.
@@ -193,16 +190,21 @@ impl Shop {
         Ok(Drained { orders: number("/index/orders"), quarantined: number("/quarantined") })
     }
 
+    /// Returns the stock of a product.
+    pub async fn stock(&self, product: &str) -> Result<u64, BenchError> {
+        let product = self.get(Server::Bodega, &format!("/products/{product}")).bearer_auth(&self.staff);
+        let product = self.json(product, StatusCode::OK).await?;
+        let stock = product.get("stock").and_then(Value::as_u64);
+        stock.ok_or_else(|| wrong!("a product without stock: {product}"))
+    }
+
     /// Checks that every order took its pieces once and is in the index, and that the quarantine
     /// has no new record. The orders of peers count too.
     pub async fn settled(&self) -> Result<(), BenchError> {
         let after = self.drain().await?;
         let mut taken = 0;
         for n in 0..self.products {
-            let product = self.get(Server::Bodega, &format!("/products/{}", self.product(n)));
-            let product = self.json(product.bearer_auth(&self.staff), StatusCode::OK).await?;
-            let left = product.get("stock").and_then(Value::as_u64);
-            taken += STOCK.saturating_sub(left.ok_or_else(|| BenchError::Wrong(format!("no stock: {product}")))?);
+            taken += STOCK.saturating_sub(self.stock(&self.product(n)).await?);
         }
         let (placed, pieces) = (self.placed.load(Ordering::Relaxed), self.pieces.load(Ordering::Relaxed));
         let indexed = after.orders.saturating_sub(self.before.orders);
@@ -210,9 +212,9 @@ impl Shop {
         if (taken, indexed, quarantined) == (pieces, placed, 0) {
             return Ok(());
         }
-        Err(BenchError::Wrong(format!(
-            "{placed} orders of {pieces} pieces took {taken}; {indexed} are in the index, {quarantined} records were \
-            set aside"
-        )))
+        Err(wrong!(
+            "{placed} orders have {pieces} pieces, and {taken} left the stock. The index has {indexed} of the orders, \
+            and the quarantine has {quarantined} new records"
+        ))
     }
 }

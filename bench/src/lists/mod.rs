@@ -15,7 +15,6 @@ mod shop;
 mod sizes;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
@@ -29,8 +28,10 @@ use serde::Serialize;
 use serde_json::Value;
 use storage::media::Media;
 
+use crate::BenchError;
+use crate::examples::{OWNER, STAFF};
 use crate::loaded::LoadedTable;
-use crate::{BenchError, performance};
+use crate::report::{Output, Table};
 
 /// The largest page that a client may request.
 const PAGE: usize = 100;
@@ -43,24 +44,25 @@ pub(crate) struct ListsArgs {
     /// Only the lists whose route contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Write the figures to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the table into docs/performance.md.
-    #[arg(long)]
-    write: bool,
+    #[command(flatten)]
+    output: Output,
 }
+
+/// Makes a function with the table as a part of its state.
+pub(crate) type Open = fn(Services) -> Result<Box<dyn Function>, BenchError>;
+/// The result of making an item.
+pub(crate) type Made = Result<Item, BenchError>;
 
 /// A list of the API, and its entries.
 pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
     /// Makes the function that serves it.
-    pub function: fn(Services) -> Result<Box<dyn Function>, BenchError>,
+    pub function: Open,
     /// The items that the list needs in addition to its entries.
     pub around: Vec<Item>,
     /// Makes the item of the n-th entry.
-    pub item: Box<dyn Fn(u64) -> Result<Item, BenchError>>,
+    pub item: Box<dyn Fn(u64) -> Made>,
 }
 
 /// A function without Lambda around it.
@@ -89,11 +91,17 @@ impl<S: Sync> Function for Served<S> {
     }
 }
 
-/// Returns a function with only the table as its state.
-#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
-pub(crate) fn served(routes: Routes<Services>, services: Services) -> Result<Box<dyn Function>, BenchError> {
-    Ok(Box::new(Served { routes, app: services, services: |services| services }))
+/// Defines the functions with only the table as their state.
+macro_rules! with_only_the_table {
+    ($($name:ident)*) => {$(
+        #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+        pub(crate) fn $name(services: Services) -> Result<Box<dyn Function>, BenchError> {
+            Ok(Box::new(Served { routes: $name::routes(), app: services, services: |services| services }))
+        }
+    )*};
 }
+
+with_only_the_table!(customers documents insights organizations support wallet);
 
 /// Returns the function of the orders.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
@@ -103,14 +111,14 @@ pub(crate) fn orders(services: Services) -> Result<Box<dyn Function>, BenchError
 
 /// Returns an issuer that no request uses, because no request has a token to verify.
 fn unused_issuer() -> Result<Issuer, BenchError> {
-    Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::wrong)
+    Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::from)
 }
 
 /// Returns the function of the catalog. No request uses its bucket.
 pub(crate) fn catalog(services: Services) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
-    let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials).map_err(BenchError::wrong)?);
+    let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials)?);
     let app = catalog::App { services, media, issuer: unused_issuer()?, stock_low: STOCK_LOW };
     Ok(Box::new(Served { routes: catalog::routes(), app, services: |app| &app.services }))
 }
@@ -155,52 +163,70 @@ pub(crate) fn all() -> Result<Vec<List>, BenchError> {
 /// Measures, prints the table, and writes the figures to a file.
 pub(crate) async fn run(args: ListsArgs) -> Result<(), BenchError> {
     let mut measured = Vec::new();
-    print!("{}", heading());
+    let mut table = Table::new(
+        "list | items | full pages | requests a page | further, of all | read units, first page | most | bytes, least \
+        | most",
+    );
     for list in all()?.iter().filter(|list| list.name().contains(&args.only)) {
         let figures = measure(list, args.items).await?;
-        print!("{}", figures.row());
+        let Figures { list, items, pages, requests, further, units: (first, most), bytes: (least, largest) } = &figures;
+        table.row(format_args!(
+            "`{list}` | {items} | {pages} | {requests} | {further} | {first:.1} | {most:.1} | {least} | {largest}"
+        ));
         measured.push(figures);
     }
-    if let Some(path) = args.json {
-        let text = serde_json::to_string_pretty(&measured).map_err(BenchError::wrong)?;
-        std::fs::write(path, text + "\n")?;
-    }
-    if args.write {
-        let table = measured.iter().map(Figures::row).fold(heading(), |table, row| table + &row);
-        performance::write("lists", &table)?;
-    }
-    Ok(())
+    args.output.publish("lists", &table.to_string(), &measured)
 }
 
 impl List {
+    /// Returns a list that needs only its entries.
+    fn new(call: Call, function: Open, item: impl Fn(u64) -> Made + 'static) -> Self {
+        Self { call, function, around: Vec::new(), item: Box::new(item) }
+    }
+
+    /// Returns a list of [`OWNER`], as staff reads it.
+    fn of_owner(route: &'static str, function: Open, item: impl Fn(u64) -> Made + 'static) -> Self {
+        Self::new(Call::new(route).path("id", OWNER).staff(STAFF), function, item)
+    }
+
     /// Returns the route, with its query.
     #[must_use]
     pub fn name(&self) -> String {
         self.call.name()
+    }
+
+    /// Returns a table with this many entries.
+    pub async fn load(&self, entries: u64) -> Result<LoadedTable, BenchError> {
+        let table = LoadedTable::create().await?;
+        table.load(self.around.iter().cloned().map(Ok)).await?;
+        table.load((0..entries).map(&self.item)).await?;
+        Ok(table)
+    }
+
+    /// Returns the request for a page with this many entries.
+    pub fn page(&self, entries: usize, cursor: Option<&str>) -> Call {
+        let call = self.call.clone().query("limit", &entries.to_string());
+        cursor.into_iter().fold(call, |call, cursor| call.query("cursor", cursor))
     }
 }
 
 /// Reads a list with this many items to its end.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the list differs from the loaded items, or when full pages take
+/// [`BenchError`] when the list differs from the loaded items, or when full pages take
 /// different numbers of requests.
 pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchError> {
     let name = list.name();
-    let loaded = LoadedTable::create().await?;
-    loaded.load(list.around.iter().cloned().map(Ok)).await?;
-    loaded.load((0..items).map(&list.item)).await?;
+    let loaded = list.load(items).await?;
     let function = (list.function)(loaded.services()?)?;
     let meter = || function.services().table.meter().take();
     let (mut seen, mut found, mut full) = (HashSet::new(), 0, Vec::new());
     let mut cursor: Option<String> = None;
     loop {
-        let call = list.call.clone().query("limit", &PAGE.to_string());
-        let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
         let _ = meter();
-        let answer = function.send(call).await;
+        let answer = function.send(list.page(PAGE, cursor.as_deref())).await;
         if answer.status != 200 {
-            return Err(BenchError::Wrong(format!("{name}: {} {}", answer.status, answer.body)));
+            return Err(wrong!("{name}: {} {}", answer.status, answer.body));
         }
         let costs = meter();
         let page = answer.body.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -218,12 +244,12 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
         }
         match next {
             Some(next) if found <= usize::try_from(items).unwrap_or(usize::MAX) => cursor = Some(next.to_owned()),
-            Some(_) => return Err(BenchError::Wrong(format!("{name}: {found} entries and no end"))),
+            Some(_) => return Err(wrong!("{name}: the list does not end after {found} entries")),
             None => break,
         }
     }
     if u64::try_from(seen.len()).ok() != Some(items) || found != seen.len() {
-        return Err(BenchError::Wrong(format!("{name}: {found} entries, {} different ones, of {items}", seen.len())));
+        return Err(wrong!("{name}: {found} entries, {} of them different, instead of {items}", seen.len()));
     }
     Figures::of(name, items, &full)
 }
@@ -240,7 +266,7 @@ impl Figures {
         let requests = pages.iter().map(|page| page.requests).min().unwrap_or_default();
         let further: u32 = pages.iter().map(|page| page.requests - requests).sum();
         if usize::try_from(further).unwrap_or(usize::MAX) > 2 + pages.len() / 20 {
-            return Err(BenchError::Wrong(format!("{list}: {further} requests more than {requests} for each page")));
+            return Err(wrong!("{list}: the full pages took {further} requests more than {requests} each"));
         }
         let units = pages.iter().map(|page| page.units);
         let bytes = pages.iter().map(|page| page.bytes);
@@ -254,20 +280,6 @@ impl Figures {
             bytes: (bytes.clone().min().unwrap_or_default(), bytes.max().unwrap_or_default()),
         })
     }
-
-    /// Returns a row of a Markdown table.
-    fn row(&self) -> String {
-        let Self { list, items, pages, requests, further, units: (first, most), bytes: (least, largest) } = self;
-        format!(
-            "| `{list}` | {items} | {pages} | {requests} | {further} | {first:.1} | {most:.1} | {least} | {largest} |\n"
-        )
-    }
-}
-
-fn heading() -> String {
-    "| list | items | full pages | requests a page | further, of all | read units, first page | most | bytes, least | \
-    most |\n|---|---|---|---|---|---|---|---|---|\n"
-        .to_owned()
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! The lists of customers, wallet, community, organizations, documents and support.
 
-use http_api::Services;
 use http_api::sample::Call;
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
 use key_schema::id::{CustomerId, DocumentId, EntryId, OrganizationId, SessionId};
 use key_schema::instant::Instant;
-use key_schema::item::Item;
 use key_schema::like::Like;
 use key_schema::money::Currency;
 use key_schema::organization::invitation::Invitation;
@@ -16,7 +14,7 @@ use key_schema::review::Review;
 use key_schema::session::Session;
 use key_schema::wallet::{EntryKind, WalletEntry};
 
-use super::{Function, List, served};
+use super::{List, Made};
 use crate::examples::{
     OWNER, STAFF, at, bytes, customer, customer_id, item, numbered, owned_product, owner, product_id, question, stored,
 };
@@ -30,60 +28,41 @@ pub(super) fn lists() -> Result<Vec<List>, BenchError> {
     Ok(lists)
 }
 
-/// Returns a list of the owner that needs no other items.
-fn of_customer(
-    route: &'static str,
-    function: fn(Services) -> Result<Box<dyn Function>, BenchError>,
-    item: impl Fn(u64) -> Result<Item, BenchError> + 'static,
-) -> List {
-    List { call: Call::new(route).path("id", OWNER).staff(STAFF), function, around: Vec::new(), item: Box::new(item) }
-}
-
 fn customers() -> Vec<List> {
     let tomorrow = Instant::now().plus_seconds(24 * 60 * 60);
     vec![
-        List {
-            call: Call::new("GET /v1/customers").query("tier", "silver").staff(STAFF),
-            function: |services| served(customers::routes(), services),
-            around: Vec::new(),
-            item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
-        },
-        of_customer(
-            "GET /v1/customers/{id}/sessions",
-            |services| served(customers::routes(), services),
-            move |n| {
-                let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
-                let id = SessionId::generate(at(n), bytes(n));
-                item(Session { sign_in: None, id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
-            },
-        ),
-        of_customer(
-            "GET /v1/customers/{id}/wallet/entries",
-            |services| served(wallet::routes(), services),
-            |n| {
-                let entry = WalletEntry {
-                    customer_id: owner()?,
-                    id: EntryId::generate(at(n), bytes(n)),
-                    amount: 100,
-                    currency: Currency::USD,
-                    kind: EntryKind::Deposit,
-                    at: at(n),
-                    counterparty: None,
-                    order_id: None,
-                    note: None,
-                };
-                item(entry, n)
-            },
-        ),
+        List::new(Call::new("GET /v1/customers").query("tier", "silver").staff(STAFF), super::customers, |n| {
+            item(customer(customer_id(n)?, n)?, n)
+        }),
+        List::of_owner("GET /v1/customers/{id}/sessions", super::customers, move |n| {
+            let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
+            let id = SessionId::generate(at(n), bytes(n));
+            item(Session { sign_in: None, id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
+        }),
+        List::of_owner("GET /v1/customers/{id}/wallet/entries", super::wallet, |n| {
+            let entry = WalletEntry {
+                customer_id: owner()?,
+                id: EntryId::generate(at(n), bytes(n)),
+                amount: 100,
+                currency: Currency::USD,
+                kind: EntryKind::Deposit,
+                at: at(n),
+                counterparty: None,
+                order_id: None,
+                note: None,
+            };
+            item(entry, n)
+        }),
     ]
 }
 
 fn community() -> Vec<List> {
-    let edges = |kind: &'static str, item: fn(u64) -> Result<Item, BenchError>| List {
-        call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", kind).staff(STAFF),
-        function: super::community,
-        around: Vec::new(),
-        item: Box::new(item),
+    let edges = |kind: &'static str, item: fn(u64) -> Made| {
+        List::new(
+            Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", kind).staff(STAFF),
+            super::community,
+            item,
+        )
     };
     let follows = |n| item(Follow { customer_id: owner()?, followed_id: customer_id(n)? }, n);
     let likes = |n| item(Like { customer_id: owner()?, product_id: product_id(n)? }, n);
@@ -92,68 +71,54 @@ fn community() -> Vec<List> {
         item(Review { product_id: product_id(n)?, customer_id: owner()?, rating: 5, title, text }, n)
     };
     vec![
-        of_customer("GET /v1/customers/{id}/following", super::community, follows),
-        of_customer("GET /v1/customers/{id}/followers", super::community, |n| {
+        List::of_owner("GET /v1/customers/{id}/following", super::community, follows),
+        List::of_owner("GET /v1/customers/{id}/followers", super::community, |n| {
             item(Follow { customer_id: customer_id(n)?, followed_id: owner()? }, n)
         }),
-        of_customer("GET /v1/customers/{id}/likes", super::community, likes),
-        List {
-            call: Call::new("GET /v1/products/{id}/likers").path("id", OWNER).staff(STAFF),
-            function: super::community,
-            around: Vec::new(),
-            item: Box::new(|n| item(Like { customer_id: customer_id(n)?, product_id: owned_product()? }, n)),
-        },
+        List::of_owner("GET /v1/customers/{id}/likes", super::community, likes),
+        List::of_owner("GET /v1/products/{id}/likers", super::community, |n| {
+            item(Like { customer_id: customer_id(n)?, product_id: owned_product()? }, n)
+        }),
         edges("follows", follows),
         edges("likes", likes),
         edges("reviewed", reviewed),
-        List {
-            call: Call::new("GET /v1/places/{path}/customers").path("path", "DE").staff(STAFF),
-            function: super::community,
-            around: Vec::new(),
-            item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
-        },
+        List::new(
+            Call::new("GET /v1/places/{path}/customers").path("path", "DE").staff(STAFF),
+            super::community,
+            |n| item(customer(customer_id(n)?, n)?, n),
+        ),
     ]
 }
 
 fn organizations() -> Result<Vec<List>, BenchError> {
-    let organization = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
+    let organization = OrganizationId::new("chess-club")?;
     let invited = organization.clone();
-    let document = DocumentId::new("statutes").map_err(BenchError::wrong)?;
+    let document = DocumentId::new("statutes")?;
     Ok(vec![
-        List {
-            call: Call::new("GET /v1/organizations/{id}/members").path("id", "chess-club").staff(STAFF),
-            function: |services| served(organizations::routes(), services),
-            around: Vec::new(),
-            item: Box::new(move |n| {
+        List::new(
+            Call::new("GET /v1/organizations/{id}/members").path("id", "chess-club").staff(STAFF),
+            super::organizations,
+            move |n| {
                 let (id, customer_id) = (organization.clone(), customer_id(n)?);
                 item(Member { id, customer_id, role: Role::Member, team: None }, n)
-            }),
-        },
-        of_customer(
-            "GET /v1/customers/{id}/organizations",
-            |services| served(organizations::routes(), services),
-            |n| {
-                let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
-                item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
             },
         ),
-        List {
-            call: Call::new("GET /v1/organizations/{id}/invitations").path("id", "chess-club").staff(STAFF),
-            function: |services| served(organizations::routes(), services),
-            around: Vec::new(),
-            item: Box::new(move |n| item(invitation(invited.clone(), customer_id(n)?), n)),
-        },
-        of_customer(
-            "GET /v1/customers/{id}/invitations",
-            |services| served(organizations::routes(), services),
-            |n| {
-                let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
-                item(invitation(id, owner()?), n)
-            },
+        List::of_owner("GET /v1/customers/{id}/organizations", super::organizations, |n| {
+            let id = OrganizationId::new(numbered("club", n))?;
+            item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
+        }),
+        List::new(
+            Call::new("GET /v1/organizations/{id}/invitations").path("id", "chess-club").staff(STAFF),
+            super::organizations,
+            move |n| item(invitation(invited.clone(), customer_id(n)?), n),
         ),
+        List::of_owner("GET /v1/customers/{id}/invitations", super::organizations, |n| {
+            let id = OrganizationId::new(numbered("club", n))?;
+            item(invitation(id, owner()?), n)
+        }),
         List {
             call: Call::new("GET /v1/documents/{id}/versions").path("id", "statutes").staff(STAFF),
-            function: |services| served(documents::routes(), services),
+            function: super::documents,
             around: vec![item(examples::document(document.clone())?, 0)?],
             item: Box::new(move |n| {
                 let version = DocumentVersion {
@@ -173,20 +138,13 @@ fn organizations() -> Result<Vec<List>, BenchError> {
 
 fn support() -> Vec<List> {
     vec![
-        of_customer(
-            "GET /v1/customers/{id}/questions",
-            |services| served(support::routes(), services),
-            |n| {
-                let copy = CustomerQuestion::of(&stored(question(n)?, n));
-                copy.to_item().map_err(BenchError::wrong)
-            },
-        ),
-        List {
-            call: Call::new("GET /v1/questions").query("status", "open").staff(STAFF),
-            function: |services| served(support::routes(), services),
-            around: Vec::new(),
-            item: Box::new(|n| item(question(n)?, n)),
-        },
+        List::of_owner("GET /v1/customers/{id}/questions", super::support, |n| {
+            let copy = CustomerQuestion::of(&stored(question(n)?, n));
+            copy.to_item().map_err(BenchError::from)
+        }),
+        List::new(Call::new("GET /v1/questions").query("status", "open").staff(STAFF), super::support, |n| {
+            item(question(n)?, n)
+        }),
     ]
 }
 

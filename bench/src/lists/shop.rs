@@ -15,7 +15,7 @@ use key_schema::review::Review;
 use key_schema::review::recent::RecentReview;
 use key_schema::sales::Sale;
 
-use super::{List, served};
+use super::List;
 use crate::BenchError;
 use crate::examples::{
     OWNER, STAFF, at, bytes, category, customer_id, item, numbered, order, order_id, owned_product, owner, product,
@@ -48,12 +48,9 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     let moment = |n: u64| n * SECOND_MILLIS + fastrand::Rng::with_seed(n).u64(..SECOND_MILLIS);
     let root = category(&["GROCERY"])?;
     Ok(vec![
-        List {
-            call: Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY"),
-            function: super::catalog,
-            around: Vec::new(),
-            item: Box::new(|n| item(product(product_id(n)?)?, n)),
-        },
+        List::new(Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY"), super::catalog, |n| {
+            item(product(product_id(n)?)?, n)
+        }),
         List {
             call: Call::new("GET /v1/categories/{path}/children").path("path", "GROCERY"),
             function: super::catalog,
@@ -62,23 +59,15 @@ fn catalog() -> Result<Vec<List>, BenchError> {
         },
         reviews("newest")?,
         reviews("best")?,
-        List {
-            call: Call::new("GET /v1/customers/{id}/reviews").path("id", OWNER).staff(STAFF),
-            function: super::catalog,
-            around: Vec::new(),
-            item: Box::new(|n| item(Review { product_id: product_id(n)?, ..review(n)? }, n)),
-        },
-        List {
-            call: Call::new("GET /v1/reviews/recent"),
-            function: super::catalog,
-            around: Vec::new(),
-            item: Box::new(move |n| {
-                let written = Instant::from_millis(month.saturating_add_unsigned(moment(n))).unwrap_or(Instant::EPOCH);
-                let review = Review { customer_id: customer_id(n)?, ..review(n)? };
-                let review = Stored::new(review, Born::generate(written, bytes(n)), written);
-                RecentReview::of(&review).to_item().map_err(BenchError::wrong)
-            }),
-        },
+        List::of_owner("GET /v1/customers/{id}/reviews", super::catalog, |n| {
+            item(Review { product_id: product_id(n)?, ..review(n)? }, n)
+        }),
+        List::new(Call::new("GET /v1/reviews/recent"), super::catalog, move |n| {
+            let written = Instant::from_millis(month.saturating_add_unsigned(moment(n))).unwrap_or(Instant::EPOCH);
+            let review = Review { customer_id: customer_id(n)?, ..review(n)? };
+            let review = Stored::new(review, Born::generate(written, bytes(n)), written);
+            RecentReview::of(&review).to_item().map_err(BenchError::from)
+        }),
     ])
 }
 
@@ -86,7 +75,7 @@ fn catalog() -> Result<Vec<List>, BenchError> {
 fn day_of_month(at: Instant) -> Result<i64, BenchError> {
     let day = at.day();
     let day = day.rsplit('-').next().unwrap_or_default();
-    Ok(day.parse::<i64>().map_err(BenchError::wrong)? - 1)
+    Ok(day.parse::<i64>()? - 1)
 }
 
 fn review(n: u64) -> Result<Review, BenchError> {
@@ -98,56 +87,38 @@ fn orders() -> Result<Vec<List>, BenchError> {
     let logged = stored(order(0)?, 0);
     let id = logged.id.clone();
     Ok(vec![
-        List {
-            call: Call::new("GET /v1/customers/{id}/orders").path("id", OWNER).staff(STAFF),
-            function: super::orders,
-            around: Vec::new(),
-            item: Box::new(|n| item(copy(n, false)?, n)),
-        },
-        List {
-            call: Call::new("GET /v1/customers/{id}/shipments").path("id", OWNER).staff(STAFF),
-            function: super::orders,
-            around: Vec::new(),
-            item: Box::new(|n| item(copy(n, true)?, n)),
-        },
-        List {
-            call: Call::new("GET /v1/orders").query("status", "pending").staff(STAFF),
-            function: super::orders,
-            around: Vec::new(),
-            item: Box::new(|n| item(order(n)?, n)),
-        },
+        List::of_owner("GET /v1/customers/{id}/orders", super::orders, |n| item(copy(n, false)?, n)),
+        List::of_owner("GET /v1/customers/{id}/shipments", super::orders, |n| item(copy(n, true)?, n)),
+        List::new(Call::new("GET /v1/orders").query("status", "pending").staff(STAFF), super::orders, |n| {
+            item(order(n)?, n)
+        }),
         List {
             call: Call::new("GET /v1/orders/{id}/log").path("id", id.as_str()).staff(STAFF),
             function: super::orders,
-            around: vec![logged.to_item().map_err(BenchError::wrong)?],
+            around: vec![logged.to_item()?],
             item: Box::new(move |n| {
                 let text = numbered("The customer called, call", n);
                 let line = LogId::generate(at(n), bytes(n));
                 item(OrderLog { id: line, order_id: id.clone(), at: at(n), by: STAFF.to_owned(), text }, n)
             }),
         },
-        List {
-            call: Call::new("GET /v1/picking").staff(STAFF),
-            function: super::orders,
-            around: Vec::new(),
-            item: Box::new(|n| item(WaitingJob { order_id: order_id(n) }, n)),
-        },
-        List {
-            call: Call::new("GET /v1/products/{id}/sales")
+        List::new(Call::new("GET /v1/picking").staff(STAFF), super::orders, |n| {
+            item(WaitingJob { order_id: order_id(n) }, n)
+        }),
+        List::new(
+            Call::new("GET /v1/products/{id}/sales")
                 .path("id", OWNER)
                 .query("from", "2017-01-01T00:00:00Z")
                 .query("to", "2017-12-31T23:59:59Z")
                 .staff(STAFF),
-            function: super::orders,
-            around: Vec::new(),
-            item: Box::new(|n| item(sale(n)?, n)),
-        },
-        List {
-            call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", "bought").staff(STAFF),
-            function: super::community,
-            around: Vec::new(),
-            item: Box::new(|n| item(Sale { product_id: product_id(n)?, line: 2, ..sale(n)? }, n)),
-        },
+            super::orders,
+            |n| item(sale(n)?, n),
+        ),
+        List::new(
+            Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", "bought").staff(STAFF),
+            super::community,
+            |n| item(Sale { product_id: product_id(n)?, line: 2, ..sale(n)? }, n),
+        ),
     ])
 }
 
@@ -180,29 +151,27 @@ fn insights() -> Result<Vec<List>, BenchError> {
     let midnight = (Instant::now().as_millis() / DAY_MILLIS - 10) * DAY_MILLIS;
     let instant = |millis: i64| Instant::from_millis(millis).unwrap_or(Instant::EPOCH);
     let (from, to) = (instant(midnight), instant(midnight + DAY_MILLIS - 1));
-    let name = MetricName::new("till").map_err(BenchError::wrong)?;
+    let name = MetricName::new("till")?;
     Ok(vec![
-        List {
-            call: Call::new("GET /v1/metrics/{name}")
+        List::new(
+            Call::new("GET /v1/metrics/{name}")
                 .path("name", "till")
                 .query("from", &from.to_string())
                 .query("to", &to.to_string())
                 .staff(STAFF),
-            function: |services| served(insights::routes(), services),
-            around: Vec::new(),
-            item: Box::new(move |n| {
+            super::insights,
+            move |n| {
                 let at = instant(midnight.saturating_add_unsigned(n));
                 let (name, id) = (name.clone(), PointId::generate(at, bytes(n)));
-                let value = "12.50".parse().map_err(BenchError::wrong)?;
-                MetricPoint { name, at, id, value }.stored().to_item().map_err(BenchError::wrong)
-            }),
-        },
-        List {
-            call: Call::new("GET /v1/sales/{country}").path("country", "DE").query("month", "2017-02").staff(STAFF),
-            function: |services| served(insights::routes(), services),
-            around: Vec::new(),
-            item: Box::new(|n| {
-                let store_id = StoreId::new(numbered("store", n)).map_err(BenchError::wrong)?;
+                let value = "12.50".parse()?;
+                MetricPoint { name, at, id, value }.stored().to_item().map_err(BenchError::from)
+            },
+        ),
+        List::new(
+            Call::new("GET /v1/sales/{country}").path("country", "DE").query("month", "2017-02").staff(STAFF),
+            super::insights,
+            |n| {
+                let store_id = StoreId::new(numbered("store", n))?;
                 let total = PlaceSales {
                     shard: place::SHARDS.of(store_id.as_str()),
                     country: "DE".to_owned(),
@@ -214,13 +183,12 @@ fn insights() -> Result<Vec<List>, BenchError> {
                     amount: 6_966,
                 };
                 item(total, n)
-            }),
-        },
-        List {
-            call: Call::new("GET /v1/audit/expirations").query("day", "2017-02-01").staff(STAFF),
-            function: |services| served(insights::routes(), services),
-            around: Vec::new(),
-            item: Box::new(|n| {
+            },
+        ),
+        List::new(
+            Call::new("GET /v1/audit/expirations").query("day", "2017-02-01").staff(STAFF),
+            super::insights,
+            |n| {
                 let removed = Expiration {
                     kind: "Session".to_owned(),
                     item: format!("{n:032x}"),
@@ -229,8 +197,8 @@ fn insights() -> Result<Vec<List>, BenchError> {
                     removed_by: RemovedBy::Ttl,
                     archive: Some(format!("expired/{n:032x}.json")),
                 };
-                removed.stored().map_err(BenchError::wrong)?.to_item().map_err(BenchError::wrong)
-            }),
-        },
+                removed.stored()?.to_item().map_err(BenchError::from)
+            },
+        ),
     ])
 }

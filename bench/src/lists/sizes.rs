@@ -80,9 +80,7 @@ async fn filled(list: &List, items: u64) -> Box<dyn Function> {
 async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<String>, Vec<usize>) {
     let (mut entries, mut sizes, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
     loop {
-        let call = list.call.clone().query("limit", &PAGE.to_string());
-        let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
-        let answer = with_page_bytes(bytes, function.send(call)).await;
+        let answer = with_page_bytes(bytes, function.send(list.page(PAGE, cursor.as_deref()))).await;
         assert_eq!(answer.status, 200, "{}: {}", list.name(), answer.body);
         let page = answer.body["items"].as_array().unwrap();
         assert!(!page.is_empty() || sizes.is_empty(), "{}: an empty page", list.name());
@@ -108,14 +106,14 @@ async fn no_page_of_the_largest_entries_exceeds_a_response_or_loses_an_entry() {
             early.insert(name.clone());
         }
         let (found, sizes) = pages(&list, &*function, MAX_PAGE_BYTES).await;
-        assert!(found == whole, "{name}: an entry is lost, or comes twice, or out of order");
+        assert!(found == whole, "{name}: an entry is missing, duplicate or out of order");
         assert!(sizes.iter().all(|bytes| *bytes <= MAX_PAGE_BYTES), "{name}: {sizes:?}");
         // A small limit also ends pages before they exceed it.
         let most = 4_000 + whole.iter().map(|entry| 2 * entry.len()).max().unwrap_or_default();
         let (found, sizes) = pages(&list, &*function, most).await;
-        assert!(found == whole, "{name}: an entry is lost, or comes twice, or out of order, on small pages");
+        assert!(found == whole, "{name}: on small pages an entry is missing, duplicate or out of order");
         assert!(sizes.iter().all(|bytes| *bytes <= most), "{name}: {sizes:?} are more than {most}");
         assert!(sizes.len() > 2, "{name}: {} pages", sizes.len());
     }
-    assert!(early.contains("GET /v1/customers?tier=silver"), "a list of the largest is tried: {early:?}");
+    assert!(early.contains("GET /v1/customers?tier=silver"), "no page of customers ends early: {early:?}");
 }

@@ -2,20 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use key_schema::entity::AnyEntity;
 use key_schema::expiration;
-use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::item::{Entity as _, Stored};
 use key_schema::key::Key;
 use key_schema::membership::Membership;
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::place::{PlaceSales, SalePlace};
 use key_schema::product::{Product, ProductSales, ReviewStats, Stock};
 use key_schema::sales::{self, Sale};
-use ops::Pace;
-use ops::progress::Progress;
 use ops::search::{ReconcileOptions, reconcile};
 use search_index::Collection;
 use serde_json::Value;
@@ -26,13 +23,12 @@ use super::copies::Copies;
 use super::recorder::Recorded;
 use super::shop::Shop;
 use crate::BenchError;
+use crate::differences::Differences;
 
 /// The longest delay of a change.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Objects on a page of a bucket's list.
 const PAGE: u16 = 1000;
-/// The number of differences of one kind that the output names.
-const NAMED: usize = 5;
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +46,7 @@ pub struct Compared {
     /// Copies on products and in further categories.
     pub copies: usize,
     /// The differences.
-    pub differences: Vec<String>,
+    pub differences: Differences,
 }
 
 impl Compared {
@@ -59,25 +55,13 @@ impl Compared {
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
     }
-
-    pub(super) fn differs(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
-        let names: Vec<String> = names.into_iter().collect();
-        if !names.is_empty() {
-            let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
-            self.differences.push(format!("{what}: {} ({})", names.len(), shown.join(", ")));
-        }
-    }
 }
 
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { documents, events, published, expirations, derived, copies, differences } = self;
         write!(f, "  {documents} documents, {events} events ({published} published), {expirations} expirations, ")?;
-        write!(f, "{derived} rows and counters of sales, {copies} copies: ")?;
-        if differences.is_empty() {
-            return f.write_str("equal");
-        }
-        differences.iter().try_for_each(|difference| write!(f, "\n  DIFFERS: {difference}"))
+        write!(f, "{derived} rows and counters of sales, {copies} copies: {differences}")
     }
 }
 
@@ -99,10 +83,12 @@ pub async fn compare(shop: &Shop, recorded: &Recorded) -> Result<Compared, Bench
 async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
     let collections = Collection::ALL.to_vec();
     let options = ReconcileOptions { collections, rate: None, dry_run: true, settle: SETTLE };
-    let reconciled = reconcile(&shop.search()?, &shop.items(), &options).await.map_err(BenchError::wrong)?;
+    let reconciled = reconcile(&shop.search()?, &shop.items(), &options).await?;
     compared.documents = reconciled.collections.iter().map(|collection| collection.documents).sum();
     let drift = reconciled.collections.iter().filter(|collection| !collection.drift.is_none());
-    compared.differs("index", drift.map(|collection| format!("{}: {}", collection.collection, collection.drift)));
+    compared
+        .differences
+        .add("index", drift.map(|collection| format!("{}: {}", collection.collection, collection.drift)));
     Ok(())
 }
 
@@ -122,9 +108,9 @@ impl History {
         let mut history = Self::default();
         for record in recorded.by_function().flat_map(|(_, records)| records) {
             let event = format!(r#"{{"Records":[{record}]}}"#);
-            let event: Event = serde_json::from_str(&event).map_err(BenchError::wrong)?;
-            for record in &Batch::decode(&event).map_err(BenchError::wrong)?.records {
-                for event in rules.events(record).map_err(BenchError::wrong)? {
+            let event: Event = serde_json::from_str(&event)?;
+            for record in &Batch::decode(&event)?.records {
+                for event in rules.events(record)? {
                     let id = event.id.to_string();
                     // Two functions may receive the same record.
                     if history.events.insert(id.clone()) {
@@ -170,12 +156,14 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
         }
     }
     compared.events = taken.len();
-    compared.differs("events missing", history.events.iter().filter(|id| !taken.contains_key(*id)).cloned());
-    compared.differs("events of nothing", taken.into_keys().filter(|id| !history.events.contains(id)));
-    compared.differs("events of one id and other contents", other);
+    compared.differences.add("missing events", history.events.iter().filter(|id| !taken.contains_key(*id)).cloned());
+    compared
+        .differences
+        .add("events without a change in the table", taken.into_keys().filter(|id| !history.events.contains(id)));
+    compared.differences.add("event ids with several contents", other);
     let in_order = |ids: &[String]| ids.iter().filter_map(|id| place.get(id)).is_sorted();
     let out_of_order = history.by_item.iter().filter(|(_, ids)| !in_order(ids));
-    compared.differs("items whose events came out of order", out_of_order.map(|(key, _)| format!("{key:?}")));
+    compared.differences.add("items with events out of order", out_of_order.map(|(key, _)| format!("{key:?}")));
     Ok(())
 }
 
@@ -188,8 +176,8 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
         let mut after = None;
         // The loop ends with the day, because every page starts after the one before.
         loop {
-            let list = expiration::of_day(day).map_err(BenchError::wrong)?.after(after);
-            let page = table.query(&list).await.map_err(BenchError::wrong)?;
+            let list = expiration::of_day(day)?.after(after);
+            let page = table.query(&list).await?;
             entries.extend(page.items.into_iter().map(|entry| entry.data));
             after = page.next;
             if after.is_none() {
@@ -200,30 +188,30 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     compared.expirations = entries.len();
     let audited: BTreeSet<&str> = entries.iter().map(|entry| entry.sequence_number.as_str()).collect();
     let missing = history.removals.iter().filter(|removal| !audited.contains(removal.as_str())).cloned();
-    compared.differs("expirations missing in the audit", missing);
+    compared.differences.add("expirations without an audit entry", missing);
     let surplus = entries.len().saturating_sub(history.removals.len());
-    compared.differs("expirations too many in the audit", (surplus > 0).then(|| surplus.to_string()));
+    compared.differences.add("audit entries without an expiration", (surplus > 0).then(|| surplus.to_string()));
     let archive = shop.archive()?;
     let mut without = Vec::new();
     // Items that belonged to no customer have no archive object.
     for name in entries.iter().filter_map(|entry| entry.archive.as_ref()) {
-        if archive.get(name).await.map_err(BenchError::wrong)?.is_none() {
+        if archive.get(name).await?.is_none() {
             without.push(name.clone());
         }
     }
-    compared.differs("expirations without an object", without);
+    compared.differences.add("audit entries without their archive object", without);
     let named: BTreeSet<&str> = entries.iter().filter_map(|entry| entry.archive.as_deref()).collect();
     let (mut surplus, mut after) = (Vec::new(), None::<String>);
     // The loop ends with the bucket, because every page starts after the one before.
     loop {
-        let page = archive.list("expired/", after.as_deref(), PAGE).await.map_err(BenchError::wrong)?;
+        let page = archive.list("expired/", after.as_deref(), PAGE).await?;
         surplus.extend(page.items.into_iter().map(|object| object.name).filter(|name| !named.contains(name.as_str())));
         after = page.next;
         if after.is_none() {
             break;
         }
     }
-    compared.differs("objects in the archive that no entry names", surplus);
+    compared.differences.add("archive objects without an audit entry", surplus);
     Ok(())
 }
 
@@ -278,11 +266,11 @@ impl Books {
             rows.insert((row.order_id.to_string(), row.line), row);
         }
         compared.derived = self.rows.len() + self.products.len() + self.totals.len();
-        compared.differs("rows of sales", unlike(&rows, &self.rows));
+        compared.differences.add("different rows of sales", unlike(&rows, &self.rows));
         // A counter that has returned to zero equals a missing one.
         let counted = self.products.iter().filter(|(_, counts)| **counts != (0, 0));
         let counted = counted.map(|(id, counts)| (id.clone(), *counts)).collect();
-        compared.differs("counters of products", unlike(&products, &counted));
+        compared.differences.add("different counters of products", unlike(&products, &counted));
 
         let mut totals: BTreeMap<Total, (i64, i64)> = BTreeMap::new();
         let mut unplaced = Vec::new();
@@ -298,10 +286,10 @@ impl Books {
                 _ => unplaced.push(order.id.to_string()),
             }
         }
-        compared.differs("orders that no place counts", unplaced);
+        compared.differences.add("orders without a correct sale of a place", unplaced);
         let counted = self.totals.iter().filter(|(_, counts)| **counts != (0, 0));
         let counted = counted.map(|(total, counts)| (total.clone(), *counts)).collect();
-        compared.differs("totals of places", unlike(&totals, &counted));
+        compared.differences.add("different totals of places", unlike(&totals, &counted));
     }
 }
 
@@ -312,22 +300,14 @@ fn unlike<K: Ord + fmt::Debug, V: PartialEq>(one: &BTreeMap<K, V>, other: &BTree
 }
 
 async fn derived(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
-    let books = Mutex::new((Books::default(), Copies::default()));
     let books_of = [Order::NAME, OrderLine::NAME, Sale::NAME, SalePlace::NAME, ProductSales::NAME, PlaceSales::NAME];
     let copies_of = [Product::NAME, Stock::NAME, ReviewStats::NAME, Membership::NAME];
-    let entities = [&books_of[..], &copies_of].concat();
-    let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
-    let scan = items.scan(&entities, &pace, &bar, async |items| {
-        let mut books = books.lock().unwrap_or_else(PoisonError::into_inner);
-        for item in items {
-            let entity = AnyEntity::from_item(item)?;
-            books.1.enter(entity.clone());
-            books.0.enter(entity);
-        }
-        Ok(())
-    });
-    scan.await.map_err(BenchError::wrong)?;
-    let (books, copies) = books.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (mut books, mut copies) = (Books::default(), Copies::default());
+    let enter = |entity: AnyEntity| {
+        copies.enter(entity.clone());
+        books.enter(entity);
+    };
+    shop.read(&[&books_of[..], &copies_of].concat(), enter).await?;
     books.check(compared);
     copies.check(compared);
     Ok(())

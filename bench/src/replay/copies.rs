@@ -41,14 +41,16 @@ impl Copies {
             let source = self.ratings.get(id).map_or((0, 0), |stats| (stats.rating_count, stats.rating_sum));
             source != (product.copied.rating_count, product.copied.rating_sum)
         };
-        compared.differs("copies of stock levels", wrong(&in_stock));
-        compared.differs("copies of ratings", wrong(&rating));
+        compared.differences.add("products with a wrong copy of the stock level", wrong(&in_stock));
+        compared.differences.add("products with a wrong copy of the rating", wrong(&rating));
         let members = self
             .memberships
             .iter()
             .filter(|member| self.products.get(member.id.as_str()).is_none_or(|of| !shows(member, of)));
-        compared
-            .differs("copies in further categories", members.map(|member| format!("{} in {}", member.id, member.path)));
+        compared.differences.add(
+            "wrong copies in further categories",
+            members.map(|member| format!("{} in {}", member.id, member.path)),
+        );
         compared.copies = 2 * self.products.len() + self.memberships.len();
     }
 }

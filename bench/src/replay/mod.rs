@@ -37,7 +37,7 @@ const ATTEMPTS: usize = 5;
 /// batches. Returns the number of records.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when a function fails, or does not take a whole batch.
+/// [`BenchError`] when a function fails, or does not take a whole batch.
 pub async fn replay(system: &System, recorded: &Recorded, size: usize, seed: u64) -> Result<u64, BenchError> {
     let mut taken = 0;
     for (function, records) in recorded.by_function() {
@@ -56,12 +56,12 @@ async fn invoke(system: &System, function: &str, records: &[String]) -> Result<(
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         let answer = system.functions().invoke(function, event.clone(), Instant::now() + INVOCATION).await;
-        let answer = answer.map_err(BenchError::wrong)?;
-        let value: Value = serde_json::from_slice(&answer).map_err(BenchError::wrong)?;
+        let answer = answer?;
+        let value: Value = serde_json::from_slice(&answer)?;
         match value.get("batchItemFailures").and_then(Value::as_array) {
             Some(failures) if failures.is_empty() => return Ok(()),
             _ => last = value.to_string(),
         }
     }
-    Err(BenchError::Wrong(format!("{function} does not take a batch of {}: {last}", records.len())))
+    Err(wrong!("{function} fails on a batch of {} records: {last}", records.len()))
 }

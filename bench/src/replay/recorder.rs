@@ -28,7 +28,7 @@ struct Kept(Mutex<BTreeMap<String, String>>);
 /// Reads the stream from its beginning, through the filters of each function.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the stream cannot be read, or a record was lost.
+/// [`BenchError`] when the stream cannot be read, or a record was lost.
 pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result<Recorded, BenchError> {
     let endpoint = Endpoint {
         table_url: system.table_url().to_owned(),
@@ -37,7 +37,7 @@ pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result
         region: shop.region().to_owned(),
         swept: stream_poller::Swept::default(),
     };
-    let stream = HttpStream::of_table(endpoint, system.table()).await.map_err(BenchError::wrong)?;
+    let stream = HttpStream::of_table(endpoint, system.table()).await?;
     let mut kept = Vec::new();
     let mut mappings = Vec::new();
     for function in FUNCTIONS {
@@ -47,14 +47,14 @@ pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result
         settings.batch_size = 1_000;
         let keeper = Arc::new(Kept::default());
         kept.push((function, Arc::clone(&keeper)));
-        mappings.push(Mapping::new(settings, keeper, None).map_err(BenchError::wrong)?);
+        mappings.push(Mapping::new(settings, keeper, None)?);
     }
-    let poller = Poller::start(stream, mappings, Pace::default()).await.map_err(BenchError::wrong)?;
+    let poller = Poller::start(stream, mappings, Pace::default()).await?;
     poller.drained().await;
     let lost: u64 = poller.progress().mappings.iter().map(|mapping| mapping.lost).sum();
     drop(poller);
     if lost > 0 {
-        return Err(BenchError::Wrong(format!("{lost} records of the stream were not recorded")));
+        return Err(wrong!("{lost} records of the stream are missing"));
     }
     let take = |kept: &Kept| std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Recorded(kept.iter().map(|(name, kept)| (*name, take(kept).into_values().collect())).collect()))

@@ -11,6 +11,11 @@ use super::shop::Shop;
 use super::{compare, record, replay};
 use crate::BenchError;
 
+/// Seeds of the order of the batches, one for each replay.
+const SEEDS: [u64; 2] = [1, 2];
+/// Records in a batch.
+const BATCH: usize = 100;
+
 /// The files of the history, and the options of the replay.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
@@ -26,24 +31,18 @@ pub struct ReplayArgs {
     /// Only the first N baskets.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Seed of the order of the batches.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Records in a batch.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    batch: usize,
 }
 
 /// Imports the history, replays it twice, and compares after each step.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the shop differs from its table.
+/// [`BenchError`] when the shop differs from its table.
 pub async fn run(args: ReplayArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.keeps_stream = true;
-    let template = Template::read(&crate::template_file(&options)).map_err(BenchError::wrong)?;
-    let system = System::start(options).await.map_err(BenchError::wrong)?;
+    let template = Template::read(&crate::template_file(&options))?;
+    let system = System::start(options).await?;
     let measured = measure(&system, &template, args).await;
     system.shutdown().await;
     measured
@@ -66,16 +65,16 @@ async fn measure(system: &System, template: &Template, args: ReplayArgs) -> Resu
     let _ = import::run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     shop.drain().await?;
     let recorded = record(system, template, &shop).await?;
-    println!("taken as it happened: {} records, {:.0} s", recorded.len(), started.elapsed().as_secs_f64());
+    println!("import: {} records, {:.0} s", recorded.len(), started.elapsed().as_secs_f64());
     let mut right = report(&compare(&shop, &recorded).await?);
-    for round in 0..2_u64 {
-        let (started, seed) = (Instant::now(), args.seed.wrapping_add(round));
-        let taken = replay(system, &recorded, args.batch, seed).await?;
+    for seed in SEEDS {
+        let started = Instant::now();
+        let taken = replay(system, &recorded, BATCH, seed).await?;
         shop.drain().await?;
-        println!("replayed with seed {seed}: {taken} records, {:.0} s", started.elapsed().as_secs_f64());
+        println!("replay with seed {seed}: {taken} records, {:.0} s", started.elapsed().as_secs_f64());
         right &= report(&compare(&shop, &recorded).await?);
     }
-    if right { Ok(()) } else { Err(BenchError::Wrong("the shop differs from what its table says".to_owned())) }
+    if right { Ok(()) } else { Err(wrong!("the shop differs from its table")) }
 }
 
 fn report(compared: &super::Compared) -> bool {

@@ -1,12 +1,16 @@
 //! The backends of a running local system, as its functions reach them.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use aws::{Connector, SharedCredentialsProvider};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+use key_schema::entity::AnyEntity;
+use key_schema::item::FromItem as _;
 use local::System;
-use ops::Items;
+use ops::progress::Progress;
+use ops::{Items, Pace};
 use search_index::{SearchClient, SearchConfig};
 use serde_json::Value;
 use storage::objects::ObjectStore;
@@ -26,12 +30,12 @@ impl Shop {
     /// Returns the backends of a running system.
     ///
     /// # Errors
-    /// [`BenchError::Wrong`] when the system does not return its environment.
+    /// [`BenchError`] when the system does not return its environment.
     pub async fn of(system: &System) -> Result<Self, BenchError> {
         let (base, http) = (system.url(), reqwest::Client::new());
-        let answer = http.get(format!("{base}/_local/environment")).send().await.map_err(BenchError::wrong)?;
-        let environment = answer.json().await.map_err(BenchError::wrong)?;
-        let connector = aws::connector().map_err(BenchError::wrong)?;
+        let answer = http.get(format!("{base}/_local/environment")).send().await?;
+        let environment = answer.json().await?;
+        let connector = aws::connector()?;
         Ok(Self { environment, base, http, connector })
     }
 
@@ -64,8 +68,7 @@ impl Shop {
     }
 
     /// Returns the items of the table.
-    #[must_use]
-    pub fn items(&self) -> Items {
+    pub(super) fn items(&self) -> Items {
         Items::new(self.client(), self.table_name().to_owned())
     }
 
@@ -79,7 +82,7 @@ impl Shop {
         let credentials = SharedCredentialsProvider::new(Credentials::new(key, key, None, None, "bench"));
         let (name, address) = (self.variable("ARCHIVE_BUCKET"), self.variable("AWS_ENDPOINT_URL_S3"));
         let bucket = aws::s3::Bucket::new(name, self.region(), Some(address), credentials);
-        bucket.map(ObjectStore::new).map_err(BenchError::wrong)
+        bucket.map(ObjectStore::new).map_err(BenchError::from)
     }
 
     pub(crate) fn search(&self) -> Result<SearchClient, BenchError> {
@@ -87,34 +90,53 @@ impl Shop {
         Ok(SearchClient::new(&config))
     }
 
+    /// Calls a `/_local` route. Returns the body of the response, also of an error.
+    pub(crate) async fn local(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, BenchError> {
+        let request = self.http.request(method.parse()?, format!("{}{path}", self.base));
+        let request = body.into_iter().fold(request, |request, body| request.json(body));
+        Ok(request.send().await?.json().await.unwrap_or_default())
+    }
+
     /// Returns all items of a list below `/_local`, from all its pages.
     pub(crate) async fn list(&self, name: &str) -> Result<Vec<Value>, BenchError> {
-        let (mut items, mut cursor) = (Vec::new(), None::<String>);
+        let (mut items, mut query) = (Vec::new(), String::new());
         // The loop ends, because every page starts after the previous one.
         loop {
-            let mut call = self.http.get(format!("{}/_local/{name}", self.base));
-            if let Some(cursor) = &cursor {
-                call = call.query(&[("cursor", cursor)]);
-            }
-            let mut page: Value =
-                call.send().await.map_err(BenchError::wrong)?.json().await.map_err(BenchError::wrong)?;
-            if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
-                items.extend(page);
+            let mut page = self.local("GET", &format!("/_local/{name}{query}"), None).await?;
+            match page.get_mut("items").map(Value::take) {
+                Some(Value::Array(page)) => items.extend(page),
+                _ => return Err(wrong!("/_local/{name} is not a list: {page}")),
             }
             match page.get("next_cursor").and_then(Value::as_str) {
-                Some(next) => cursor = Some(next.to_owned()),
+                Some(next) => query = format!("?cursor={next}"),
                 None => return Ok(items),
             }
         }
     }
 
+    /// Reads all items of these entities from the table.
+    ///
+    /// # Errors
+    /// [`BenchError`] when the table cannot be read, or when an item is invalid.
+    pub async fn read(&self, entities: &[&str], enter: impl FnMut(AnyEntity)) -> Result<(), BenchError> {
+        let enter = Mutex::new(enter);
+        let (items, pace, bar) = (self.items(), Pace::new(None), Progress::hidden());
+        let scan = items.scan(entities, &pace, &bar, async |items| {
+            let mut enter = enter.lock().unwrap_or_else(PoisonError::into_inner);
+            for item in items {
+                enter(AnyEntity::from_item(item)?);
+            }
+            Ok(())
+        });
+        Ok(scan.await.map(drop)?)
+    }
+
     /// Waits until the stream's functions have processed every write.
     ///
     /// # Errors
-    /// [`BenchError::Wrong`] when that takes longer than an hour, or when the request fails.
+    /// [`BenchError`] when that takes longer than an hour, or when the request fails.
     pub async fn drain(&self) -> Result<(), BenchError> {
-        let answer = self.http.post(format!("{}/_local/drain?timeout_s=3600", self.base)).send().await;
-        let answer = answer.and_then(reqwest::Response::error_for_status).map_err(BenchError::wrong)?;
-        answer.bytes().await.map(drop).map_err(BenchError::wrong)
+        let drained = self.http.post(format!("{}/_local/drain?timeout_s=3600", self.base)).send().await?;
+        Ok(drained.error_for_status()?.bytes().await.map(drop)?)
     }
 }

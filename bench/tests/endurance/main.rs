@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod consumer;
+mod history;
 mod import;
 mod money;
 mod replay;

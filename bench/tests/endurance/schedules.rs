@@ -3,19 +3,19 @@
 //!
 //! At the end the shop must equal the table and its stream ([`bench::replay::compare`]). The
 //! clients' responses do not decide, because a failed call may have taken effect. A schedule prints
-//! its seed before it starts. `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`
-//! runs the same requests again, and `BODEGA_STEPS` makes the schedule longer. The timing differs
+//! its seed before it starts. To run the same requests again:
+//! `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`,
+//! and `BODEGA_STEPS` makes the schedule longer. The timing differs
 //! in each run.
 
 use std::io::Write as _;
 
-use bench::replay::{Shop, compare, record};
 use fastrand::Rng;
 use futures::StreamExt as _;
 use local::System;
 use serde_json::{Value, json};
 
-use crate::support::{Clients, start_embedded, stop, template};
+use crate::support::{Clients, assert_equal_to_table, ended_session, if_match, start_embedded, stop};
 
 /// The seeds of every test run, in addition to a fresh one. A seed that once found a defect stays
 /// here.
@@ -91,14 +91,8 @@ async fn run(seed: u64, steps: usize) {
     // The faults end here, and the system must repair their effects.
     clients.local("DELETE", "/_local/faults", None).await;
     clients.local("POST", "/_local/ttl-sweep", None).await;
-    let shop = Shop::of(&system).await.unwrap();
-    shop.drain().await.unwrap();
-    let recorded = record(&system, &template(), &shop).await.unwrap();
-    let compared = compare(&shop, &recorded).await.unwrap();
-    println!("{} records\n{compared}", recorded.len());
-    assert!(compared.is_equal(), "BODEGA_SEED={seed}\n{compared}");
-    let quarantined = clients.local("GET", "/_local/quarantine", None).await;
-    assert_eq!(quarantined["items"], json!([]), "BODEGA_SEED={seed}");
+    assert_equal_to_table(&system, &format!("BODEGA_SEED={seed}")).await;
+    assert_eq!(clients.all("/_local/quarantine").await, [Value::Null; 0], "BODEGA_SEED={seed}");
     messages(&clients, seed).await;
     stop(system).await;
 }
@@ -181,13 +175,13 @@ async fn step(clients: &Clients, system: &System, mut rng: Rng, dice: u8) {
                 Some("delivered") => "returned",
                 _ => return,
             };
-            let version = [("if-match", format!("\"{}\"", found.body["version"]))];
+            let version = if_match(&found);
             clients.staff("POST", &format!("/v1/orders/{order}/status"), &version, Some(&json!({"to": to}))).await;
         }
         55..=62 => {
             let path = format!("/v1/products/p{p}");
             let found = clients.staff("GET", &path, &[], None).await;
-            let version = [("if-match", format!("\"{}\"", found.body["version"]))];
+            let version = if_match(&found);
             let (method, body) = match rng.u8(0..4) {
                 0 => ("DELETE", None),
                 _ => ("PATCH", Some(json!({"name": format!("Thing {p} as {}", rng.u16(..))}))),
@@ -218,7 +212,7 @@ async fn step(clients: &Clients, system: &System, mut rng: Rng, dice: u8) {
         77..=80 => {
             let path = format!("/v1/customers/{}", customer(c));
             let found = clients.staff("GET", &path, &[], None).await;
-            let version = [("if-match", format!("\"{}\"", found.body["version"]))];
+            let version = if_match(&found);
             let tier = ["bronze", "silver", "gold"][rng.usize(0..3)];
             let body = json!({"tier": tier});
             clients.staff("PATCH", &path, &version, Some(&body)).await;
@@ -227,19 +221,19 @@ async fn step(clients: &Clients, system: &System, mut rng: Rng, dice: u8) {
             let method = if rng.bool() { "PUT" } else { "DELETE" };
             clients.staff(method, &format!("/v1/products/p{p}/categories/PARTY~ICE"), &[], None).await;
         }
-        85..=88 => crate::support::ended_session(system, &format!("s{:x}", rng.u64(..))).await,
+        85..=88 => ended_session(system, &format!("s{:x}", rng.u64(..))).await,
         89 => drop(clients.local("POST", "/_local/ttl-sweep", None).await),
         90..=94 => {
             let (target, kind, most) = FAULTS[rng.usize(0..FAULTS.len())];
-            let fault =
-                json!({"target": target, "kind": kind, "rate": 0.3, "count": rng.u32(1..=most), "seed": rng.u32(..)});
-            clients.local("POST", "/_local/faults", Some(&fault)).await;
+            let (count, seed) = (rng.u32(1..=most), rng.u32(..));
+            clients.fault(json!({"target": target, "kind": kind, "rate": 0.3, "count": count, "seed": seed})).await;
         }
         95..=98 => {
             let (function, point) = CRASHES[rng.usize(0..CRASHES.len())];
-            let fault = json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "rate": 0.5,
-                "count": 1, "seed": rng.u32(..)});
-            clients.local("POST", "/_local/faults", Some(&fault)).await;
+            let (target, seed) = (format!("function:{function}"), rng.u32(..));
+            let fault =
+                json!({"target": target, "kind": "crash", "point": point, "rate": 0.5, "count": 1, "seed": seed});
+            clients.fault(fault).await;
         }
         _ => drop(clients.local("DELETE", "/_local/faults", None).await),
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bench::replay::{Shop, compare, record};
 use key_schema::instant::Instant;
 use key_schema::item::{Meta, Stored};
 use key_schema::session::Session;
@@ -86,6 +87,11 @@ impl Answer {
     }
 }
 
+/// Returns the precondition that the record still has the version of this response.
+pub fn if_match(found: &Answer) -> [(&'static str, String); 1] {
+    [("if-match", format!("\"{}\"", found.body["version"]))]
+}
+
 impl Clients {
     pub fn new(system: &System) -> Self {
         Self::of(system, (0..16).map(|n| format!("c{n}")))
@@ -126,6 +132,11 @@ impl Clients {
         let answer = self.call(None, method, path, &[], body).await;
         assert!((200..300).contains(&answer.status), "{method} {path}: {answer:?}");
         answer.body
+    }
+
+    /// Adds a fault.
+    pub async fn fault(&self, fault: Value) {
+        self.local("POST", "/_local/faults", Some(&fault)).await;
     }
 
     /// Returns all items of a `/_local` list, from all its pages.
@@ -171,6 +182,16 @@ impl Clients {
         let body = serde_json::from_slice(&raw).unwrap_or_default();
         Answer { status, body, raw: raw.to_vec(), etag, location }
     }
+}
+
+/// Drains the stream, and asserts that the shop equals its table and the stream.
+pub async fn assert_equal_to_table(system: &System, context: &str) {
+    let shop = Shop::of(system).await.unwrap();
+    shop.drain().await.unwrap();
+    let recorded = record(system, &template(), &shop).await.unwrap();
+    let compared = compare(&shop, &recorded).await.unwrap();
+    println!("{} records\n{compared}", recorded.len());
+    assert!(compared.is_equal(), "{context}\n{compared}");
 }
 
 /// Puts a session that expired a minute ago into the table.

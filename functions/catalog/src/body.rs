@@ -185,8 +185,8 @@ mod tests {
 
     use super::*;
 
-    const WHOLE: &str = r#"{"id":"p1","name":"Ice","brand":"National","package_size":"22 LB","category_path":["GROCERY","ICE"],
-        "price":{"amount":129,"currency":"USD"},"summary":"Cold.","stock":7}"#;
+    const WHOLE: &str = r#"{"id":"p1","name":"Ice","brand":"National","package_size":"22 LB",
+        "category_path":["GROCERY","ICE"],"price":{"amount":129,"currency":"USD"},"summary":"Cold.","stock":7}"#;
 
     fn pointers<T: std::fmt::Debug>(read: Result<T, Invalid>) -> Vec<String> {
         read.unwrap_err().errors().iter().map(|error| error.pointer.clone()).collect()

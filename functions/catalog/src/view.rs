@@ -1,10 +1,16 @@
 //! The JSON bodies of responses.
 
+mod category;
+mod location;
+
+pub use self::category::{CategoryView, MoveView, NodeView, category_version};
+pub use self::location::{
+    category_location, content_location, membership_location, picture_location, product_location, review_location,
+    upload_location,
+};
+
 use std::collections::BTreeMap;
 
-use http_api::url;
-use key_schema::category::relocation::{CategoryMove, Phase};
-use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::id::{CustomerId, MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -271,87 +277,6 @@ impl<'a> UploadView<'a> {
     }
 }
 
-/// A category. Its `id` represents it in a URL.
-#[derive(Debug, Serialize)]
-pub struct CategoryView<'a> {
-    #[serde(flatten)]
-    node: NodeView<'a>,
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    version: u64,
-}
-
-impl<'a> CategoryView<'a> {
-    /// Builds the view of a category with its description, if there is one.
-    pub fn new(path: &'a CategoryPath, about: Option<&'a Stored<CategoryAbout>>) -> Self {
-        Self {
-            node: NodeView::from(path),
-            title: about.and_then(|about| about.title.as_deref()),
-            description: about.and_then(|about| about.description.as_deref()),
-            version: category_version(about),
-        }
-    }
-}
-
-/// Returns a category's version. It is 1 at creation, with or without a description, and each later
-/// description adds 1.
-pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
-    about.map_or(1, |about| about.meta.version)
-}
-
-/// A category in a list.
-#[derive(Debug, Serialize)]
-pub struct NodeView<'a> {
-    id: String,
-    path: &'a CategoryPath,
-    name: &'a str,
-}
-
-impl<'a> From<&'a CategoryPath> for NodeView<'a> {
-    fn from(path: &'a CategoryPath) -> Self {
-        Self { id: path.to_segment(), path, name: path.name() }
-    }
-}
-
-impl<'a> From<&'a Stored<CategoryNode>> for NodeView<'a> {
-    fn from(node: &'a Stored<CategoryNode>) -> Self {
-        Self::from(&node.path)
-    }
-}
-
-/// The progress of a category move.
-#[derive(Debug, Serialize)]
-pub struct MoveView<'a> {
-    from: NodeView<'a>,
-    to: NodeView<'a>,
-    status: &'static str,
-    categories: u64,
-    products: u64,
-    memberships: u64,
-    started_at: Instant,
-    updated_at: Instant,
-}
-
-impl<'a> From<&'a Stored<CategoryMove>> for MoveView<'a> {
-    fn from(moving: &'a Stored<CategoryMove>) -> Self {
-        let status = match moving.phase {
-            Phase::Copying | Phase::Placing | Phase::Clearing => "moving",
-            Phase::Settling | Phase::Checking => "settling",
-            Phase::Done => "done",
-        };
-        Self {
-            from: NodeView::from(&moving.from),
-            to: NodeView::from(&moving.to),
-            status,
-            categories: moving.categories,
-            products: moving.products,
-            memberships: moving.memberships,
-            started_at: moving.meta.created_at,
-            updated_at: moving.meta.updated_at,
-        }
-    }
-}
-
 /// A review.
 #[derive(Debug, Serialize)]
 pub struct ReviewView<'a> {
@@ -408,41 +333,6 @@ impl<'a> From<&'a Stored<RecentReview>> for ReviewView<'a> {
             updated_at: recent.meta.updated_at,
         }
     }
-}
-
-/// Returns the URL path of a product.
-pub fn product_location(id: &ProductId) -> String {
-    url::location(&["products", id.as_str()])
-}
-
-/// Returns the URL path of a product's content.
-pub fn content_location(id: &ProductId) -> String {
-    url::location(&["products", id.as_str(), "content"])
-}
-
-/// Returns the URL path of a picture. The picture is there once it was uploaded and added.
-pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
-    url::location(&["products", product.as_str(), "pictures", picture.as_str()])
-}
-
-/// Returns the URL path of an upload. A PUT to it makes the uploaded text the product's content.
-pub fn upload_location(product: &ProductId, upload: &MediaId) -> String {
-    url::location(&["products", product.as_str(), "content", "uploads", upload.as_str()])
-}
-
-/// Returns the URL path of a product's membership in a further category.
-pub fn membership_location(product: &ProductId, category: &CategoryPath) -> String {
-    url::location(&["products", product.as_str(), "categories", &category.to_segment()])
-}
-
-/// Returns the URL path of a category.
-pub fn category_location(path: &CategoryPath) -> String {
-    url::location(&["categories", &path.to_segment()])
-}
-
-/// Returns the URL path of a review.
-pub fn review_location(product: &ProductId, customer: &CustomerId) -> String {
-    url::location(&["products", product.as_str(), "reviews", customer.as_str()])
 }
 
 #[cfg(test)]

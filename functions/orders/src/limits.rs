@@ -74,9 +74,8 @@ mod tests {
         let defaults = Limits { pending_minutes: 90, ..Limits::default() };
         let set = |values: &str| of(&Known { values: values.to_owned(), ..Known::default() }, defaults);
         assert_eq!(
-            set(
-                r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7,"max_orders_per_day":9}}"#
-            ),
+            set(r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7,
+                    "max_orders_per_day":9}}"#),
             Limits { pending_minutes: 5, max_pending_orders: 2, max_pending_quantity: 7, max_orders_per_day: 9 }
         );
         assert_eq!(set(r#"{"orders":{"max_pending_orders":2}}"#), Limits { max_pending_orders: 2, ..defaults });

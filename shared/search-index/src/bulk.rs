@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(
             tombstone("0a").lines("bodega-products-write-v1").unwrap(),
             concat!(
-                r#"{"index":{"_index":"bodega-products-write-v1","_id":"0a","version":7,"version_type":"external_gte","require_alias":true}}"#,
+                r#"{"index":{"_index":"bodega-products-write-v1","_id":"0a","version":7,"#,
+                r#""version_type":"external_gte","require_alias":true}}"#,
                 "\n",
                 r#"{"document_id":"0a","deleted":true,"deleted_at":"2017-01-01T11:53:26.000Z"}"#,
                 "\n"

@@ -158,15 +158,12 @@ fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> S
     let lines: Vec<String> = lines
         .iter()
         .map(|(product, quantity, paid)| {
-            format!(
-                r#"{{"product_id": {product}, "quantity": {quantity}, "sales_value": {paid}, "retail_disc": 0.1, "coupon_disc": 0.0}}"#
-            )
+            let bought = format!(r#""product_id": {product}, "quantity": {quantity}, "sales_value": {paid}"#);
+            format!(r#"{{{bought}, "retail_disc": 0.1, "coupon_disc": 0.0}}"#)
         })
         .collect();
-    format!(
-        r#"{{"basket_id": {id}, "household_id": {household}, "store_id": 330, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#,
-        lines.join(", ")
-    )
+    let ids = format!(r#""basket_id": {id}, "household_id": {household}, "store_id": 330"#);
+    format!(r#"{{{ids}, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#, lines.join(", "))
 }
 
 /// Returns the import's result according to its rules.

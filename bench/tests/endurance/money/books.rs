@@ -2,19 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::Mutex;
 
 use bench::replay::Shop;
 use key_schema::cart::Cart;
 use key_schema::entity::AnyEntity;
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::invoice::Invoice;
-use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
 use key_schema::product::Stock;
 use key_schema::wallet::{Wallet, WalletEntry};
-use ops::Pace;
-use ops::progress::Progress;
 
 use super::world::{Fate, Request, World};
 use crate::support::Answer;
@@ -64,7 +61,7 @@ impl Report {
     /// Records a difference between the actual and the expected value.
     pub fn same<T: PartialEq + Debug>(&mut self, what: impl FnOnce() -> String, there: T, wanted: T) {
         if there != wanted {
-            self.wrong.push(format!("{}: there is {there:?}, and not {wanted:?}", what()));
+            self.wrong.push(format!("{}: found {there:?}, expected {wanted:?}", what()));
         }
     }
 }
@@ -82,21 +79,11 @@ impl std::fmt::Display for Report {
 
 impl Books {
     pub async fn of(shop: &Shop) -> Self {
-        let books = Mutex::new(Self::default());
+        let mut books = Self::default();
         let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME, ReferenceClaim::NAME];
         let money = [Wallet::NAME, WalletEntry::NAME, Invoice::NAME];
         let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME];
-        let entities = [orders.as_slice(), &money, &rest].concat();
-        let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
-        let scan = items.scan(&entities, &pace, &bar, async |items| {
-            let mut books = books.lock().unwrap();
-            for item in items {
-                books.enter(AnyEntity::from_item(item)?);
-            }
-            Ok(())
-        });
-        scan.await.unwrap();
-        let mut books = books.into_inner().unwrap();
+        shop.read(&[&orders[..], &money, &rest].concat(), |entity| books.enter(entity)).await.unwrap();
         books.lines.values_mut().for_each(|lines| lines.sort_by_key(|line| line.line));
         books.history.values_mut().for_each(|steps| steps.sort_by_key(|step| step.at));
         books

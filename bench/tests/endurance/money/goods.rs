@@ -34,7 +34,7 @@ impl Books {
             let (customer, reference) = (text(&body["customer_id"]), body["reference"].as_str());
             let order = Wanted { customer, by: request.caller(), reference, lines, sorted: false };
             if wanted.insert(text(&answer.body["id"]).to_owned(), order).is_some() {
-                report.wrong.push(format!("two keys have the order {}", answer.body["id"]));
+                report.wrong.push(format!("two requests created the order {}", answer.body["id"]));
             }
         }
         // A cart has either become one order or still has its lines.
@@ -47,7 +47,9 @@ impl Books {
             // A client without a key and without a response finds the order in the list.
             let found = cart.unknown && acknowledged.is_empty() && there.len() == 1;
             if there.len() > 1 || cart.orders.len() > 1 || (there != acknowledged && !found) {
-                report.wrong.push(format!("the cart of {customer} became {there:?}, acknowledged: {acknowledged:?}"));
+                report.wrong.push(format!(
+                    "the cart of {customer} has the orders {there:?}, but {acknowledged:?} were acknowledged"
+                ));
             }
             let lines: Vec<(&str, u64)> = cart.lines.iter().map(|(product, n)| (product.as_str(), *n)).collect();
             let left = self.carts.get(customer).map(|cart| cart.lines.iter());
@@ -62,11 +64,13 @@ impl Books {
         }
         let acknowledged: BTreeSet<&String> = wanted.keys().collect();
         let there: BTreeSet<&String> = self.orders.keys().collect();
-        let missing = acknowledged.difference(&there).map(|id| format!("acknowledged, and not there: {id}"));
-        let strange = there.difference(&acknowledged).map(|id| format!("there, and acknowledged to nobody: {id}"));
+        let missing = acknowledged.difference(&there).map(|id| format!("an acknowledged order is missing: {id}"));
+        let strange =
+            there.difference(&acknowledged).map(|id| format!("an order without an acknowledged request: {id}"));
         report.wrong.extend(missing.chain(strange));
         let parts = self.lines.keys().chain(self.history.keys()).chain(self.copies.keys());
-        let lost = parts.filter(|id| !self.orders.contains_key(*id)).map(|id| format!("a part of no order: {id}"));
+        let lost =
+            parts.filter(|id| !self.orders.contains_key(*id)).map(|id| format!("an item of the missing order {id}"));
         report.wrong.extend(lost);
         for (id, wanted) in &wanted {
             self.whole(id, wanted, report);
@@ -91,15 +95,19 @@ impl Books {
             ordered.sort_unstable();
         }
         if ordered != wanted.lines || lines.iter().map(|line| line.line).ne(1..=order.line_count) {
-            report.wrong.push(format!("{id} has other lines than were ordered: {ordered:?}"));
+            report.wrong.push(format!("{id} has wrong lines: {ordered:?}"));
         }
         let pieces: i64 = wanted.lines.iter().map(|(_, quantity)| i64::try_from(*quantity).unwrap()).sum();
-        report.same(|| format!("{id} comes to"), order.total.amount, pieces * PRICE);
-        report.same(|| format!("{id} is for"), order.customer_id.as_str(), wanted.customer);
+        report.same(|| format!("the total of {id}"), order.total.amount, pieces * PRICE);
+        report.same(|| format!("the customer of {id}"), order.customer_id.as_str(), wanted.customer);
         let reference = order.reference.as_ref().map(|reference| reference.as_str());
-        report.same(|| format!("{id} has the reference"), reference, wanted.reference);
+        report.same(|| format!("the reference of {id}"), reference, wanted.reference);
         let steps = self.history.get(id).and_then(|steps| steps.first());
-        report.same(|| format!("{id} was placed by"), steps.map(|step| step.by.as_str()), Some(wanted.by));
+        report.same(
+            || format!("the first status event of {id} is by"),
+            steps.map(|step| step.by.as_str()),
+            Some(wanted.by),
+        );
     }
 
     fn stock(&self, report: &mut Report) {
@@ -114,7 +122,7 @@ impl Books {
             let (left, held) =
                 (self.stocks.get(&id).copied().unwrap_or_default(), held.get(id.as_str()).copied().unwrap_or_default());
             if left + held != initial {
-                report.wrong.push(format!("{id}: {left} in stock and {held} held are not {initial}"));
+                report.wrong.push(format!("{id}: {left} in stock and {held} in orders are not {initial}"));
             }
         }
     }
@@ -132,18 +140,18 @@ impl Books {
             let begins = statuses.first() == Some(&OrderStatus::Pending);
             let allowed = statuses.windows(2).all(|pair| pair[0].may_become(pair[1]));
             if !begins || !allowed || statuses.last() != Some(&order.status) {
-                report.wrong.push(format!("{id} is {}, by way of {statuses:?}", order.status));
+                report.wrong.push(format!("{id} is {}, and its status events are {statuses:?}", order.status));
             }
             // Each status step, refund and invoice made one version.
             let refunds = refunded.get(&*format!("/v1/orders/{id}/refunds")).copied().unwrap_or_default();
             let changes = steps.len() + refunds + usize::from(order.invoice_number.is_some());
-            report.same(|| format!("{id} has the version"), usize::try_from(order.meta.version).unwrap(), changes);
+            report.same(|| format!("the version of {id}"), usize::try_from(order.meta.version).unwrap(), changes);
             let Some(copy) = self.copies.get(id) else {
-                report.wrong.push(format!("{id} is not in its customer's list"));
+                report.wrong.push(format!("{id} is missing in its customer's list"));
                 continue;
             };
             let shipped = steps.iter().find(|step| step.status == OrderStatus::Shipped).map(|step| step.at);
-            report.same(|| format!("the copy of {id} was shipped"), copy.shipped_at, shipped);
+            report.same(|| format!("the time of shipping in the copy of {id}"), copy.shipped_at, shipped);
             let copied = (&copy.customer_id, copy.status, copy.total, copy.line_count, copy.placed_at, &copy.reference);
             let head =
                 (&order.customer_id, order.status, order.total, order.line_count, order.placed_at, &order.reference);
@@ -152,7 +160,7 @@ impl Books {
         let mut versions = BTreeSet::new();
         for moved in world.moved.lock().unwrap().iter() {
             if !versions.insert((moved.order.clone(), moved.version)) {
-                report.wrong.push(format!("two steps made the same version: {moved:?}"));
+                report.wrong.push(format!("two status changes made the same version: {moved:?}"));
             }
             let mut steps = self.history.get(&moved.order).into_iter().flatten();
             let same = |step: &OrderStatusEvent| {
@@ -160,7 +168,7 @@ impl Books {
                     == (&*moved.status, moved.at.clone(), &*moved.by)
             };
             if !steps.any(same) {
-                report.wrong.push(format!("a step was acknowledged, and is not there: {moved:?}"));
+                report.wrong.push(format!("an acknowledged status change is missing: {moved:?}"));
             }
         }
     }
@@ -178,7 +186,7 @@ impl Books {
         for record in &self.records {
             let idempotency::Scope { caller, key } = &record.scope;
             let Some(answer) = answers.remove(&(caller, key)) else {
-                report.wrong.push(format!("a key is held for what was not done: {:?}", record.scope));
+                report.wrong.push(format!("an idempotency key without a completed request: {:?}", record.scope));
                 continue;
             };
             match &record.answer {
@@ -188,12 +196,14 @@ impl Books {
                 idempotency::StoredResponse::Body { status, body } => {
                     let kept: Value = serde_json::from_str(body).unwrap();
                     let said = std::str::from_utf8(&answer.raw).ok();
-                    report.same(|| format!("the answer of {key}"), kept["body"].as_str(), said);
+                    report.same(|| format!("the response of {key}"), kept["body"].as_str(), said);
                     report.same(|| format!("the status of {key}"), *status, answer.status);
                 }
             }
         }
-        report.wrong.extend(answers.keys().map(|key| format!("done, and its key is free: {key:?}")));
+        report
+            .wrong
+            .extend(answers.keys().map(|key| format!("a completed request without its idempotency key: {key:?}")));
     }
 }
 

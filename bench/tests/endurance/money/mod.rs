@@ -78,7 +78,7 @@ async fn run(seed: u64, steps: usize) -> u64 {
     println!("{report}");
     assert!(report.wrong.is_empty(), "BODEGA_SEED={seed} BODEGA_STEPS={steps}\n{report}");
     let seen = books.tampered(&world);
-    println!("{seen} changes of the table, and all of them are found");
+    println!("the comparison detected all {seen} changes of the table");
     // A schedule of this length must have covered every case.
     if steps >= STEPS {
         assert_eq!(seen, Books::TAMPERINGS, "{report}");

@@ -31,7 +31,7 @@ impl Books {
                 }
             }
         }
-        report.wrong.extend(sums.keys().map(|of| format!("entries of {of:?}, without such a balance")));
+        report.wrong.extend(sums.keys().map(|of| format!("entries without a balance: {of:?}")));
         let (mut deposits, mut transfers) = (Vec::new(), Vec::new());
         for (request, answer) in done {
             let (body, id) = (&request.body, answer.body["id"].as_str().unwrap_or_default());
@@ -93,7 +93,7 @@ impl Books {
             for refund in asked.remove(id.as_str()).unwrap_or_default() {
                 match there.iter().position(|entry| *entry == refund) {
                     Some(at) => drop(there.swap_remove(at)),
-                    None => report.wrong.push(format!("a refund of {id} was acknowledged, but is missing: {refund:?}")),
+                    None => report.wrong.push(format!("an acknowledged refund of {id} is missing: {refund:?}")),
                 }
             }
             let remainder = order.paid_from_wallet && !order.status.is_sale();

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World, customer, product};
-use crate::support::Answer;
+use crate::support::{Answer, if_match};
 
 const MOST_LINES: usize = 161;
 /// Attempts to put a cart's line, and attempts to read the cart.
@@ -72,10 +72,11 @@ impl World {
             }
             94..=96 => {
                 let (kind, most) = FAULTS[rng.usize(0..FAULTS.len())];
-                let fault = json!({
-                    "target": "table", "kind": kind, "rate": 0.2, "count": rng.u32(1..=most), "seed": rng.u32(..),
-                });
-                self.clients.local("POST", "/_local/faults", Some(&fault)).await;
+                self.clients
+                    .fault(json!({
+                        "target": "table", "kind": kind, "rate": 0.2, "count": rng.u32(1..=most), "seed": rng.u32(..),
+                    }))
+                    .await;
             }
             97 | 98 => {
                 let (function, point) = CRASHES[rng.usize(0..CRASHES.len())];
@@ -86,7 +87,7 @@ impl World {
                 if rng.u8(0..5) > 0 {
                     fault["point"] = point.into();
                 }
-                self.clients.local("POST", "/_local/faults", Some(&fault)).await;
+                self.clients.fault(fault).await;
             }
             _ => drop(self.clients.local("DELETE", "/_local/faults", None).await),
         }
@@ -110,7 +111,7 @@ impl World {
         };
         let owners = body == wallet || body == cancelled && found.body["status"] != "picking";
         let by = (owners && rng.bool()).then_some(owner);
-        let version = [("if-match", format!("\"{}\"", found.body["version"]))];
+        let version = if_match(&found);
         let path = format!("/v1/orders/{order}/status");
         let take = || async {
             let answer = self.call(by.as_deref(), ("POST", &path), &version, Some(&body)).await;

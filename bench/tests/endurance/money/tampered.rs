@@ -32,7 +32,7 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         let deposit = books.entry(EntryKind::Deposit)?.clone();
         books.again(deposit)
     }),
-    ("a transfer moved more than was asked", |books, _| {
+    ("a transfer moved more than requested", |books, _| {
         let id = books.entry(EntryKind::Transfer)?.id.clone();
         for entry in books.entries.iter_mut().filter(|entry| entry.id == id) {
             let more = entry.amount.signum();
@@ -41,7 +41,7 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         }
         Some(())
     }),
-    ("a transfer went the other way", |books, _| {
+    ("a transfer moved money in the wrong direction", |books, _| {
         let id = books.entry(EntryKind::Transfer)?.id.clone();
         for entry in books.entries.iter_mut().filter(|entry| entry.id == id) {
             add(books.wallets.get_mut(entry.customer_id.as_str())?, entry, -2 * entry.amount);
@@ -49,7 +49,7 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         }
         Some(())
     }),
-    ("an order was paid by somebody else", |books, _| {
+    ("another customer paid an order", |books, _| {
         let (id, payer) = books.entry(EntryKind::Payment).map(|entry| (entry.id.clone(), entry.customer_id.clone()))?;
         let other = books.wallets.values().find(|wallet| wallet.customer_id != payer)?.customer_id.clone();
         let entry = books.entries.iter_mut().find(|entry| entry.id == id)?;
@@ -58,11 +58,11 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         entry.customer_id = other;
         Some(())
     }),
-    ("a line was forgotten when an order was undone", |books, _| {
+    ("the stock lacks a returned piece", |books, _| {
         *books.stocks.values_mut().find(|stock| **stock > 0)? -= 1;
         Some(())
     }),
-    ("an acknowledged step was not taken", |books, world| {
+    ("an acknowledged status change is missing", |books, world| {
         let moved = world.moved.lock().unwrap();
         let undo = |books: &mut Books, id: &str| {
             let steps = books.history.get_mut(id)?;
@@ -76,31 +76,31 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         };
         moved.iter().find_map(|moved| undo(books, &moved.order))
     }),
-    ("an order has begun twice", |books, _| {
+    ("an order has its first status event twice", |books, _| {
         let (id, steps) = books.history.iter_mut().next()?;
         let first = steps.first()?.clone();
         steps.insert(0, first);
         books.orders.get_mut(id)?.meta.version += 1;
         Some(())
     }),
-    ("a customer's list is behind", |books, _| {
+    ("a customer's copy has an old status", |books, _| {
         let copy = books.copies.values_mut().find(|copy| copy.status != OrderStatus::Pending)?;
         copy.status = OrderStatus::Pending;
         Some(())
     }),
-    ("a reference is held by no order", |books, _| {
+    ("a reference belongs to no order", |books, _| {
         let mut leaked = books.references.first()?.clone();
         leaked.reference = "leaked".parse().unwrap();
         books.references.push(leaked);
         Some(())
     }),
-    ("a key is held for nothing", |books, _| {
+    ("an idempotency key belongs to no request", |books, _| {
         let mut leaked = books.records.first()?.clone();
         leaked.scope.key.push('x');
         books.records.push(leaked);
         Some(())
     }),
-    ("a key was not held", |books, _| books.records.pop().map(drop)),
+    ("an idempotency key is missing", |books, _| books.records.pop().map(drop)),
     ("two invoices were exchanged", |books, world| {
         let acknowledged = world.invoices.lock().unwrap().first()?.0.clone();
         let one = books.invoices.iter().position(|invoice| invoice.order_id.as_str() == acknowledged)?;
@@ -113,7 +113,7 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         }
         Some(())
     }),
-    ("an acknowledged order is gone without a trace", |books, _| {
+    ("an acknowledged order and all its items are missing", |books, _| {
         let untouched = |order: &&Stored<Order>| order.meta.version == 1 && order.reference.is_none();
         let id = books.orders.values().find(untouched)?.id.to_string();
         books.orders.remove(&id);
@@ -124,7 +124,7 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         books.copies.remove(&id);
         Some(())
     }),
-    ("a cart is still there when its order is", |books, world| {
+    ("a cart remains after its checkout", |books, world| {
         let carts = world.carts.lock().unwrap();
         let order = books.orders.values().find(|order| carts.contains_key(order.customer_id.as_str()))?;
         let (customer_id, expires_at) = (order.customer_id.clone(), order.placed_at);
@@ -141,7 +141,7 @@ impl Books {
         let found = |(what, tampering): &&(&str, Tampering)| {
             let mut books = self.clone();
             let done = tampering(&mut books, world).is_some();
-            assert!(!done || !books.compare(world).wrong.is_empty(), "nobody sees that {what}");
+            assert!(!done || !books.compare(world).wrong.is_empty(), "the comparison does not detect that {what}");
             done
         };
         TAMPERINGS.iter().filter(found).count()

@@ -6,7 +6,9 @@
 //! stream feeds must equal the table, and the quarantine must be empty. Each trouble must have
 //! struck at least once.
 
-use bench::replay::{Shop, compare, record};
+mod work;
+
+use bench::replay::Shop;
 use fastrand::Rng;
 use fixture::reliability;
 use futures::StreamExt as _;
@@ -15,10 +17,9 @@ use serde_json::{Value, json};
 use telemetry::crash::CRASH_POINTS;
 
 use super::books::Books;
-use super::steps::{plenty, scarce};
-use super::world::{CUSTOMERS, Fate, Request, World, customer};
+use super::world::{World, customer};
 use super::{CLIENTS, Report};
-use crate::support::{Answer, ended_session, start_embedded, stop, template};
+use crate::support::{assert_equal_to_table, ended_session, start_embedded, stop};
 
 /// Random client steps during a trouble that can strike orders, and during any other. Additional
 /// work makes sure that the trouble strikes.
@@ -234,15 +235,9 @@ async fn run(troubles: &[Trouble]) {
         let report = world.report(&system).await;
         println!("{trouble:?}: {times}");
         assert!(report.wrong.is_empty(), "{trouble:?}\n{report}");
-        let quarantined = world.clients.local("GET", "/_local/quarantine", None).await;
-        assert_eq!(quarantined["items"], json!([]), "{trouble:?}");
+        assert_eq!(world.clients.all("/_local/quarantine").await, [Value::Null; 0], "{trouble:?}");
     }
-    let shop = Shop::of(&system).await.unwrap();
-    shop.drain().await.unwrap();
-    let recorded = record(&system, &template(), &shop).await.unwrap();
-    let compared = compare(&shop, &recorded).await.unwrap();
-    println!("{} records\n{compared}", recorded.len());
-    assert!(compared.is_equal(), "{compared}");
+    assert_equal_to_table(&system, "").await;
     let calls = world.clients.calls.load(std::sync::atomic::Ordering::Relaxed);
     println!("{} troubles, {struck} strikes, {calls} calls", troubles.len());
     stop(system).await;
@@ -268,7 +263,7 @@ impl World {
                     // The janitor continues these moves, so it may crash at the same point.
                     let mut another = fault.clone();
                     another["target"] = json!("function:Janitor");
-                    self.clients.local("POST", "/_local/faults", Some(&another)).await;
+                    self.clients.fault(another).await;
                 }
                 fault
             }
@@ -276,7 +271,7 @@ impl World {
                 json!({"target": format!("function:{function}"), "kind": "clock", "seconds": seconds})
             }
         };
-        self.clients.local("POST", "/_local/faults", Some(&fault)).await;
+        self.clients.fault(fault).await;
     }
 
     /// Returns how often the trouble has struck. A wrong clock counts as one strike.
@@ -332,145 +327,8 @@ impl World {
         }
     }
 
-    /// Places a large order and cancels it, and places another one that is refused.
-    async fn large(&self, mut rng: Rng) {
-        let (plenty, scarce) = (order(plenty(&mut rng, LARGE)), order(scarce(&mut rng, LARGE)));
-        if let Some(order) = self.place(&mut rng, plenty).await {
-            self.go(&order, json!({"to": "cancelled"})).await;
-        }
-        self.place(&mut rng, scarce).await;
-    }
-
-    /// Leaves an order with a partial reservation, because its function has crashed. No client
-    /// retries the request before the janitor runs.
-    async fn leave_half_placed(&self, rng: &mut Rng) {
-        self.die_once("orders.staged.reserved").await;
-        let body = order(plenty(rng, GIANT));
-        let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path: "/v1/orders".to_owned(), body };
-        assert_eq!(self.send(&request).await, Fate::Unknown);
-    }
-
-    /// Leaves a cancelled order with only a part of its stock returned, because its function has
-    /// crashed.
-    async fn leave_half_cancelled(&self, rng: &mut Rng) {
-        let body = order(plenty(rng, GIANT));
-        let Some(order) = self.place(rng, body).await else { return };
-        self.die_once(GIVEN_BACK).await;
-        let (path, version) = (format!("/v1/orders/{order}/status"), [("if-match", "\"1\"".to_owned())]);
-        let answer = self.clients.staff("POST", &path, &version, Some(&json!({"to": "cancelled"}))).await;
-        assert!(answer.status >= 500, "{}: the function has not crashed", answer.status);
-    }
-
-    /// Makes the orders function crash once at this point. No other client is active then.
-    async fn die_once(&self, point: &str) {
-        let death = json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1});
-        self.clients.local("POST", "/_local/faults", Some(&death)).await;
-    }
-
-    /// Places an order, pays it, picks it and ships it. The customer and the stations receive its
-    /// events.
-    async fn paid(&self, mut rng: Rng) {
-        let body = json!({"customer_id": customer(rng.usize(0..CUSTOMERS)), "lines": plenty(&mut rng, 2)});
-        let Some(order) = self.place(&mut rng, body).await else { return };
-        for to in ["paid", "picking", "shipped"] {
-            self.go(&order, json!({"to": to})).await;
-        }
-    }
-
-    /// Ships the orders at the stations, so that waiting orders can be admitted.
-    async fn free_the_stations(&self) {
-        let picking = self.clients.staff("GET", "/v1/picking", &[], None).await;
-        for job in picking.body["jobs"].as_array().into_iter().flatten() {
-            let order = job["order_id"].as_str().unwrap();
-            for to in ["picking", "shipped"] {
-                self.go(order, json!({"to": to})).await;
-            }
-        }
-    }
-
-    /// Creates and erases a customer.
-    async fn erase_somebody(&self, id: &str) {
-        let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
-        let (path, version) = (format!("/v1/customers/{id}"), [("if-match", "\"1\"".to_owned())]);
-        for _ in 0..ROUNDS {
-            if matches!(self.clients.staff("POST", "/v1/customers", &[], Some(&body)).await.status, 201 | 409) {
-                break;
-            }
-        }
-        let mut last = Answer::default();
-        for _ in 0..ROUNDS {
-            last = self.clients.staff("DELETE", &path, &version, None).await;
-            if matches!(last.status, 204 | 404) {
-                return;
-            }
-        }
-        panic!("{id} is not erased: {last:?}");
-    }
-
-    /// Moves a category with its own products and one product of another category.
-    async fn move_a_category(&self, name: &str) {
-        for (n, category) in [name, name, "ELSEWHERE"].into_iter().enumerate() {
-            let body = json!({
-                "id": format!("{name}-{n}"), "name": "Thing", "brand": "Private", "category_path": [category],
-                "price": {"amount": 129, "currency": "USD"}, "stock": 1,
-            });
-            // Retry until the product exists. An empty category would move without passing many
-            // points.
-            for _ in 0..ROUNDS {
-                if matches!(self.clients.staff("POST", "/v1/products", &[], Some(&body)).await.status, 201 | 409) {
-                    break;
-                }
-            }
-        }
-        let guest = format!("/v1/products/{name}-2/categories/{name}");
-        for _ in 0..ROUNDS {
-            if matches!(self.clients.staff("PUT", &guest, &[], None).await.status, 200..=204) {
-                break;
-            }
-        }
-        let to = json!({"to": [format!("{name}-moved")]});
-        let path = format!("/v1/categories/{name}/move");
-        let mut last = Answer::default();
-        for hour in 1..=2 * ROUNDS {
-            last = self.clients.staff("POST", &path, &[], Some(&to)).await;
-            match last.status {
-                200 => return,
-                // The move waits for requests that may still be in progress, more than once. The
-                // janitor's clock advances until the wait is over.
-                202 => {
-                    let fault = json!({"target": "function:Janitor", "kind": "clock", "seconds": hour * 3_600});
-                    self.clients.local("POST", "/_local/faults", Some(&fault)).await;
-                    self.clean(0).await;
-                }
-                _ => {}
-            }
-        }
-        panic!("the category was not moved: {last:?}");
-    }
-
     async fn report(&self, system: &System) -> Report {
         let shop = Shop::of(system).await.unwrap();
         Books::of(&shop).await.compare(self)
-    }
-
-    /// Places an order, with some retries. Returns its id.
-    async fn place(&self, rng: &mut Rng, body: Value) -> Option<String> {
-        self.insist(rng, "/v1/orders".to_owned(), body).await.map(|order| order["id"].as_str().unwrap().to_owned())
-    }
-
-    /// Moves an order by one step, with some retries.
-    async fn go(&self, order: &str, body: Value) {
-        for _ in 0..ROUNDS {
-            let found = self.clients.staff("GET", &format!("/v1/orders/{order}"), &[], None).await;
-            let version = [("if-match", format!("\"{}\"", found.body["version"]))];
-            let path = format!("/v1/orders/{order}/status");
-            let answer = self.clients.staff("POST", &path, &version, Some(&body)).await;
-            if answer.status == 200 {
-                return self.moved(order, &body, "staff", &answer);
-            }
-            if matches!(answer.status, 409) {
-                return;
-            }
-        }
     }
 }

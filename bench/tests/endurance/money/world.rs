@@ -176,7 +176,7 @@ impl World {
         let acknowledged = matches!(before, Fate::Done(_));
         assert!(
             !acknowledged || !(200..500).contains(&answer.status) || answer.status == 201,
-            "{} had been acknowledged, and is refused: {answer:?}",
+            "{} was acknowledged before and is refused now: {answer:?}",
             request.key
         );
         let fate = match answer.status {
@@ -190,7 +190,7 @@ impl World {
         let known = &mut requests.get_mut(&request.key).unwrap().1;
         match (&*known, &fate) {
             (Fate::Done(first), Fate::Done(again)) => {
-                assert_eq!(first, again, "{}: answered in other words", request.key)
+                assert_eq!(first, again, "{}: the second response differs", request.key)
             }
             // Of two concurrent attempts, one may be refused before the other succeeds, and its
             // response may arrive later.
@@ -278,14 +278,14 @@ impl World {
                 break;
             }
         }
-        assert_eq!(left["found"], 0, "the janitor does not come to an end");
+        assert_eq!(left["found"], 0, "the janitor still finds unfinished work");
         let unknown: Vec<Request> = {
             let (requests, doubts) = (self.requests.lock().unwrap(), self.doubts.lock().unwrap());
             let open = |request: &Request| doubts.get(&request.key).is_none_or(|attempts| *attempts > 0);
             let open = requests.values().filter(|(request, fate)| !matches!(fate, Fate::Done(_)) && open(request));
             open.map(|(request, _)| request.clone()).collect()
         };
-        println!("{} requests are sent again", unknown.len());
+        println!("sending {} requests again", unknown.len());
         futures::stream::iter(unknown)
             .for_each_concurrent(CLIENTS, |request| async move {
                 for _ in 0..RESENDS {
@@ -293,7 +293,7 @@ impl World {
                         return;
                     }
                 }
-                panic!("{request:?} has no fate");
+                panic!("the outcome of {request:?} is unknown");
             })
             .await;
     }

@@ -1,15 +1,12 @@
 //! Tests of expiry: an expired item is archived once and recorded once.
 
-use std::process::Command;
+mod belongings;
+
 use std::sync::Arc;
 
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
-    StreamViewType,
-};
 use emulators::faults::{Fault, FaultKind};
 use fixture::{TestTable, seed};
-use key_schema::archive::{belongings, collection, objects};
+use key_schema::archive::{collection, objects};
 use key_schema::cart::{Cart, CartLine};
 use key_schema::customer;
 use key_schema::entity::AnyEntity;
@@ -298,137 +295,4 @@ async fn a_key_that_expires_twice_is_archived_and_recorded_twice() {
     let session = session("s1");
     let under = objects(&AnyEntity::Session(session.clone()), &session.data.key().unwrap()).unwrap();
     assert!(shop.bucket.names().iter().all(|name| name.starts_with(&under)));
-}
-
-#[tokio::test]
-async fn the_archived_belongings_of_a_customer_are_found_by_the_customers_id_alone() {
-    let shop = Shop::open().await;
-    shop.sign_up("c2", meta(1).created_at).await;
-    let mut strangers = session("s3");
-    strangers.data.customer_id = "c2".parse().unwrap();
-    let batch =
-        [expire("1", &session("s1")), expire("2", &session("s2")), expire("3", &cart()), expire("4", &strangers)];
-    assert_eq!(shop.take(&batch).await, None);
-    let names = shop.bucket.names();
-    let under = |customer: &str| {
-        let collections = belongings(&customer.parse().unwrap()).unwrap();
-        collections.map(|prefix| names.iter().filter(|name| name.starts_with(&prefix)).count())
-    };
-    assert_eq!((names.len(), under("c1"), under("c2")), (4, [2, 1], [1, 0]));
-}
-
-#[tokio::test]
-async fn an_erased_customers_expired_items_are_not_archived_and_audited_without_a_name() {
-    let shop = Shop::open().await;
-    assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
-    shop.erase("c1").await;
-    let late = [expire("2", &session("s2")), expire("3", &cart())];
-    for _ in 0..2 {
-        assert_eq!(shop.take(&late).await, None);
-    }
-    assert_eq!(shop.counts().await, (1, 3));
-    let named: Vec<bool> = shop.entries().await.iter().map(|entry| entry.archive.is_some()).collect();
-    assert_eq!(named.iter().filter(|named| **named).count(), 1, "{named:?}");
-    // The same holds if a record from before the erasure is replayed after its object was deleted.
-    shop.bucket.store.delete(&shop.bucket.names()[0]).await.unwrap();
-    assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
-    assert_eq!(shop.counts().await, (0, 3));
-    // A customer who returns with the same id owns nothing from before.
-    shop.sign_up("c1", Instant::now()).await;
-    assert_eq!(shop.take(&late).await, None);
-    assert_eq!(shop.counts().await, (0, 3));
-    // The books are kept for every customer.
-    let mut head = order("o1", OrderStatus::Delivered, 6, 1);
-    head.data.expires_at = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
-    assert_eq!(shop.take(&[expire("5", &head)]).await, None);
-    assert_eq!(shop.counts().await, (1, 4));
-}
-
-#[tokio::test]
-async fn a_record_is_retried_while_its_owners_profile_cannot_be_read() {
-    let shop = Shop::open().await;
-    let away = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
-    let _throttles = shop.test.count_throttles();
-    shop.test.faults().add_to_keys(away, "CUSTOMER#").unwrap();
-    assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
-    assert_eq!(shop.counts().await, (0, 0));
-    shop.test.faults().clear();
-    assert_eq!(shop.take(&[expire("7", &session("s1"))]).await, None);
-    assert_eq!(shop.counts().await, (1, 1));
-}
-
-#[tokio::test]
-async fn a_removal_without_a_believable_time_is_dated_by_the_item_in_every_delivery() {
-    let shop = Shop::open().await;
-    for time in [Value::Null, json!(0), json!("soon"), json!(1e30)] {
-        let mut record = expire("7", &session("s1"));
-        record["dynamodb"]["ApproximateCreationDateTime"] = time;
-        assert_eq!(shop.take(&[record]).await, None);
-    }
-    assert_eq!(shop.counts().await, (1, 1));
-    assert_eq!(shop.entries().await[0].removed_at, session("s1").expires_at);
-}
-
-/// Creates a table with another stream view, or without a stream.
-async fn table_with(view: Option<StreamViewType>) -> TestTable {
-    let test = TestTable::create().await;
-    let stream = StreamSpecification::builder().stream_enabled(view.is_some()).set_stream_view_type(view);
-    let create = test.client().create_table().table_name(other(&test)).billing_mode(BillingMode::PayPerRequest);
-    let create = ["PK", "SK"].into_iter().zip([KeyType::Hash, KeyType::Range]).fold(create, |create, (name, kind)| {
-        let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
-        let key = KeySchemaElement::builder().attribute_name(name).key_type(kind);
-        create.attribute_definitions(attribute.build().unwrap()).key_schema(key.build().unwrap())
-    });
-    create.stream_specification(stream.build().unwrap()).send().await.unwrap();
-    test
-}
-
-fn other(test: &TestTable) -> String {
-    format!("{}-other", test.name())
-}
-
-#[tokio::test]
-async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clear_message() {
-    for (view, shown) in
-        [(Some(StreamViewType::NewImage), "NEW_IMAGE"), (Some(StreamViewType::KeysOnly), "KEYS_ONLY"), (None, "none")]
-    {
-        let test = table_with(view).await;
-        let (endpoint, table) = (test.endpoint().to_owned(), other(&test));
-        let access_key = test.access_key().to_owned();
-        let started = tokio::task::spawn_blocking(move || {
-            Command::new(env!("CARGO_BIN_EXE_stream"))
-                .env_clear()
-                .envs([
-                    ("SINKS", "audit"),
-                    ("TABLE_NAME", &table),
-                    ("ARCHIVE_BUCKET", "a"),
-                    ("FAILED_RECORDS_BUCKET", "f"),
-                ])
-                .envs([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("AWS_REGION", "us-east-1")])
-                .envs([("AWS_ACCESS_KEY_ID", access_key.as_str()), ("AWS_SECRET_ACCESS_KEY", "local")])
-                .output()
-                .unwrap()
-        });
-        let started = started.await.unwrap();
-        assert!(!started.status.success());
-        let said = String::from_utf8([started.stdout, started.stderr].concat()).unwrap();
-        let expected = format!("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {shown}");
-        assert!(said.contains(&expected), "{said}");
-    }
-}
-
-/// DynamoDB removes items up to five years after their expiry.
-#[tokio::test]
-async fn a_late_removal_has_its_own_time_and_an_implausible_one_that_of_the_expiry() {
-    let shop = Shop::open().await;
-    let removed = |sequence: &str, at: &str| {
-        let mut record = expire(sequence, &session("s1"));
-        let seconds = at.parse::<Instant>().unwrap().as_seconds();
-        record["dynamodb"]["ApproximateCreationDateTime"] = json!(seconds);
-        record
-    };
-    let batch = [removed("1", "2021-01-01T11:00:00.000Z"), removed("2", "2023-01-01T11:00:00.000Z")];
-    assert_eq!(shop.take(&batch).await, None);
-    let late = shop.table.query(&expiration::of_day("2021-01-01").unwrap()).await.unwrap().items;
-    assert_eq!((late.len(), shop.entries().await.len()), (1, 1));
 }

@@ -3,15 +3,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::as_conversions)]
 
+mod returned;
 mod shop;
 
 use emulators::table::FaultKind;
 use fixture::crash_after;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
-use key_schema::order::{self, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, Step};
-use workflows::staging::{self, Lapsed, StagingError, Undone, give_back, lapse, undo};
+use key_schema::order::{self, OrderAction, OrderStatus};
+use workflows::staging::{StagingError, Undone, undo};
 
-use shop::{Basket, STOCK, Shop, TAKEN, at};
+use shop::{Basket, STOCK, Shop, TAKEN};
 
 /// Three transactions of lines. The last one is not full.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 7;
@@ -278,151 +279,4 @@ async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
     assert!(matches!(refused, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Customer));
     assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     shop.assert_untouched(&basket, "gone").await;
-}
-
-/// Cancels an order with more lines than one transaction can return. This returns the first of
-/// them.
-async fn cancelled(shop: &Shop, basket: &Basket) {
-    let head = shop.head(&basket.order.id).await.unwrap();
-    let lines: Vec<OrderLine> = basket.lines.iter().map(|line| line.data.clone()).collect();
-    let step = Step {
-        order: &head,
-        lines: &lines,
-        to: OrderStatus::Cancelled,
-        at: at("2026-11-20T13:00:00.000Z"),
-        by: "c1",
-        note: None,
-        carrier: None,
-        tracking: None,
-        money: None,
-    };
-    staging::advance(shop.own(), order::advance(step).unwrap()).await.unwrap();
-}
-
-#[tokio::test]
-async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions() {
-    let lines = RETURNED_AT_ONCE + 120;
-    let shop = Shop::open(lines).await;
-    let mut waits = 0;
-    for number in 1.. {
-        let basket = shop.basket(number, lines);
-        shop.place(shop.own(), &basket).await.unwrap();
-        cancelled(&shop, &basket).await;
-        let before = shop.available().await;
-        assert_eq!(before.iter().filter(|left| **left == STOCK).count(), RETURNED_AT_ONCE);
-        assert_eq!(shop.unfinished().await, std::slice::from_ref(&basket.order.id));
-        let version = shop.head(&basket.order.id).await.unwrap().meta.version;
-
-        let done = crash_after(waits, give_back(&shop.table(), &basket.order.id)).await;
-        // Two workers continue concurrently.
-        let (one, two) = (shop.table(), shop.table());
-        let both = futures::join!(give_back(&one, &basket.order.id), give_back(&two, &basket.order.id));
-        both.0.unwrap();
-        both.1.unwrap();
-        assert_eq!(shop.available().await, vec![STOCK; lines], "after {waits} waits");
-        let head = shop.head(&basket.order.id).await.unwrap();
-        assert_eq!((head.status, head.unfinished.is_none()), (OrderStatus::Cancelled, true));
-        assert_eq!(head.meta.version, version, "nobody's If-Match breaks");
-        assert!(shop.unfinished().await.is_empty());
-        if done.is_some() {
-            break;
-        }
-        waits += 2 * stride();
-    }
-    assert!(waits > 2);
-}
-
-/// Returns the stocks after some products were revived with one piece and all others are full.
-fn full_except(revived: &[usize], products: usize) -> Vec<u64> {
-    (1..=products).map(|number| if revived.contains(&number) { 1 } else { STOCK }).collect()
-}
-
-#[tokio::test]
-async fn a_cancelled_order_returns_no_pieces_to_products_that_were_revived() {
-    let lines = RETURNED_AT_ONCE + 20;
-    let shop = Shop::open(lines).await;
-    let basket = shop.basket(1, lines);
-    shop.place(shop.own(), &basket).await.unwrap();
-    // Lines of both versions, in each of the two transactions.
-    let revived = [1, 2, lines - 1, lines];
-    for number in revived {
-        shop.revive(number, 1).await;
-    }
-    cancelled(&shop, &basket).await;
-    give_back(shop.own(), &basket.order.id).await.unwrap();
-    assert_eq!(shop.available().await, full_except(&revived, lines));
-    assert!(shop.unfinished().await.is_empty());
-}
-
-#[tokio::test]
-async fn an_undone_order_returns_no_pieces_to_products_that_were_revived() {
-    let shop = Shop::open(LINES).await;
-    let basket = shop.basket(1, LINES);
-    let mut head = basket.order.clone();
-    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
-    for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
-        shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
-        head = staged::counted(&head, lines.len(), true);
-    }
-    let revived = [1, 2, LINES - 1, LINES];
-    for number in revived {
-        shop.revive(number, 1).await;
-    }
-    assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
-    assert_eq!(shop.available().await, full_except(&revived, LINES));
-}
-
-#[tokio::test]
-async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
-    let shop = Shop::open(LINES).await;
-    for number in [1, LINES] {
-        shop.revive(number, STOCK).await;
-    }
-    let basket = shop.basket(1, LINES);
-    let error = shop.place(shop.own(), &basket).await.unwrap_err();
-    assert_eq!(lines_refused(&error), [1, LINES as u64]);
-    shop.assert_untouched(&basket, "refused").await;
-    // The transaction itself refuses as well.
-    let begun = staged::begin(&basket.order, None, None).unwrap();
-    shop.own().transact(&begun).await.unwrap();
-    let reserved = shop.own().transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap_err();
-    assert!(matches!(reserved, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Stock(1)));
-}
-
-#[tokio::test]
-async fn a_missing_order_has_nothing_to_undo_and_nothing_to_give_back() {
-    let shop = Shop::open(1).await;
-    let id = shop.basket(9, 1).order.id.clone();
-    assert_eq!(undo(shop.own(), &id).await.unwrap(), Undone::Gone);
-    give_back(shop.own(), &id).await.unwrap();
-    assert_eq!(shop.read_stock(1).await, STOCK);
-}
-
-#[tokio::test]
-async fn a_lapse_returns_all_stock_of_a_large_order_at_once() {
-    let lines = RETURNED_AT_ONCE + 2;
-    let shop = Shop::open(lines).await;
-    let mut basket = shop.basket(1, lines);
-    let due = at("2026-11-20T13:00:00.000Z");
-    basket.order.data.lapses_at = Some(due);
-    shop.place(shop.own(), &basket).await.unwrap();
-    let id = &basket.order.id;
-    assert_eq!(lapse(shop.own(), id, due.plus_millis(-1)).await.unwrap(), Lapsed::Kept);
-    assert_eq!(lapse(shop.own(), id, due).await.unwrap(), Lapsed::Cancelled);
-    assert_eq!(shop.available().await, vec![STOCK; lines]);
-    assert!(shop.unfinished().await.is_empty());
-}
-
-#[tokio::test]
-async fn an_undone_order_leaves_the_idempotency_key_of_a_later_order_alone() {
-    let shop = Shop::open(FEW).await;
-    let (basket, later) = (shop.basket(1, FEW), shop.basket(2, FEW));
-    let broken_off = crash_after(2 * stride(), shop.place(&shop.table(), &basket)).await;
-    assert!(broken_off.is_none() && shop.head(&basket.order.id).await.is_some());
-    // The key has expired, and the later order has claimed it.
-    shop.claim_again(&basket, &later).await;
-    assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
-    assert_eq!(shop.available().await, vec![STOCK; FEW]);
-    assert_eq!(shop.head(&basket.order.id).await, None);
-    assert_eq!(shop.claimant(&basket).await, Some(later.order.id.clone()));
 }

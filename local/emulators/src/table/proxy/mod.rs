@@ -6,6 +6,7 @@ mod keys;
 mod needs;
 mod operation;
 mod pages;
+mod response;
 #[cfg(test)]
 mod tests;
 mod underway;
@@ -14,27 +15,30 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use body::Halves;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::http::{HeaderMap, uri::Authority, uri::Scheme};
+use hyper::http::uri::{Authority, Scheme};
 use hyper::service::service_fn;
 use hyper::{Request, Response, Uri, header};
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use operation::Operation;
+use pages::{MAX_PAGE, Pages};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use underway::{Found, Underway};
 
+use self::response::{changed, conflict, own, rewritten, truncated};
 use super::Error;
 use crate::access::{self, Access, Guard};
 use crate::contributors::Throttles;
-use crate::cut::{Cut, cut};
-use crate::faults::{FaultKind, Faults, Strike};
-use body::Halves;
-use operation::Operation;
-use pages::{MAX_PAGE, Pages};
+use crate::cut::Cut;
+use crate::faults::{FaultKind, Faults};
+
 pub use underway::TransactionTime;
-use underway::{Found, Underway};
 
 /// DynamoDB's limit for a request and for a response.
 const MAX_BODY: usize = 16 << 20;
@@ -362,59 +366,4 @@ impl Gate {
         let response = self.passed_on(head, halves.request.clone()).await;
         rewritten(response, |answer| halves.answer(operation, answer)).await
     }
-}
-
-fn conflict(operation: Operation, body: &[u8], strike: &Strike) -> Response<Full<Bytes>> {
-    let Operation::Transact { actions } = operation else {
-        return answer::conflict();
-    };
-    // A body that cannot be parsed gets one reason. The table would reject it anyway.
-    let actions = body::count_actions(actions, body).unwrap_or(1).max(1);
-    let culprit = usize::try_from(strike.chance).unwrap_or_default() % actions;
-    answer::cancelled(actions, culprit)
-}
-
-/// Returns a successful response with the body that `change` returns, if any.
-async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
-    if !response.status().is_success() {
-        return response;
-    }
-    let (head, body) = response.into_parts();
-    match Limited::new(body, MAX_BODY).collect().await {
-        Ok(body) => changed(head, body.to_bytes(), change),
-        Err(_) => own(answer::unavailable()),
-    }
-}
-
-fn changed(
-    mut head: hyper::http::response::Parts,
-    body: Bytes,
-    change: impl FnOnce(&[u8]) -> Option<Bytes>,
-) -> Response<Body> {
-    let body = match change(&body) {
-        Some(changed) => {
-            forget_sums(&mut head.headers);
-            changed
-        }
-        None => body,
-    };
-    Response::from_parts(head, Either::Right(Either::Left(Full::new(body))))
-}
-
-/// Removes the headers that describe the body's bytes.
-fn forget_sums(headers: &mut HeaderMap) {
-    headers.remove(header::CONTENT_LENGTH);
-    headers.remove("x-amz-crc32");
-}
-
-fn own(response: Response<Full<Bytes>>) -> Response<Body> {
-    response.map(|body| Either::Right(Either::Left(body)))
-}
-
-/// Returns half of a response. A response that cannot be halved closes the connection.
-async fn truncated(response: Response<Body>) -> Result<Response<Body>, HangUp> {
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| HangUp)?.to_bytes();
-    let half = cut(Response::from_parts(head, ()), &body).ok_or(HangUp)?;
-    Ok(half.map(|body| Either::Right(Either::Right(body))))
 }

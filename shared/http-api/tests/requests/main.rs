@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod bodies;
+mod lists;
+
 use std::time::Duration;
 
 use http_api::fields::{array, integer, long_text, parsed, text};
@@ -209,83 +212,6 @@ async fn a_public_response_may_be_cached() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_not_json_are_malformed_and_bodies_that_break_the_rules_are_invalid() {
-    for malformed in
-        ["", "{", "{\"name\":\"a\"", "nope", "{\"name\":\"a\",\"name\":\"b\"}", "{\"name\":\"\\udead\"}", "\u{0}"]
-    {
-        is(&send(post().header("content-type", "application/json").body(malformed)).await, 400, "malformed_json");
-    }
-    for (invalid, pointers) in [
-        ("[]", vec![""]),
-        ("{}", vec!["/name"]),
-        (r#"{"name":null}"#, vec!["/name"]),
-        (r#"{"name":"a\u0000"}"#, vec!["/name"]),
-        (r#"{"name":7,"x~/":1}"#, vec!["/name", "/x~0~1"]),
-        (
-            r#"{"name":"a","lines":[{"product_id":"","quantity":1.0},{"quantity":1e2},{"product_id":"p","quantity":99999999999999999999}]}"#,
-            vec![
-                "/lines/0/product_id",
-                "/lines/0/quantity",
-                "/lines/1/product_id",
-                "/lines/1/quantity",
-                "/lines/2/quantity",
-            ],
-        ),
-        (r#"{"name":"a","lines":[]}"#, vec!["/lines"]),
-        (r#"{"name":1e400}"#, vec![""]),
-    ] {
-        let answer = send(post().body(invalid)).await;
-        is(&answer, 422, "invalid_body");
-        assert_eq!(answer.pointers(), pointers, "{invalid}");
-    }
-}
-
-#[tokio::test]
-async fn the_type_and_size_of_a_body_are_checked_before_it_is_read() {
-    for (media_type, status) in [
-        ("text/plain", 415),
-        ("application/x-www-form-urlencoded", 415),
-        ("application/json; charset=utf-16", 415),
-        ("application/json;charset=utf-8", 201),
-        ("APPLICATION/JSON", 201),
-    ] {
-        assert_eq!(
-            send(post().header("content-type", media_type).body(r#"{"name":"a"}"#)).await.status,
-            status,
-            "{media_type}"
-        );
-    }
-    let fits = format!("{{\"name\":\"a\"{}}}", " ".repeat(http_api::BODY_LIMIT - 12));
-    assert_eq!(send(post().body(fits.clone())).await.status, 201);
-    is(&send(post().body(fits + " ")).await, 413, "body_too_large");
-}
-
-#[tokio::test]
-async fn the_gateways_base64_is_decoded() {
-    let mut event = post().body("eyJuYW1lIjoiYSJ9").event();
-    event["isBase64Encoded"] = true.into();
-    let answer = routes().answer(&app(), serde_json::from_value(event.clone()).unwrap()).await;
-    assert_eq!(answer.status_code, 201);
-    event["body"] = "%".into();
-    assert_eq!(routes().answer(&app(), serde_json::from_value(event).unwrap()).await.status_code, 400);
-}
-
-#[tokio::test]
-async fn lines_are_numbered_as_the_client_counts_them() {
-    let import = |media_type: &str| {
-        Call::new("POST /v1/things/import").header("content-type", media_type).body("{\"a\":1}\r\n\n{\"b\"\n{}")
-    };
-    let answer = send(import("application/x-ndjson")).await;
-    assert_eq!(
-        answer.body["results"],
-        json!([{"line": 1, "ok": true}, {"line": 3, "ok": false}, {"line": 4, "ok": true}])
-    );
-    is(&send(import("application/json")).await, 415, "unsupported_media_type");
-    let large = " ".repeat(http_api::MAX_BODY_BYTES + 1);
-    is(&send(import("application/x-ndjson").body(large)).await, 413, "body_too_large");
-}
-
-#[tokio::test]
 async fn each_caller_reaches_only_the_own_items() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1");
     is(&send(list()).await, 401, "unauthenticated");
@@ -362,97 +288,6 @@ async fn a_fingerprint_tells_requests_apart_by_caller_path_and_body() {
     for other in [patch("b", "{}").customer("c1"), patch("a", "{ }").customer("c1"), patch("a", "{}").customer("c2")] {
         assert_ne!(one, send(other).await.body);
     }
-}
-
-#[tokio::test]
-async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
-    let list = || {
-        Call::new("GET /v1/customers/{id}/things")
-            .path("id", "c#1")
-            .customer("c#1")
-            .query("from", "2017-01-01T00:00:00+01:00")
-    };
-    let first = send(list().query("limit", "2").query("note", "ä&b")).await;
-    assert_eq!((first.status, &first.body["items"], first.body["limit"].as_u64()), (200, &json!(["start"]), Some(2)));
-    let cursor = first.body["next_cursor"].as_str().unwrap();
-    assert_eq!(
-        first.header("link").unwrap(),
-        format!(
-            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2\
-             &note=%C3%A4%26b>; rel=\"next\""
-        )
-    );
-    let second = send(list().query("cursor", cursor)).await;
-    assert_eq!((&second.body["items"], second.body["limit"].as_u64()), (&json!(["THING#9"]), Some(20)));
-    assert_eq!(second.header("link").unwrap().matches("cursor=").count(), 1);
-}
-
-#[tokio::test]
-async fn a_cursor_is_valid_only_for_the_list_and_the_caller_of_its_page() {
-    let list = |id: &str| Call::new("GET /v1/customers/{id}/things").path("id", id);
-    let first = send(list("c1").customer("c1")).await;
-    let cursor = first.body["next_cursor"].as_str().unwrap();
-    assert_eq!(send(list("c1").customer("c1").query("cursor", cursor)).await.status, 200);
-    for foreign in [
-        list("c1").staff("s1").query("cursor", cursor),
-        list("c1").customer("c1").query("cursor", cursor).query("from", "2017-01-01T00:00:00Z"),
-        list("c1").customer("c1").query("cursor", &format!("{cursor}A")),
-        list("c1").customer("c1").query("cursor", ""),
-        list("c1").customer("c1").query("cursor", &"A".repeat(5000)),
-    ] {
-        is(&send(foreign).await, 400, "cursor_invalid");
-    }
-}
-
-/// Otherwise the misspelt `?form=` would return the full list, and the client would take it for a
-/// filtered one.
-#[tokio::test]
-async fn an_unknown_query_parameter_is_refused_before_any_effect() {
-    let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
-    let thing = || Call::new("GET /v1/things/{id}").path("id", "t1");
-    for unknown in ["form", "From", "from ", "limit[]", "", "ä"] {
-        is(&send(list().query(unknown, "2017-01-01T00:00:00Z")).await, 400, "invalid_parameter");
-        is(&send(list().query("limit", "1").query(unknown, "")).await, 400, "invalid_parameter");
-        is(&send(thing().query(unknown, "1")).await, 400, "invalid_parameter");
-    }
-    is(&send(thing().query("limit", "1")).await, 400, "invalid_parameter");
-    let long = send(thing().query(&"x".repeat(5000), "1")).await;
-    assert!(long.body["detail"].as_str().unwrap().len() < 200);
-    // A write with an unknown parameter has not begun: neither the caller nor the body was checked.
-    let write = || Call::new("PUT /v1/things/{id}").path("id", "t1");
-    is(&send(write()).await, 401, "unauthenticated");
-    is(&send(write().query("dry_run", "true")).await, 400, "invalid_parameter");
-    // For a read, the handler's own problem comes first. A caller without permission learns nothing
-    // about parameters.
-    is(&send(Call::new("GET /v1/staff").customer("c1").query("x", "1")).await, 403, "forbidden");
-    let mut event = thing().event();
-    for (query, status) in [("%ff", 400), ("&&", 200), ("", 200), ("x", 400)] {
-        event["rawQueryString"] = query.into();
-        let answer = routes().answer(&app(), serde_json::from_value(event.clone()).unwrap()).await;
-        assert_eq!(answer.status_code, status, "{query}");
-    }
-}
-
-#[tokio::test]
-async fn bad_query_parameters_are_refused() {
-    let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
-    for limit in ["0", "-1", "101", "99999999999999999999", "", "1.5", "ten"] {
-        is(&send(list().query("limit", limit)).await, 400, "invalid_parameter");
-    }
-    is(&send(list().query("from", "yesterday")).await, 400, "invalid_parameter");
-    let (early, late) = ("2017-01-01T00:00:00Z", "2017-01-01T00:00:00.001Z");
-    is(&send(list().query("from", late).query("to", early)).await, 400, "invalid_parameter");
-    for (from, to) in [(early, late), (early, early)] {
-        assert_eq!(send(list().query("from", from).query("to", to)).await.status, 200);
-    }
-    is(
-        &send(list().query("from", "2017-01-01T00:00:00Z").query("from", "2017-01-01T00:00:00Z")).await,
-        400,
-        "invalid_parameter",
-    );
-    let mut event = list().event();
-    event["rawQueryString"] = "limit=%ff".into();
-    assert_eq!(routes().answer(&app(), serde_json::from_value(event).unwrap()).await.status_code, 400);
 }
 
 #[tokio::test]

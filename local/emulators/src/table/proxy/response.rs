@@ -1,0 +1,66 @@
+//! Changes responses, and builds those of the proxy itself.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Either, Full, Limited};
+use hyper::http::HeaderMap;
+use hyper::{Response, header};
+
+use super::operation::Operation;
+use super::{Body, HangUp, MAX_BODY, answer, body};
+use crate::cut::cut;
+use crate::faults::Strike;
+
+pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Strike) -> Response<Full<Bytes>> {
+    let Operation::Transact { actions } = operation else {
+        return answer::conflict();
+    };
+    // A body that cannot be parsed gets one reason. The table would reject it anyway.
+    let actions = body::count_actions(actions, body).unwrap_or(1).max(1);
+    let culprit = usize::try_from(strike.chance).unwrap_or_default() % actions;
+    answer::cancelled(actions, culprit)
+}
+
+/// Returns a successful response with the body that `change` returns, if any.
+pub(super) async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
+    if !response.status().is_success() {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    match Limited::new(body, MAX_BODY).collect().await {
+        Ok(body) => changed(head, body.to_bytes(), change),
+        Err(_) => own(answer::unavailable()),
+    }
+}
+
+pub(super) fn changed(
+    mut head: hyper::http::response::Parts,
+    body: Bytes,
+    change: impl FnOnce(&[u8]) -> Option<Bytes>,
+) -> Response<Body> {
+    let body = match change(&body) {
+        Some(changed) => {
+            forget_sums(&mut head.headers);
+            changed
+        }
+        None => body,
+    };
+    Response::from_parts(head, Either::Right(Either::Left(Full::new(body))))
+}
+
+/// Removes the headers that describe the body's bytes.
+fn forget_sums(headers: &mut HeaderMap) {
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove("x-amz-crc32");
+}
+
+pub(super) fn own(response: Response<Full<Bytes>>) -> Response<Body> {
+    response.map(|body| Either::Right(Either::Left(body)))
+}
+
+/// Returns half of a response. A response that cannot be halved closes the connection.
+pub(super) async fn truncated(response: Response<Body>) -> Result<Response<Body>, HangUp> {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| HangUp)?.to_bytes();
+    let half = cut(Response::from_parts(head, ()), &body).ok_or(HangUp)?;
+    Ok(half.map(|body| Either::Right(Either::Right(body))))
+}

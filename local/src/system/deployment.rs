@@ -1,0 +1,98 @@
+//! The deployment of a local system: the functions with their environments.
+
+use std::collections::BTreeMap;
+
+use runtime_api::FunctionSpec;
+use template::{Deployment, Template, TemplateError};
+
+use super::{JWT_ISSUER, JWT_ISSUER_ENDPOINT, StartError};
+use crate::backends::{ACCOUNT, Backends};
+use crate::crash::CrashPoints;
+use crate::dynamodb::REGION;
+use crate::grants::Grants;
+use crate::token::SigningKey;
+use crate::{Options, issuer};
+
+/// Adds to the error that it is in the template that is compiled into the program.
+pub(super) fn in_program(error: TemplateError) -> TemplateError {
+    error.in_file("the program's template.yaml".as_ref())
+}
+
+/// Returns the deployment of this system, with the given template parameters.
+pub(super) fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
+    let mut deployment = backends.deployment(key);
+    for (name, value) in &options.parameters {
+        if deployment.parameters.insert(name.clone(), value.clone()).is_some() {
+            return Err(StartError::Parameter(name.clone()));
+        }
+    }
+    Ok(deployment)
+}
+
+pub(super) fn specs(
+    template: &Template,
+    options: &Options,
+    backends: &Backends,
+    grants: &Grants,
+    crash_points: &CrashPoints,
+    url: &str,
+) -> Vec<FunctionSpec> {
+    let spec = |function: &template::Function| {
+        let mut environment = function.environment.clone();
+        environment.extend(backends.sdk_variables());
+        environment.extend(grants.variables(&function.logical_id));
+        environment.extend([crash_points.variable(&function.logical_id)]);
+        if environment.contains_key(JWT_ISSUER) {
+            environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
+        }
+        if let Some(level) = &function.log_level {
+            environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.clone());
+        }
+        let (program, args) = match &options.bootstraps {
+            Some(folder) => (folder.join(function.crate_name()), Vec::new()),
+            None => {
+                let args = vec!["function".into(), function.logical_id.clone().into()];
+                (options.program.clone(), args)
+            }
+        };
+        FunctionSpec {
+            name: function.logical_id.clone(),
+            program,
+            args,
+            environment,
+            handler: function.handler.clone(),
+            timeout: function.timeout,
+            memory_mb: function.memory_mb,
+            max_environments: options.environments.max(1),
+            region: REGION.to_owned(),
+            account: ACCOUNT.to_owned(),
+        }
+    };
+    template.functions.iter().map(spec).collect()
+}
+
+/// Returns the environment variables for other programs that use this system as the functions do.
+/// They are selected variables of the functions, and those of the AWS SDK.
+pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
+    const WANTED: [&str; 11] = [
+        "TABLE_NAME",
+        "SEARCH_ENDPOINT",
+        "SEARCH_SERVICE",
+        "SEARCH_INDEX_PREFIX",
+        "BUS_NAME",
+        "ARCHIVE_BUCKET",
+        "FAILED_RECORDS_BUCKET",
+        "MEDIA_BUCKET",
+        "CURSOR_KEYS",
+        JWT_ISSUER,
+        "JWT_AUDIENCE",
+    ];
+    let mut environment = backends.sdk_variables();
+    environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
+    for (name, value) in template.functions.iter().flat_map(|function| &function.environment) {
+        if WANTED.contains(&name.as_str()) {
+            environment.insert(name.clone(), value.clone());
+        }
+    }
+    environment
+}

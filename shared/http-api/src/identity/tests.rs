@@ -1,0 +1,159 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn caller(claims: &str) -> Caller {
+    Caller::from_claims(&Value::parse(claims).unwrap().into_members())
+}
+
+fn in_groups(groups: &str) -> bool {
+    caller(&format!(r#"{{"sub":"c1","cognito:groups":{groups}}}"#)).is_staff()
+}
+
+#[test]
+fn a_member_of_staff_is_recognised_in_every_spelling() {
+    for groups in [
+        r#""[staff]""#,
+        r#""[staff other]""#,
+        r#""[other staff]""#,
+        r#"["other","staff"]"#,
+        r#""staff""#,
+        r#""other, staff""#,
+    ] {
+        assert!(in_groups(groups), "{groups}");
+    }
+    assert!(caller(r#"{"sub":"s1","groups":"[staff]"}"#).is_staff());
+}
+
+#[test]
+fn a_group_that_only_looks_like_staff_is_not() {
+    for groups in [
+        r#""[nonstaff]""#,
+        r#""[staffing]""#,
+        r#""[non-staff staff-x]""#,
+        r#""staff]x""#,
+        r#""[staff""#,
+        r#""staff]""#,
+        r#""[staff,other]""#,
+        r#""[[staff]]""#,
+        r#""[Staff]""#,
+        r#""not staff""#,
+        r#""""#,
+        r#""[]""#,
+        r#"["[staff]"]"#,
+        r#"[["staff"]]"#,
+        r#"{"staff":true}"#,
+        "true",
+        "null",
+    ] {
+        assert!(!in_groups(groups), "{groups}");
+    }
+}
+
+#[test]
+fn the_group_claim_of_cognito_wins_over_another() {
+    assert!(!caller(r#"{"sub":"c1","cognito:groups":"[other]","groups":"[staff]"}"#).is_staff());
+}
+
+#[cfg(feature = "issuer")]
+#[test]
+fn a_token_has_its_groups_as_an_array_or_as_one_name_and_never_as_the_gateways_text() {
+    let staff = |groups: &str| {
+        let claims = format!(r#"{{"sub":"c1","cognito:groups":{groups}}}"#);
+        Caller::from_token(&Value::parse(&claims).unwrap().into_members()).is_staff()
+    };
+    for groups in [r#"["staff"]"#, r#"["other","staff"]"#, r#""staff""#] {
+        assert!(staff(groups), "{groups}");
+    }
+    for groups in [
+        r#""[staff]""#,
+        r#""other, staff""#,
+        r#"["a staff"]"#,
+        r#"["[staff]"]"#,
+        r#"[["staff"]]"#,
+        "[]",
+        "7",
+        "true",
+        "{}",
+    ] {
+        assert!(!staff(groups), "{groups}");
+    }
+}
+
+#[test]
+fn a_token_proves_only_the_address_of_a_verified_claim() {
+    let proves = |claims: &str, address: &str| {
+        let caller = caller(&format!(r#"{{"sub":"c1",{claims}}}"#)).signed_in().unwrap();
+        caller.proves(&address.parse().unwrap())
+    };
+    for verified in [r#""true""#, "true"] {
+        let claims = format!(r#""email":"Ann@example.com","email_verified":{verified}"#);
+        assert!(proves(&claims, "ann@EXAMPLE.com"), "{verified}");
+        assert!(!proves(&claims, "anna@example.com"), "{verified}");
+    }
+    for verified in [r#""false""#, r#""TRUE""#, r#""1""#, "1", "false", "null", r#"["true"]"#] {
+        let claims = format!(r#""email":"ann@example.com","email_verified":{verified}"#);
+        assert!(!proves(&claims, "ann@example.com"), "{verified}");
+    }
+    for claims in [
+        r#""email":"ann@example.com""#,
+        r#""email_verified":true"#,
+        r#""email":["ann@example.com"],"email_verified":true"#,
+    ] {
+        assert!(!proves(claims, "ann@example.com"), "{claims}");
+    }
+    // Another domain that folds to the same text.
+    assert!(!proves(r#""email":"a@strasse.example","email_verified":true"#, "a@straße.example"));
+}
+
+#[test]
+fn a_caller_without_a_usable_subject_is_anonymous() {
+    for claims in [r"{}", r#"{"sub":7}"#, r#"{"cognito:groups":"[staff]"}"#] {
+        assert_eq!(caller(claims), Caller::Anonymous, "{claims}");
+    }
+}
+
+#[test]
+fn an_invalid_subject_is_forbidden_with_the_reason() {
+    for (subject, why) in [
+        ("", "must not be empty"),
+        (r"a\u0000b", "must not contain control characters"),
+        ("auth0/5f7c", "must not contain `/`, `?`, `%` or `\\`"),
+        ("50%", "must not contain `/`, `?`, `%` or `\\`"),
+        ("..", "must not be `.` or `..`"),
+    ] {
+        let caller = caller(&format!(r#"{{"sub":"{subject}","cognito:groups":"[staff]"}}"#));
+        assert_eq!((caller.is_staff(), caller.key()), (false, ""), "{subject}");
+        let customer = CustomerId::new("c1").unwrap();
+        for answer in [caller.signed_in().map(|_| ()), caller.staff().map(|_| ()), caller.owner(&customer).map(|_| ())]
+        {
+            let problem = answer.unwrap_err();
+            assert_eq!(problem.code(), Code::Forbidden, "{subject}");
+            let expected = format!("The token's `sub` is not a valid customer id: it {why}.");
+            assert!(format!("{problem:?}").contains(&format!("{expected:?}")), "{problem:?}");
+        }
+    }
+}
+
+#[test]
+fn each_identity_reaches_only_its_caller() {
+    let (c1, c2) = (CustomerId::new("c1").unwrap(), CustomerId::new("c2").unwrap());
+    let customer = caller(r#"{"sub":"c1"}"#);
+    let staff = caller(r#"{"sub":"s1","cognito:groups":"[staff]"}"#);
+
+    assert_eq!(customer.signed_in().unwrap().id(), &c1);
+    assert_eq!(customer.owner(&c1).unwrap().customer(), &c1);
+    assert_eq!(customer.owner(&c2).unwrap_err().code(), Code::NotFound);
+    assert_eq!(customer.staff().unwrap_err().code(), Code::Forbidden);
+
+    assert!(staff.owner(&c2).unwrap().is_staff());
+    assert_eq!(staff.staff().unwrap().id().as_str(), "s1");
+
+    for refused in [
+        Caller::Anonymous.signed_in().map(|_| ()),
+        Caller::Anonymous.staff().map(|_| ()),
+        Caller::Anonymous.owner(&c1).map(|_| ()),
+    ] {
+        assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+    }
+}

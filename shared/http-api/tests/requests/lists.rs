@@ -1,0 +1,97 @@
+//! Tests of pages, cursors and query parameters.
+
+use http_api::sample::Call;
+use serde_json::json;
+
+use super::{app, is, routes, send};
+
+#[tokio::test]
+async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
+    let list = || {
+        Call::new("GET /v1/customers/{id}/things")
+            .path("id", "c#1")
+            .customer("c#1")
+            .query("from", "2017-01-01T00:00:00+01:00")
+    };
+    let first = send(list().query("limit", "2").query("note", "ä&b")).await;
+    assert_eq!((first.status, &first.body["items"], first.body["limit"].as_u64()), (200, &json!(["start"]), Some(2)));
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    assert_eq!(
+        first.header("link").unwrap(),
+        format!(
+            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2\
+             &note=%C3%A4%26b>; rel=\"next\""
+        )
+    );
+    let second = send(list().query("cursor", cursor)).await;
+    assert_eq!((&second.body["items"], second.body["limit"].as_u64()), (&json!(["THING#9"]), Some(20)));
+    assert_eq!(second.header("link").unwrap().matches("cursor=").count(), 1);
+}
+
+#[tokio::test]
+async fn a_cursor_is_valid_only_for_the_list_and_the_caller_of_its_page() {
+    let list = |id: &str| Call::new("GET /v1/customers/{id}/things").path("id", id);
+    let first = send(list("c1").customer("c1")).await;
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    assert_eq!(send(list("c1").customer("c1").query("cursor", cursor)).await.status, 200);
+    for foreign in [
+        list("c1").staff("s1").query("cursor", cursor),
+        list("c1").customer("c1").query("cursor", cursor).query("from", "2017-01-01T00:00:00Z"),
+        list("c1").customer("c1").query("cursor", &format!("{cursor}A")),
+        list("c1").customer("c1").query("cursor", ""),
+        list("c1").customer("c1").query("cursor", &"A".repeat(5000)),
+    ] {
+        is(&send(foreign).await, 400, "cursor_invalid");
+    }
+}
+
+/// Otherwise the misspelt `?form=` would return the full list, and the client would take it for a
+/// filtered one.
+#[tokio::test]
+async fn an_unknown_query_parameter_is_refused_before_any_effect() {
+    let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
+    let thing = || Call::new("GET /v1/things/{id}").path("id", "t1");
+    for unknown in ["form", "From", "from ", "limit[]", "", "ä"] {
+        is(&send(list().query(unknown, "2017-01-01T00:00:00Z")).await, 400, "invalid_parameter");
+        is(&send(list().query("limit", "1").query(unknown, "")).await, 400, "invalid_parameter");
+        is(&send(thing().query(unknown, "1")).await, 400, "invalid_parameter");
+    }
+    is(&send(thing().query("limit", "1")).await, 400, "invalid_parameter");
+    let long = send(thing().query(&"x".repeat(5000), "1")).await;
+    assert!(long.body["detail"].as_str().unwrap().len() < 200);
+    // A write with an unknown parameter has not begun: neither the caller nor the body was checked.
+    let write = || Call::new("PUT /v1/things/{id}").path("id", "t1");
+    is(&send(write()).await, 401, "unauthenticated");
+    is(&send(write().query("dry_run", "true")).await, 400, "invalid_parameter");
+    // For a read, the handler's own problem comes first. A caller without permission learns nothing
+    // about parameters.
+    is(&send(Call::new("GET /v1/staff").customer("c1").query("x", "1")).await, 403, "forbidden");
+    let mut event = thing().event();
+    for (query, status) in [("%ff", 400), ("&&", 200), ("", 200), ("x", 400)] {
+        event["rawQueryString"] = query.into();
+        let answer = routes().answer(&app(), serde_json::from_value(event.clone()).unwrap()).await;
+        assert_eq!(answer.status_code, status, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn bad_query_parameters_are_refused() {
+    let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
+    for limit in ["0", "-1", "101", "99999999999999999999", "", "1.5", "ten"] {
+        is(&send(list().query("limit", limit)).await, 400, "invalid_parameter");
+    }
+    is(&send(list().query("from", "yesterday")).await, 400, "invalid_parameter");
+    let (early, late) = ("2017-01-01T00:00:00Z", "2017-01-01T00:00:00.001Z");
+    is(&send(list().query("from", late).query("to", early)).await, 400, "invalid_parameter");
+    for (from, to) in [(early, late), (early, early)] {
+        assert_eq!(send(list().query("from", from).query("to", to)).await.status, 200);
+    }
+    is(
+        &send(list().query("from", "2017-01-01T00:00:00Z").query("from", "2017-01-01T00:00:00Z")).await,
+        400,
+        "invalid_parameter",
+    );
+    let mut event = list().event();
+    event["rawQueryString"] = "limit=%ff".into();
+    assert_eq!(routes().answer(&app(), serde_json::from_value(event).unwrap()).await.status_code, 400);
+}

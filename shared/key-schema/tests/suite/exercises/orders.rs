@@ -1,0 +1,160 @@
+//! Requests for orders, invoices and sales.
+
+use key_schema::entity::AnyEntity;
+use key_schema::id::EntryId;
+use key_schema::idempotency::StoredResponse;
+use key_schema::order::staged::Claims;
+use key_schema::order::{Movement, OrderStatus, Placement, Step};
+use key_schema::{cart, idempotency, invoice, order, place, sales};
+
+use super::NOW;
+use crate::rendering::{Request as _, Shown};
+use crate::support::at;
+use crate::world::World;
+
+pub(super) fn orders(world: &World) -> Vec<Shown> {
+    let (now, id, customer) = (at(NOW), &world.order, &world.customer);
+    let (pending, picking) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Picking));
+    let lines = [world.order_line().data];
+    let step = |order, to| Step {
+        order,
+        lines: &lines,
+        to,
+        at: now,
+        by: "staff-1",
+        note: None,
+        carrier: None,
+        tracking: None,
+        money: None,
+    };
+    let shipped =
+        Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
+    let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
+    let entry = EntryId::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
+    let paid = Step { money: Some(Movement::Payment(&entry)), ..step(&pending, OrderStatus::Paid) };
+    let undone = Step { money: Some(Movement::Refund(&entry, 100)), ..step(&picking, OrderStatus::Cancelled) };
+    let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
+    let own = world.own_order(OrderStatus::Pending);
+    let (own_paid, known) = (step(&own, OrderStatus::Paid), world.counted_orders());
+    let open = |known| order::open::enter(&own, world.open_order(), known).unwrap();
+    let own_placement = |known| Placement {
+        order: &own,
+        lines: &[],
+        by: customer.as_str(),
+        claim: None,
+        open: Some(open(known)),
+        cart: None,
+    };
+    let placement = Placement {
+        order: &pending,
+        lines: &[world.order_line()],
+        by: customer.as_str(),
+        claim: Some(idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap()),
+        open: None,
+        cart: Some(cart::check_out(&world.cart()).unwrap()),
+    };
+    let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
+    let mut retirement = order::retire(order::Retirement {
+        order: &world.order(OrderStatus::Delivered),
+        lines: &[world.order_line()],
+        history: &[world.status_event()],
+        expires_at: world.expiry(),
+        at: now,
+    })
+    .unwrap();
+    vec![
+        order::prepare(customer, true, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
+        order::place(placement).unwrap().show("order::place"),
+        order::place(own_placement(None)).unwrap().show("order::place"),
+        order::place(own_placement(Some(&known))).unwrap().show("order::place"),
+        order::reference(&world.own_reference_claim()).unwrap().show("order::reference"),
+        order::open::get(customer).unwrap().show("order::get"),
+        order::open::lapsing(now).unwrap().show("order::lapsing"),
+        order::advance(own_paid).unwrap().show("order::advance"),
+        order::lapse(&own, &lines, now).unwrap().show("order::lapse"),
+        order::get(id).unwrap().show("order::get"),
+        order::read_for_update(id).unwrap().show("order::read_for_update"),
+        order::lines(id).unwrap().show("order::lines"),
+        order::head(id).unwrap().show("order::head"),
+        order::advance(shipped).unwrap().show("order::advance"),
+        order::advance(cancelled).unwrap().show("order::advance"),
+        order::advance(paid).unwrap().show("order::advance"),
+        order::advance(undone).unwrap().show("order::advance"),
+        order::refund(&picking, &entry, 100, claim, now).unwrap().show("order::refund"),
+        order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
+        order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
+        order::by_status(OrderStatus::Paid, from, to).unwrap().show("order::by_status"),
+        order::by_status(OrderStatus::Paid, None, None).unwrap().show("order::by_status"),
+        order::shipments(customer, from).unwrap().show("order::shipments"),
+        retirement.pop().unwrap().show("order::retire"),
+        order::add_log(&world.order_log()).unwrap().show("order::add_log"),
+        order::log(id).unwrap().show("order::log"),
+    ]
+}
+
+pub(super) fn invoices(world: &World) -> Vec<Shown> {
+    let (invoice, mut order, seen) = (world.invoice(), world.order(OrderStatus::Paid), world.invoice_counter());
+    order.data.invoice_number = None;
+    vec![
+        invoice::get(invoice.number).unwrap().show("invoice::get"),
+        invoice::counter().unwrap().show("invoice::counter"),
+        invoice::issue(&invoice, &order, None).unwrap().show("invoice::issue"),
+        invoice::issue(&invoice, &order, Some(&seen)).unwrap().show("invoice::issue"),
+    ]
+}
+
+pub(super) fn staged(world: &World) -> Vec<Shown> {
+    let (placing, line, now) = (world.order(OrderStatus::Placing), world.order_line(), at(NOW));
+    let record =
+        idempotency::claim(&world.idempotency_record(StoredResponse::Order(world.order.clone())), now).unwrap();
+    let cart = cart::check_out(&world.cart()).unwrap();
+    let own = world.own_order(OrderStatus::Placing);
+    let claims = Claims { reference: true, idempotency: true, open: true };
+    let given_back =
+        order::staged::give_back(&world.returning_order(), std::slice::from_ref(&line.data), now).unwrap().unwrap();
+    vec![
+        order::staged::available([&world.product]).unwrap().show("order::available"),
+        order::staged::begin(&placing, Some(record), None).unwrap().show("order::begin"),
+        order::staged::begin(&own, None, Some(order::open::enter(&own, world.open_order(), None).unwrap()))
+            .unwrap()
+            .show("order::begin"),
+        order::staged::commit(&own, "c1", None).unwrap().show("order::commit"),
+        order::staged::undo_last(&own, &[&line], claims, now).unwrap().show("order::undo_last"),
+        order::staged::reserve(&placing, std::slice::from_ref(&line)).unwrap().show("order::reserve"),
+        order::staged::commit(&placing, "c1", Some(cart)).unwrap().show("order::commit"),
+        order::staged::undo(&placing, &[&line], now).unwrap().show("order::undo"),
+        order::staged::undo_last(&placing, &[&line], claims, now).unwrap().show("order::undo_last"),
+        given_back.show("order::give_back"),
+        order::staged::unfinished(now).unwrap().show("order::unfinished"),
+    ]
+}
+
+pub(super) fn sold(world: &World) -> Vec<Shown> {
+    let (from, to) = (at("2017-01-01T00:00:00.000Z"), at("2017-12-31T23:59:59.999Z"));
+    let (month, city) = ("2017-01".parse().unwrap(), "Z_C3_BCrich".parse().unwrap());
+    let in_shop = "Z_C3_BCrich~364".parse().unwrap();
+    let (pending, mut cancelled) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Cancelled));
+    cancelled.meta.rev += 1;
+    let lines = [world.order_line()];
+    let apply =
+        |head, seen: &sales::Derived| sales::apply(head, &lines, seen, world.sale_place(false).data).unwrap().remove(0);
+    let counted = apply(&pending, &sales::Derived::default());
+    let online =
+        sales::apply(&pending, &lines, &sales::Derived::default(), world.online_sale_place().data).unwrap().remove(0);
+    let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
+    let reversed = apply(&cancelled, &seen.into_iter().collect());
+    vec![
+        sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
+        sales::derived(&world.order).unwrap().show("sales::derived"),
+        counted.show("sales::apply"),
+        online.show("sales::apply"),
+        reversed.show("sales::apply"),
+        place::get(&world.store).unwrap().show("place::get"),
+        place::read_for_update(&world.store).unwrap().show("place::read_for_update"),
+        place::create(&world.shop()).unwrap().show("place::create"),
+        place::change(&world.shop(), 3, at(NOW)).unwrap().show("place::change"),
+        place::sales(&world.country, &month, None).unwrap().show("place::sales"),
+        place::sales(&world.country, &month, Some(&city)).unwrap().show("place::sales"),
+        place::sales(&world.country, &month, Some(&in_shop)).unwrap().show("place::sales"),
+    ]
+}

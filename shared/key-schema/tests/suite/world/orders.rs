@@ -1,0 +1,237 @@
+//! Examples of orders and sales.
+
+use std::collections::BTreeMap;
+
+use key_schema::id::StoreId;
+use key_schema::instant::Instant;
+use key_schema::invoice::{Invoice, InvoiceCounter};
+use key_schema::item::Stored;
+use key_schema::money::Currency;
+use key_schema::order::open::{OpenOrder, OpenOrders};
+use key_schema::order::staged::{Unfinished, Work};
+use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
+use key_schema::place::{PlaceSales, SalePlace, StoreLocation};
+use key_schema::sales::Sale;
+
+use super::{LAPSES, PLACED, UNFINISHED, World};
+use crate::support::at;
+
+impl World {
+    pub fn shop(&self) -> Stored<StoreLocation> {
+        self.stored(StoreLocation {
+            id: self.store.clone(),
+            country: self.country.clone(),
+            city: self.city.clone(),
+            name: "By the lake".into(),
+        })
+    }
+
+    pub fn sale_place(&self, reversed: bool) -> Stored<SalePlace> {
+        self.stored(SalePlace {
+            order_id: self.order.clone(),
+            country: self.country.clone(),
+            city: self.city.clone(),
+            store_id: self.store.clone(),
+            placed_at: at(PLACED),
+            total: self.money(774),
+            reversed,
+            shard: 0,
+        })
+    }
+
+    /// Makes the place of an online order, whose total has several shards.
+    pub fn online_sale_place(&self) -> Stored<SalePlace> {
+        let order = self.order(OrderStatus::Pending);
+        self.stored(SalePlace::of(&order, Some(&self.shop().data), StoreId::online()))
+    }
+
+    /// Makes one part of the online shop's total.
+    pub fn online_sales(&self) -> Stored<PlaceSales> {
+        let (shard, store_id) = (self.online_sale_place().shard, StoreId::online());
+        Stored { data: PlaceSales { shard, store_id, ..self.place_sales().data }, ..self.place_sales() }
+    }
+
+    pub fn place_sales(&self) -> Stored<PlaceSales> {
+        self.stored(PlaceSales {
+            shard: 0,
+            country: self.country.clone(),
+            city: self.city.clone(),
+            store_id: self.store.clone(),
+            date: "2017-01-01".into(),
+            currency: Currency::USD,
+            orders: 9,
+            amount: 6966,
+        })
+    }
+
+    /// Makes a sale as the first release wrote it.
+    pub fn anonymous_sale(&self) -> Stored<Sale> {
+        let mut sale = self.sale(false);
+        sale.data.customer_id = None;
+        sale
+    }
+
+    pub fn order(&self, status: OrderStatus) -> Stored<Order> {
+        self.stored(Order {
+            status,
+            reference: Some(self.reference.clone()),
+            store_id: Some(self.store.clone()),
+            unfinished: (status == OrderStatus::Placing).then(|| Unfinished {
+                since: at(UNFINISHED),
+                work: Work::Placing { key: Some(self.scope.clone()), lines: 0 },
+            }),
+            invoice_number: Some(4711),
+            ..Order::new(self.order.clone(), self.customer.clone(), at(PLACED), self.money(774), 1)
+        })
+    }
+
+    /// Makes an order that its customer placed.
+    pub fn own_order(&self, status: OrderStatus) -> Stored<Order> {
+        let mut order = self.order(status);
+        order.data.by_customer = true;
+        order.data.lapses_at = Some(at(LAPSES));
+        order.data.store_id = None;
+        order.data.invoice_number = None;
+        order
+    }
+
+    pub fn open_order(&self) -> OpenOrder {
+        OpenOrder { most: 6, lines: 1 }
+    }
+
+    pub fn open_orders(&self) -> Stored<OpenOrders> {
+        self.stored(OpenOrders {
+            customer_id: self.customer.clone(),
+            expires_at: at("2017-01-08T12:53:26.000Z"),
+            entries: BTreeMap::from([(self.order.clone(), self.open_order())]),
+            day: None,
+            placed: 0,
+        })
+    }
+
+    /// Makes open orders that count the orders of their day.
+    pub fn counted_orders(&self) -> Stored<OpenOrders> {
+        let mut open = self.open_orders();
+        (open.data.day, open.data.placed) = (Some("2017-01-01".into()), 1);
+        open
+    }
+
+    /// Makes the claim on a reference that a customer gave.
+    pub fn own_reference_claim(&self) -> Stored<ReferenceClaim> {
+        self.stored(ReferenceClaim::of(&self.own_order(OrderStatus::Pending)).unwrap())
+    }
+
+    /// Makes a large cancelled order whose stock is not all returned yet.
+    pub fn returning_order(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Cancelled);
+        order.data.unfinished = Some(Unfinished { since: at(UNFINISHED), work: Work::Returning(0) });
+        order
+    }
+
+    pub fn refunded_order(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Returned);
+        (order.data.paid_from_wallet, order.data.refunded) = (true, 774);
+        order
+    }
+
+    pub fn invoice(&self) -> Stored<Invoice> {
+        self.stored(Invoice {
+            number: 4711,
+            order_id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            total: self.money(774),
+            issued_at: at(PLACED),
+        })
+    }
+
+    pub fn invoice_counter(&self) -> Stored<InvoiceCounter> {
+        self.stored(InvoiceCounter { last: 4710 })
+    }
+
+    /// Returns the instant at which a retired order expires.
+    pub fn expiry(&self) -> Instant {
+        at("2020-01-01T00:00:00.000Z")
+    }
+
+    pub fn retired_order(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Delivered);
+        order.data.expires_at = Some(self.expiry());
+        order
+    }
+
+    pub fn retired_customer_order(&self) -> Stored<CustomerOrder> {
+        let mut copy = self.customer_order(true);
+        copy.data.status = OrderStatus::Delivered;
+        copy.data.expires_at = Some(self.expiry());
+        copy
+    }
+
+    pub fn order_line(&self) -> Stored<OrderLine> {
+        self.stored(OrderLine {
+            order_id: self.order.clone(),
+            line: 7,
+            product_id: self.product.clone(),
+            product_born: None,
+            name: "ICE - CRUSHED/CUBED 22 LB".into(),
+            quantity: 6,
+            unit_price: self.money(129),
+            total: self.money(774),
+            expires_at: None,
+        })
+    }
+
+    /// Makes a line that names the incarnation of its product.
+    pub fn born_order_line(&self) -> Stored<OrderLine> {
+        let mut line = self.order_line();
+        line.data.product_born = Some(self.product().meta.born);
+        line
+    }
+
+    pub fn status_event(&self) -> Stored<OrderStatusEvent> {
+        self.stored(OrderStatusEvent {
+            order_id: self.order.clone(),
+            status: OrderStatus::Paid,
+            at: at("2017-01-01T12:00:00.000Z"),
+            by: "staff-1".into(),
+            note: Some("at the till".into()),
+            expires_at: None,
+        })
+    }
+
+    pub fn customer_order(&self, shipped: bool) -> Stored<CustomerOrder> {
+        self.stored(CustomerOrder {
+            shipped_at: shipped.then(|| at("2017-01-02T07:15:00.000Z")),
+            carrier: shipped.then(|| "Post".into()),
+            tracking: shipped.then(|| "CH-0001".into()),
+            ..CustomerOrder::of(&self.order(if shipped { OrderStatus::Shipped } else { OrderStatus::Pending }))
+        })
+    }
+
+    pub fn reference_claim(&self) -> Stored<ReferenceClaim> {
+        self.stored(ReferenceClaim::of(&self.order(OrderStatus::Pending)).unwrap())
+    }
+
+    pub fn order_log(&self) -> Stored<OrderLog> {
+        self.stored(OrderLog {
+            id: self.log.clone(),
+            order_id: self.order.clone(),
+            at: at("2017-01-03T16:20:00.000Z"),
+            by: "staff-1".into(),
+            text: "The customer called.".into(),
+        })
+    }
+
+    pub fn sale(&self, reversed: bool) -> Stored<Sale> {
+        self.stored(Sale {
+            order_id: self.order.clone(),
+            line: 7,
+            product_id: self.product.clone(),
+            placed_at: at(PLACED),
+            quantity: 6,
+            total: self.money(774),
+            store_id: Some(self.store.clone()),
+            customer_id: Some(self.customer.clone()),
+            reversed,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! Measures requests, and computes the units that DynamoDB charges for them.
+
+use std::collections::BTreeMap;
+
+use fixture::TestTable;
+use key_schema::index::INDEXES;
+use key_schema::item::{Entity, FromItem, Item, Stored, index_entry_size, key_of, size};
+use key_schema::key::{Index, Key};
+use key_schema::pattern::Pattern;
+use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
+use table::Table;
+
+/// The cost of one use of a pattern.
+pub(super) struct Cost {
+    pub(super) pattern: &'static Pattern,
+    pub(super) on: String,
+    pub(super) requests: u32,
+    pub(super) read_units: f64,
+    pub(super) write_units: f64,
+    pub(super) items: u32,
+    pub(super) bytes: u64,
+}
+
+pub(super) struct Bench {
+    pub(super) test: TestTable,
+    pub(super) table: Table,
+    pub(super) costs: Vec<Cost>,
+}
+
+impl Bench {
+    pub(super) async fn create() -> Self {
+        let test = TestTable::create().await;
+        let table = test.table();
+        Self { test, table, costs: Vec::new() }
+    }
+
+    /// Returns all items of the table. A test may use Scan.
+    pub(super) async fn everything(&self) -> BTreeMap<Key, Item> {
+        let mut all = BTreeMap::new();
+        let mut pages = self
+            .test
+            .client()
+            .scan()
+            .table_name(self.test.name())
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        while let Some(item) = pages.next().await {
+            let item: Item = item.unwrap().into();
+            all.insert(key_of(&item).unwrap(), item);
+        }
+        all
+    }
+
+    pub(super) fn reads(&mut self, on: &str) {
+        let measured = self.table.meter().take();
+        let [one] = measured.as_slice() else { panic!("one pattern at a time: {measured:?}") };
+        self.costs.push(Cost {
+            pattern: one.pattern,
+            on: on.to_owned(),
+            requests: one.requests,
+            read_units: one.capacity_units,
+            write_units: 0.0,
+            items: one.items,
+            bytes: one.bytes,
+        });
+    }
+
+    pub(super) async fn get<T: FromItem>(&mut self, on: &str, get: Get<T>) -> T {
+        let found = self.table.get(&get).await.unwrap().expect(on);
+        self.reads(on);
+        found
+    }
+
+    pub(super) async fn batch_get<T: FromItem>(&mut self, on: &str, get: BatchGet<T>) {
+        assert!(self.table.batch_get(&get).await.unwrap().iter().any(Option::is_some), "{on}");
+        self.reads(on);
+    }
+
+    pub(super) async fn query<T: FromItem>(&mut self, on: &str, expected: usize, query: Query<T>) {
+        assert_eq!(self.table.query(&query).await.unwrap().items.len(), expected, "{on}");
+        self.reads(on);
+    }
+
+    pub(super) async fn writes(&mut self, on: &str, before: BTreeMap<Key, Item>, factor: usize, checks: usize) {
+        let after = self.everything().await;
+        let measured = self.table.meter().take();
+        let [one] = measured.as_slice() else { panic!("one pattern at a time: {measured:?}") };
+        let changed = before.keys().chain(after.keys()).collect::<std::collections::BTreeSet<_>>();
+        let mut units = 0;
+        for key in changed {
+            let (old, new) = (before.get(key), after.get(key));
+            if old != new {
+                units += factor * write_units(old.into_iter().chain(new).map(size).max().unwrap_or(0));
+                units += INDEXES.into_iter().map(|index| index_units(old, new, index)).sum::<usize>();
+            }
+        }
+        assert!(units > 0, "{on} changed nothing");
+        let write_units = (units + checks) as f64;
+        if factor == 1 {
+            assert_eq!(one.capacity_units, write_units, "{on}: the table's own figure");
+        }
+        self.costs.push(Cost {
+            pattern: one.pattern,
+            on: on.to_owned(),
+            requests: one.requests,
+            read_units: 0.0,
+            write_units,
+            items: 0,
+            bytes: 0,
+        });
+    }
+
+    /// Writes an item without any condition, and without measuring it.
+    pub(super) async fn seed<T: Entity>(&self, item: &Stored<T>) {
+        let put = self.test.client().put_item().table_name(self.test.name());
+        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
+    }
+
+    pub(super) async fn write(&mut self, on: &str, write: Single<()>) {
+        let before = self.everything().await;
+        self.table.write(&write).await.unwrap();
+        self.writes(on, before, 1, 0).await;
+    }
+
+    pub(super) async fn update<T: FromItem>(&mut self, on: &str, write: Single<T>) -> T {
+        let before = self.everything().await;
+        let item = self.table.update(&write).await.unwrap();
+        self.writes(on, before, 1, 0).await;
+        item
+    }
+
+    pub(super) async fn batch_write(&mut self, on: &str, write: BatchWrite) {
+        let before = self.everything().await;
+        assert!(self.table.batch_write(&write).await.unwrap().is_empty());
+        self.writes(on, before, 1, 0).await;
+    }
+
+    pub(super) async fn transact<L: Clone + std::fmt::Debug>(&mut self, on: &str, transaction: Transaction<L>) {
+        let before = self.everything().await;
+        self.table.transact(&transaction).await.unwrap();
+        let checked = transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
+            Write::Check { key } => before.get(key),
+            _ => None,
+        });
+        let checks = checked.map(|item| 2 * write_units(size(item))).sum();
+        self.writes(on, before, 2, checks).await;
+    }
+}
+
+/// Returns one unit for each started KB, and at least one.
+pub(super) fn write_units(bytes: usize) -> usize {
+    bytes.div_ceil(1024).max(1)
+}
+
+fn index_units(old: Option<&Item>, new: Option<&Item>, index: Index) -> usize {
+    let entry = |item: Option<&Item>| {
+        let item = item?;
+        let size = index_entry_size(item, index)?;
+        let keys = [index.partition_attribute(), index.sort_attribute()].map(|name| item.get(name).cloned());
+        let shown: Vec<_> = index.projected().iter().map(|name| item.get(*name).cloned()).collect();
+        Some((size, keys, shown))
+    };
+    match (entry(old), entry(new)) {
+        (None, None) => 0,
+        (None, Some((size, ..))) | (Some((size, ..)), None) => write_units(size),
+        (Some((before, old_keys, _)), Some((after, new_keys, _))) if old_keys != new_keys => {
+            write_units(before) + write_units(after)
+        }
+        (Some((_, _, old)), Some((_, _, new))) if old == new => 0,
+        (Some((before, ..)), Some((after, ..))) => write_units(before.max(after)),
+    }
+}

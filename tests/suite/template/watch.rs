@@ -1,0 +1,164 @@
+//! Tests of alarms, dashboard and limits in the template.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::resources;
+use crate::support::{read, root, template};
+
+#[test]
+fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
+    let operations = read(&root().join("docs/operations.md"));
+    let described: BTreeSet<String> = operations
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` | ")?.0.to_owned()))
+        .collect();
+    let alarms = resources("AWS::CloudWatch::Alarm");
+    assert_eq!(alarms.keys().cloned().collect::<BTreeSet<_>>(), described, "the table of alarms in docs/operations.md");
+    for (name, lines) in alarms {
+        assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
+        assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");
+        // CloudWatch refuses an alarm with more than ten metrics, and then the stack's update
+        // fails.
+        assert!(lines.matches("MetricStat: ").count() <= 10, "{name} has more than ten metrics");
+    }
+}
+
+/// Technique T11 in `docs/patterns.md`.
+#[test]
+fn the_dashboard_shows_api_table_stream_and_the_cost_of_each_route() {
+    let dashboard = resources("AWS::CloudWatch::Dashboard").remove("Dashboard").unwrap();
+    let (_, body) = dashboard.split_once("DashboardBody: !Sub |\n").unwrap();
+    let body: Json = serde_json::from_str(body).unwrap();
+    let widgets = body["widgets"].as_array().unwrap();
+    for metric in [
+        "5xx",
+        "Latency",
+        "ReadCapacity",
+        "WriteCapacity",
+        "IteratorAge",
+        "Quarantined",
+        "ReadThrottleEvents",
+        "WriteThrottleEvents",
+    ] {
+        let shows = |widget: &&Json| {
+            let metrics = widget["properties"]["metrics"].to_string();
+            metrics.contains(&format!("\"{metric}\"")) || metrics.contains(&format!("MetricName=\\\"{metric}\\\""))
+        };
+        assert!(widgets.iter().any(|widget| shows(&widget)), "no widget shows {metric}");
+    }
+}
+
+/// Technique S8 in `docs/patterns.md`.
+#[test]
+fn the_bus_has_an_archive_of_every_event() {
+    let archives = resources("AWS::Events::Archive");
+    let [(name, archive)] = archives.iter().collect::<Vec<_>>()[..] else { panic!("{archives:?}") };
+    assert!(archive.contains("SourceArn: !GetAtt Bus.Arn"), "{name}");
+    assert!(archive.contains("RetentionDays: !Ref EventRetentionDays"), "{name}");
+    // A pattern would leave events out.
+    assert!(!archive.contains("EventPattern"), "{name}");
+}
+
+#[test]
+fn every_function_has_alarms_for_errors_and_throttles() {
+    let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
+    for name in resources("AWS::Serverless::Function").into_keys() {
+        for metric in ["Errors", "Throttles"] {
+            let told = |line: &str| {
+                let function = line.split_once("Name: FunctionName, Value: ").map(|(_, value)| value);
+                let named = |word: &str| word == name;
+                line.contains(&format!("MetricName: {metric},"))
+                    && function.is_some_and(|value| value.split(|c: char| !c.is_alphanumeric()).any(named))
+            };
+            assert!(alarms.lines().any(told), "no alarm has the metric {metric} of {name}");
+        }
+    }
+}
+
+#[test]
+fn every_record_that_a_consumer_sets_aside_raises_an_alarm() {
+    let quarantine = resources("AWS::CloudWatch::Alarm").remove("Quarantine").unwrap();
+    let functions = resources("AWS::Serverless::Function");
+    let sinks = |function: &str| {
+        let line = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: "));
+        line.unwrap().to_owned()
+    };
+    // An unreadable record reaches no sink. It counts for its consumer, which is named after its
+    // sinks.
+    for consumer in [sinks("StreamSearch"), sinks("StreamEvents")] {
+        assert!(quarantine.contains(&format!("{{Name: Consumer, Value: {consumer}}}")), "{consumer}");
+    }
+    let all = sinks("StreamEvents");
+    let all = all.split('\'').find(|part| part.starts_with("search,")).unwrap();
+    assert!(all.split(',').count() >= 4, "{all}");
+    for sink in all.split(',') {
+        assert!(quarantine.contains(&format!("{{Name: Sink, Value: {sink}}}")), "{sink}");
+    }
+}
+
+#[test]
+fn a_mapping_that_discards_batches_or_is_disabled_raises_an_alarm() {
+    let mut alarms = resources("AWS::CloudWatch::Alarm");
+    let given_up = alarms.remove("GivenUp").unwrap();
+    for stream in template().streams {
+        let mapping = resources("AWS::Lambda::EventSourceMapping").remove(&stream.logical_id).unwrap();
+        // Without it, Lambda sends CloudWatch no metrics of a mapping.
+        assert!(mapping.contains("MetricsConfig: {Metrics: [EventCount]}"), "{}", stream.logical_id);
+        for metric in ["OnFailureDestinationDeliveredEventCount", "DroppedEventCount"] {
+            let told = |line: &str| line.contains(metric) && line.contains(&format!("!Ref {}", stream.logical_id));
+            assert!(given_up.lines().any(told), "{metric} of {}", stream.logical_id);
+        }
+    }
+    // The consumer sends a heartbeat under its sinks' names. The alarm fires if it is missing.
+    let functions = resources("AWS::Serverless::Function");
+    for (alarm, function) in [("SearchHeartbeat", "StreamSearch"), ("EventsHeartbeat", "StreamEvents")] {
+        let sinks = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: ")).unwrap();
+        let alarm = alarms.remove(alarm).unwrap();
+        assert!(alarm.contains("MetricName: Heartbeat") && alarm.contains("TreatMissingData: breaching"), "{alarm}");
+        assert!(alarm.contains(&format!("{{Name: Consumer, Value: {sinks}}}")), "{alarm}");
+    }
+}
+
+#[test]
+fn a_failure_of_a_managed_service_of_the_stack_raises_an_alarm() {
+    let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
+    for metric in [
+        "ClusterStatus.red",
+        "FreeStorageSpace",
+        "ClusterIndexWritesBlocked",
+        "Reputation.BounceRate",
+        "Reputation.ComplaintRate",
+        "4xx",
+        "UnknownIssuers",
+    ] {
+        assert!(alarms.contains(&format!("MetricName: {metric}")), "{metric}");
+    }
+    let filter = resources("AWS::Logs::MetricFilter").remove("ThrottledRequests").unwrap();
+    let name = "MetricName: !Sub 'ThrottledRequests-${Stage}'";
+    assert!(filter.contains(r#"$.status = "429""#) && filter.contains(name) && alarms.contains(name));
+    // The filter reads the access log, in which the status is a text.
+    let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
+    assert!(api.contains(r#""status":"$context.status""#));
+}
+
+#[test]
+fn the_api_accepts_a_limited_rate_of_requests() {
+    let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
+    let (_, settings) = api.split_once("      DefaultRouteSettings:\n").unwrap();
+    for needed in ["ThrottlingRateLimit: !Ref RequestsPerSecond", "ThrottlingBurstLimit: !Ref RequestBurst"] {
+        assert!(settings.contains(needed), "{needed}");
+    }
+    let text = read(&root().join("template.yaml"));
+    let parameter = |name: &str| -> u32 {
+        let (_, after) = text.split_once(&format!("\n  {name}:\n")).unwrap();
+        let default = after.lines().find_map(|line| line.trim().strip_prefix("Default: ")).unwrap();
+        default.parse().unwrap()
+    };
+    let (rate, burst) = (parameter("RequestsPerSecond"), parameter("RequestBurst"));
+    assert!(
+        (1..=10_000).contains(&rate) && (1..=5_000).contains(&burst),
+        "{rate} and {burst}, of which an account has no more"
+    );
+}
