@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use fixture::reliability;
+use flate2::read::GzDecoder;
 
 use crate::techniques::root;
 
@@ -50,7 +52,24 @@ fn files(folder: &str) -> Vec<PathBuf> {
 
 /// Returns the names of the files and folders in a folder, without their endings.
 fn names(folder: &str) -> BTreeSet<String> {
-    files(folder).iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    let name = |path: &PathBuf| path.file_name()?.to_str()?.split('.').next().map(str::to_owned);
+    files(folder).iter().map(|path| name(path).unwrap()).collect()
+}
+
+/// Returns the size of each input in a target's archive. In a tar file, a header of one block with
+/// the size in octal digits comes before the blocks of each file. An empty block is the end.
+fn packed(target: &str) -> Vec<u64> {
+    const BLOCK: usize = 512;
+    let archive = std::fs::File::open(root().join(format!("fuzz/corpus/{target}.tar.gz"))).unwrap();
+    let mut tar = Vec::new();
+    GzDecoder::new(archive).read_to_end(&mut tar).unwrap();
+    let (mut sizes, mut at) = (Vec::new(), 0);
+    while tar[at] != 0 {
+        let size = std::str::from_utf8(&tar[at + 124..at + 135]).unwrap();
+        sizes.push(u64::from_str_radix(size, 8).unwrap());
+        at += BLOCK + usize::from_str_radix(size, 8).unwrap().next_multiple_of(BLOCK);
+    }
+    sizes
 }
 
 #[test]
@@ -66,14 +85,11 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     let (mut rows, mut all_kept, mut bytes, mut made) = (String::new(), 0, 0, 0);
     for Target { name, inputs, longest, holds } in &targets {
         assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"targets/{name}.rs\"\n")), "{name}");
-        let kept: Vec<PathBuf> =
-            ["corpus", "regressions"].into_iter().flat_map(|folder| files(&format!("{folder}/{name}"))).collect();
+        let mut kept = packed(name);
+        kept.extend(files(&format!("regressions/{name}")).iter().map(|path| path.metadata().unwrap().len()));
         assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} inputs kept, {inputs} made up", kept.len());
-        for path in &kept {
-            let size = path.metadata().unwrap().len();
-            assert!(size <= *longest, "{} is longer than the inputs of its target may be", path.display());
-            bytes += size;
-        }
+        assert!(kept.iter().all(|size| size <= longest), "{name}: an input is longer than {longest}");
+        bytes += kept.iter().sum::<u64>();
         writeln!(rows, "| `{name}` | {} | {inputs} | {holds} |", kept.len()).unwrap();
         (all_kept, made) = (all_kept + kept.len(), made + inputs);
     }
