@@ -28,12 +28,14 @@ pub mod progress;
 pub mod redrive;
 pub mod search;
 
+use key_schema::pattern::Pattern;
+use key_schema::{expiration, order};
+
 pub use error::OpsError;
 pub use items::Items;
-use key_schema::order;
-use key_schema::pattern::Pattern;
 pub use outcome::Outcome;
 pub use pace::Pace;
 
 /// The access patterns that the tool uses.
-pub const PATTERNS: &[&Pattern] = &[&order::RETIRE, &key_schema::archive::RESTORE];
+pub const PATTERNS: &[&Pattern] =
+    &[&order::EDIT, &order::RETIRE, &order::BY_STATUS, &expiration::OF_DAY, &key_schema::archive::RESTORE];

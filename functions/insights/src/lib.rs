@@ -36,7 +36,7 @@ pub fn routes() -> Routes<Services> {
             Box::pin(sales::of_place(services, request))
         })
         .on("GET /v1/stores/{id}", &[&place::GET], |services, request| Box::pin(stores::read(services, request)))
-        .on("PUT /v1/stores/{id}", &[&place::EDIT, &place::CREATE, &place::CHANGE], |services, request| {
+        .on("PUT /v1/stores/{id}", &[&place::CREATE, &place::CHANGE], |services, request| {
             Box::pin(stores::put(services, request))
         })
 }

@@ -335,13 +335,12 @@ patterns! {
     }
     EDIT {
         id: "stores.edit",
-        purpose: "Read a shop to count an order, or to explain a refused change",
+        purpose: "Read a shop to count an order",
         request: GetItem,
         key: "PK = STORE#<id>, SK = STORE",
         returns: "the shop",
-        consistency: Consistency::Strong("an order counts at the shop's current place, and the \
-            explanation must match the stored shop"),
-        callers: "staff",
+        consistency: Consistency::Strong("an order counts at the shop's current place"),
+        callers: "system",
     }
     CREATE {
         id: "stores.create",
