@@ -91,12 +91,16 @@ impl<S: Sync> Function for Served<S> {
     }
 }
 
-/// Defines the functions with only the table as their state.
+/// Returns a function with only the table as its state.
+#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+fn served(routes: Routes<Services>, services: Services) -> Result<Box<dyn Function>, BenchError> {
+    Ok(Box::new(Served { routes, app: services, services: |services| services }))
+}
+
 macro_rules! with_only_the_table {
     ($($name:ident)*) => {$(
-        #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
         pub(crate) fn $name(services: Services) -> Result<Box<dyn Function>, BenchError> {
-            Ok(Box::new(Served { routes: $name::routes(), app: services, services: |services| services }))
+            served($name::routes(), services)
         }
     )*};
 }

@@ -133,10 +133,10 @@ fn a_second_product_on_the_model_needs_no_code_of_the_shop_not_even_in_tests() {
     let edges = ["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}"];
     let tree = cargo(&[["tree", "--package", "bodega-library"].as_slice(), &edges].concat());
     let needed: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(needed.contains("item-model") && needed.contains("table"), "not a list of crates: {tree}");
+    assert!(needed.contains("bodega-item-model") && needed.contains("bodega-table"), "not a list of crates: {tree}");
     let packages = packages();
     let shop = packages.iter().filter(|package| package.folder.starts_with("functions/"));
     let shop: Vec<&str> =
-        shop.map(|package| package.name.as_str()).chain(["key-schema", "http-api", "local"]).collect();
+        shop.map(|package| package.name.as_str()).chain(["bodega-key-schema", "bodega-http-api", "bodega-local"]).collect();
     assert_eq!(shop.iter().find(|name| needed.contains(*name)), None);
 }
