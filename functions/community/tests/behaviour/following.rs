@@ -68,7 +68,7 @@ async fn a_customer_whose_erasure_has_begun_gets_no_followers() {
     let town = Town::open(&["a", "b"], &[]).await;
     let marked =
         town.app.services.table.get(&customer::get(&CustomerId::new("b").unwrap()).unwrap()).await.unwrap().unwrap();
-    town.app.services.table.update(&customer::begin_erasure(&marked, Instant::now()).unwrap()).await.unwrap();
+    town.app.services.table.update(&customer::begin_erasure(&marked, Instant::now()).unwrap()).await.unwrap().unwrap();
     let refused = town.send(edge(FOLLOW, "a", "b").customer("a")).await;
     assert_eq!((refused.status, refused.code()), (404, Some("not_found")));
     assert_eq!(town.list(&followers("b"), 10).await.len(), 0);

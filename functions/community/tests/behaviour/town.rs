@@ -105,7 +105,7 @@ impl Town {
         let town = Self { app, test, issuer, routes: community::routes() };
         for id in customers {
             let create = customer::create(&profile(id, None)).unwrap();
-            town.app.services.table.transact(&create).await.unwrap();
+            town.app.services.table.transact(&create).await.unwrap().unwrap();
         }
         for id in products {
             town.sell(id).await;
@@ -126,20 +126,20 @@ impl Town {
             )
         };
         let create = product::create(&Stored::new(product, born(), at(0)), 5, &[]).unwrap();
-        self.app.services.table.transact(&create).await.unwrap();
+        self.app.services.table.transact(&create).await.unwrap().unwrap();
     }
 
     /// Retires a product.
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&ProductId::new(id).unwrap(), 1, at(1)).unwrap();
-        self.app.services.table.transact(&retire).await.unwrap();
+        self.app.services.table.transact(&retire).await.unwrap().unwrap();
     }
 
     /// Deletes the profile of a customer and its claims, but no other item of the customer.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.app.services.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
-        self.app.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+        self.app.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap().unwrap();
     }
 
     /// Writes items directly into the table, in batches.

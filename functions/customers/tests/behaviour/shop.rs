@@ -98,7 +98,7 @@ impl Shop {
 
     pub async fn product(&self, id: &str) {
         let product = product_at(id, money(100));
-        self.services.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap();
+        self.services.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap().unwrap();
     }
 
     /// Changes the price of a product.
@@ -110,19 +110,19 @@ impl Shop {
     pub async fn like(&self, customer: &str, product: &str) {
         let like = Like { customer_id: customer.parse().unwrap(), product_id: product.parse().unwrap() };
         let like = Stored::new(like, born(), Instant::now());
-        self.services.table.transact(&like::put(&like).unwrap()).await.unwrap();
+        self.services.table.transact(&like::put(&like).unwrap()).await.unwrap().unwrap();
     }
 
     /// Makes a customer follow another.
     pub async fn follow(&self, customer: &str, other: &str) {
         let edge = Follow { customer_id: customer.parse().unwrap(), followed_id: other.parse().unwrap() };
         let edge = Stored::new(edge, born(), Instant::now());
-        self.services.table.transact(&follow::put(&edge).unwrap()).await.unwrap();
+        self.services.table.transact(&follow::put(&edge).unwrap()).await.unwrap().unwrap();
     }
 
     pub async fn retire(&self, product: &str) {
         let retire = product::retire(&ProductId::new(product).unwrap(), 1, Instant::now()).unwrap();
-        self.services.table.transact(&retire).await.unwrap();
+        self.services.table.transact(&retire).await.unwrap().unwrap();
     }
 
     /// Places an order of one piece of an existing product, `minute` minutes after the shop opened.
@@ -142,7 +142,7 @@ impl Shop {
         };
         let (order, line) = (Stored::new(order, born(), at), Stored::new(line, born(), at));
         let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, open: None, cart: None };
-        self.services.table.transact(&order::place(placement).unwrap()).await.unwrap();
+        self.services.table.transact(&order::place(placement).unwrap()).await.unwrap().unwrap();
         order.id.to_string()
     }
 
@@ -169,7 +169,7 @@ impl Shop {
             expires_at: now.plus_seconds(seconds),
             lines: (0..lines).map(line).collect::<BTreeMap<_, _>>(),
         };
-        self.services.table.write(&cart::create(&Stored::new(cart, born(), now), now).unwrap()).await.unwrap();
+        self.services.table.write(&cart::create(&Stored::new(cart, born(), now), now).unwrap()).await.unwrap().unwrap();
     }
 }
 

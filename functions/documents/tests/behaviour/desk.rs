@@ -114,9 +114,9 @@ impl Desk {
             desk.join(id).await;
         }
         let mia = member("mia", Role::Admin);
-        table.transact(&organization::create(&head, &mia, Authority::Staff).unwrap()).await.unwrap();
+        table.transact(&organization::create(&head, &mia, Authority::Staff).unwrap()).await.unwrap().unwrap();
         let max = organization::put_member(None, &member("max", Role::Member), Authority::Staff).unwrap();
-        table.transact(&max).await.unwrap();
+        table.transact(&max).await.unwrap().unwrap();
         desk.own(id, "mia", Some(CLUB), &json!({ "a": "A1" })).await;
         desk
     }
@@ -145,7 +145,7 @@ impl Desk {
         };
         let sections: Vec<_> = sections.into_iter().map(section).collect();
         let create = document::create(&Stored::new(head, born.clone(), at), &sections, &by, false).unwrap();
-        self.services.table.transact(&create).await.unwrap();
+        self.services.table.transact(&create).await.unwrap().unwrap();
     }
 
     /// Ends a membership of the club.
@@ -153,7 +153,7 @@ impl Desk {
         let (club, customer) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new(customer).unwrap());
         let member = self.services.table.get(&organization::member(&club, &customer).unwrap()).await.unwrap().unwrap();
         let remove = organization::remove_member(&member, Authority::Staff).unwrap();
-        self.services.table.transact(&remove).await.unwrap();
+        self.services.table.transact(&remove).await.unwrap().unwrap();
     }
 
     /// Begins a membership of the club.
@@ -165,6 +165,7 @@ impl Desk {
             .table
             .transact(&organization::put_member(None, &member, Authority::Staff).unwrap())
             .await
+            .unwrap()
             .unwrap();
     }
 
@@ -176,7 +177,7 @@ impl Desk {
             id.to_owned(),
         );
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap().unwrap();
     }
 
     /// Writes items directly into the table, without any check.

@@ -17,7 +17,7 @@ use crate::desk::{
 async fn lose_profile(desk: &Desk, id: &str) {
     let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
     let profile = desk.services.table.get(&get).await.unwrap().unwrap();
-    desk.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+    desk.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap().unwrap();
 }
 
 /// Removes a customer from a document, as an erasure does.
@@ -30,7 +30,7 @@ async fn release(desk: &Desk, id: &str, customer: &str, tie: Tie) {
         .unwrap()
         .unwrap();
     let release = document::release(&head, &CustomerId::new(customer).unwrap(), tie).unwrap();
-    desk.services.table.transact(&release).await.unwrap();
+    desk.services.table.transact(&release).await.unwrap().unwrap();
 }
 
 async fn ties(desk: &Desk, customer: &str) -> Vec<Tie> {

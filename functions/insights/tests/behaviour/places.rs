@@ -51,7 +51,7 @@ impl Shop {
         let counted_at = SalePlace::of(&order, store.as_deref(), id);
         let head = Stored::new(order, Born::new("b1").unwrap(), Instant::EPOCH);
         for transaction in sales::apply(&head, &[], &Derived::default(), counted_at).unwrap() {
-            table.transact(&transaction).await.unwrap();
+            table.transact(&transaction).await.unwrap().unwrap();
         }
     }
 

@@ -71,7 +71,7 @@ impl Shop {
         let customer =
             Customer::new(customer(), "ann@example.com".parse().unwrap(), "ann".parse().unwrap(), "Ann".to_owned());
         let customer = Stored::new(customer, Born::new("b1").unwrap(), begun());
-        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap().unwrap();
     }
 
     /// Puts an item unchanged.
@@ -165,10 +165,10 @@ impl Shop {
     /// Begins an order, reserves this many portions of its lines and returns its head.
     pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
         let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
-        self.table.transact(&staged::begin(&plan.order, Some(claim), None).unwrap()).await.unwrap();
+        self.table.transact(&staged::begin(&plan.order, Some(claim), None).unwrap()).await.unwrap().unwrap();
         let mut head = plan.order.clone();
         for lines in plan.lines.chunks(RESERVED_AT_ONCE).take(reserved) {
-            self.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+            self.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
             head = staged::counted(&head, lines.len(), true);
         }
         head
@@ -178,7 +178,7 @@ impl Shop {
     pub async fn leave_half_undone(&self, plan: &Plan) {
         let head = self.leave(plan, usize::MAX).await;
         let lines: Vec<&Stored<OrderLine>> = plan.lines.iter().take(UNDONE_AT_ONCE).collect();
-        self.table.transact(&staged::undo(&head, &lines, begun()).unwrap()).await.unwrap();
+        self.table.transact(&staged::undo(&head, &lines, begun()).unwrap()).await.unwrap().unwrap();
     }
 
     /// Places an order like a client.
@@ -208,11 +208,11 @@ impl Shop {
             tracking: None,
             money: None,
         };
-        self.table.transact(&order::advance(step).unwrap()).await.unwrap();
+        self.table.transact(&order::advance(step).unwrap()).await.unwrap().unwrap();
         for _ in 0..given_back {
             let head = self.head(&plan.order.id).await.unwrap();
             let transaction = staged::give_back(&head, &lines, begun()).unwrap().unwrap();
-            self.table.transact(&transaction).await.unwrap();
+            self.table.transact(&transaction).await.unwrap().unwrap();
         }
     }
 

@@ -49,7 +49,7 @@ impl Shop {
             id.parse().unwrap(),
             "Somebody".to_owned(),
         );
-        self.app.services.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap();
+        self.app.services.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap().unwrap();
     }
 
     pub async fn send(&self, call: Call) -> Answered {
@@ -64,7 +64,7 @@ impl Shop {
     /// Creates a product that costs one dollar.
     pub async fn product(&self, id: &str, stock: u64) {
         let product = product_at(id, money(100));
-        self.app.services.table.transact(&product::create(&product, stock, &[]).unwrap()).await.unwrap();
+        self.app.services.table.transact(&product::create(&product, stock, &[]).unwrap()).await.unwrap().unwrap();
     }
 
     /// Changes the price of a product.
@@ -74,7 +74,7 @@ impl Shop {
 
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&product_id(id), 1, Instant::now()).unwrap();
-        self.app.services.table.transact(&retire).await.unwrap();
+        self.app.services.table.transact(&retire).await.unwrap().unwrap();
     }
 
     /// Retires a product, and revives it with another stock.
@@ -83,7 +83,7 @@ impl Shop {
         let services = &self.app.services;
         let retired = services.table.get(&product::read_for_update(&product_id(id)).unwrap()).await.unwrap().unwrap();
         let next = Stored::new(product_at(id, money(200)).data, Born::new("next").unwrap(), Instant::now());
-        services.table.transact(&product::revive(&retired, &next, stock, &[]).unwrap()).await.unwrap();
+        services.table.transact(&product::revive(&retired, &next, stock, &[]).unwrap()).await.unwrap().unwrap();
     }
 
     pub async fn stock(&self, id: &str) -> u64 {
@@ -101,7 +101,7 @@ impl Shop {
             expires_at: now.plus_seconds(3_600),
             lines: (0_i64..).zip(lines).map(line).collect(),
         };
-        self.app.services.table.write(&cart::create(&stored(cart), now).unwrap()).await.unwrap();
+        self.app.services.table.write(&cart::create(&stored(cart), now).unwrap()).await.unwrap().unwrap();
     }
 
     /// Checks out the cart of ann.
@@ -117,7 +117,7 @@ impl Shop {
     pub async fn limit(&self, orders: &Value) {
         let values = json!({ "orders": orders }).to_string();
         let create = settings::create(&values, &"{}".to_owned(), &Born::new("born").unwrap(), Instant::now()).unwrap();
-        self.app.services.table.transact(&create).await.unwrap();
+        self.app.services.table.transact(&create).await.unwrap().unwrap();
     }
 
     /// Moves the clock of the settings' cache.
@@ -144,7 +144,7 @@ impl Shop {
     /// Creates a product with this price.
     pub async fn priced_product(&self, id: &str, price: Money) {
         let product = product_at(id, price);
-        self.app.services.table.transact(&product::create(&product, 10, &[]).unwrap()).await.unwrap();
+        self.app.services.table.transact(&product::create(&product, 10, &[]).unwrap()).await.unwrap().unwrap();
     }
 
     /// Stores the wallet of ann: the balance of `amount`, then the others.

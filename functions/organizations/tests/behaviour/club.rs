@@ -121,7 +121,7 @@ impl Club {
             id.to_owned(),
         );
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap().unwrap();
     }
 
     /// Writes items directly into the table, without any check.

@@ -15,14 +15,14 @@ use crate::club::{
 async fn lose_profile(club: &Club, id: &str) {
     let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
     let profile = club.services.table.get(&get).await.unwrap().unwrap();
-    club.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+    club.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap().unwrap();
 }
 
 /// Deletes the membership, as an erasure does.
 async fn erase(club: &Club, id: &str) {
     let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
     let member = club.services.table.get(&get).await.unwrap().unwrap();
-    club.services.table.transact(&organization::erase_member(&member).unwrap()).await.unwrap();
+    club.services.table.transact(&organization::erase_member(&member).unwrap()).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn an_organization_does_not_exist_to_an_erased_customer() {
 async fn begin_erasure(club: &Club, id: &str) {
     let get = customer::read_for_update(&CustomerId::new(id).unwrap()).unwrap();
     let profile = club.services.table.get(&get).await.unwrap().unwrap();
-    club.services.table.update(&customer::begin_erasure(&profile, Instant::now()).unwrap()).await.unwrap();
+    club.services.table.update(&customer::begin_erasure(&profile, Instant::now()).unwrap()).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -67,13 +67,13 @@ impl Shop {
             )
         };
         let customer = Stored::new(customer, "b1".parse().unwrap(), at);
-        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap().unwrap();
     }
 
     async fn erase(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
-        self.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+        self.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap().unwrap();
     }
 
     async fn take(&self, records: &[Value]) -> Option<String> {

@@ -62,7 +62,7 @@ impl Desk {
             "N".to_owned(),
         );
         let profile = Stored::new(profile, Born::new("b1").unwrap(), Instant::now());
-        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap().unwrap();
     }
 
     /// Returns a random number for unused names.
@@ -138,7 +138,10 @@ impl Desk {
             let question = Stored::new(question, Born::generate(at, [9; 10]), at);
             async move {
                 for _ in 0..50 {
-                    if self.services.table.transact(&question::ask(&question, None).unwrap()).await.is_ok() {
+                    if matches!(
+                        self.services.table.transact(&question::ask(&question, None).unwrap()).await,
+                        Ok(Ok(()))
+                    ) {
                         return question.id.to_string();
                     }
                 }

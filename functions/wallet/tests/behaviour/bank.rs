@@ -70,14 +70,14 @@ impl Bank {
             id.to_owned(),
         );
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
-        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::create(&profile).unwrap()).await.unwrap().unwrap();
     }
 
     /// Erases a customer.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.services.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
-        self.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
+        self.services.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap().unwrap();
     }
 
     pub async fn send(&self, call: Call) -> Answered {

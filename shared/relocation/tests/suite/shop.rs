@@ -103,7 +103,7 @@ impl Shop {
             path.clone(),
         );
         let new = Stored::new(product, born(), Instant::now());
-        self.table.transact(&product::create(&new, 1, &[]).unwrap()).await.unwrap();
+        self.table.transact(&product::create(&new, 1, &[]).unwrap()).await.unwrap().unwrap();
         self.known.products.insert(name.to_owned(), (path.clone(), BTreeSet::new()));
     }
 
@@ -131,7 +131,7 @@ impl Shop {
         let index_key = CategoryIndexKey { category_path: path, id: &product.id };
         let change = key_schema::change::Change::visible(Instant::now()).enter(&index_key).unwrap();
         let update = product::update(&product.id, change, product.meta.version).unwrap();
-        self.table.update(&update).await.unwrap();
+        self.table.update(&update).await.unwrap().unwrap();
         self.known.products.get_mut(name).unwrap().0 = path.clone();
     }
 
@@ -143,7 +143,7 @@ impl Shop {
         }
         self.grow(path).await;
         let add = membership::add(&product, path, further.as_ref(), &born(), Instant::now()).unwrap();
-        self.table.transact(&add).await.unwrap();
+        self.table.transact(&add).await.unwrap().unwrap();
         self.known.products.get_mut(name).unwrap().1.insert(path.clone());
     }
 
@@ -153,7 +153,7 @@ impl Shop {
         let about = CategoryAbout { path: path.clone(), title: Some(title.to_owned()), description: None };
         let mut about = Stored::new(about, born(), Instant::now());
         about.meta.version = 2;
-        let done = self.table.transact(&category::describe(&about).unwrap()).await.is_ok();
+        let done = matches!(self.table.transact(&category::describe(&about).unwrap()).await, Ok(Ok(())));
         if done {
             self.known.titles.insert(path.clone(), title.to_owned());
             self.said.push(title.to_owned());
@@ -170,7 +170,7 @@ impl Shop {
         let last = self.mover().current().await.unwrap();
         let wanted = CategoryMove::new(from.clone(), to.clone(), at);
         let born = Born::new(format!("move-{}", last.as_ref().map_or(1, |last| last.meta.rev))).unwrap();
-        self.table.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await.unwrap();
+        self.table.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await.unwrap().unwrap();
     }
 
     /// Returns a worker that waits for requests in progress longer than any test runs.

@@ -170,13 +170,13 @@ impl Bench {
 
     async fn write(&mut self, on: &str, write: Single<()>) {
         let before = self.everything().await;
-        self.table.write(&write).await.unwrap();
+        self.table.write(&write).await.unwrap().unwrap();
         self.writes(on, before, 1, 0).await;
     }
 
     async fn update<T: FromItem>(&mut self, on: &str, write: Single<T>) -> T {
         let before = self.everything().await;
-        let item = self.table.update(&write).await.unwrap();
+        let item = self.table.update(&write).await.unwrap().unwrap();
         self.writes(on, before, 1, 0).await;
         item
     }
@@ -189,7 +189,7 @@ impl Bench {
 
     async fn transact<L: Clone + std::fmt::Debug>(&mut self, on: &str, transaction: Transaction<L>) {
         let before = self.everything().await;
-        self.table.transact(&transaction).await.unwrap();
+        self.table.transact(&transaction).await.unwrap().unwrap();
         let checked = transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
             Write::Check { key } => before.get(key),
             _ => None,
@@ -331,7 +331,7 @@ fn without_read_units(line: &str) -> String {
 async fn verifications(bench: &mut Bench) {
     let mut profile = data::customer(200);
     profile.data.email_verified = false;
-    bench.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    bench.table.transact(&customer::create(&profile).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let nonce = "00112233445566778899aabbccddeeff";
     let born = Born::new("verification").unwrap();
@@ -348,7 +348,7 @@ async fn customers(bench: &mut Bench) {
         if number == 1 {
             bench.transact("a customer with one address", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -385,7 +385,7 @@ async fn customers(bench: &mut Bench) {
         if number == 1 {
             bench.transact("one session", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -411,7 +411,7 @@ async fn customers(bench: &mut Bench) {
         if number == 5 {
             bench.update("the fifth line", put).await;
         } else {
-            bench.table.update(&put).await.unwrap();
+            bench.table.update(&put).await.unwrap().unwrap();
             let _ = bench.table.meter().take();
         }
     }
@@ -426,7 +426,7 @@ async fn products(bench: &mut Bench) {
         if number == 1 {
             bench.transact("one product", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -438,7 +438,7 @@ async fn products(bench: &mut Bench) {
         if number == 2 {
             bench.transact("one review", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
         let _ = bench.table.meter().take();
     }
@@ -508,7 +508,7 @@ async fn memberships(bench: &mut Bench) {
         if number == 3 {
             bench.transact("the third category", add).await;
         } else {
-            bench.table.transact(&add).await.unwrap();
+            bench.table.transact(&add).await.unwrap().unwrap();
         }
         known = bench.table.batch_get(&membership::lists([&product.id]).unwrap()).await.unwrap().remove(0);
         let _ = bench.table.meter().take();
@@ -566,7 +566,7 @@ async fn orders(bench: &mut Bench) {
         if number == 1 {
             bench.transact("5 lines with reference and key", place).await;
         } else {
-            bench.table.transact(&place).await.unwrap();
+            bench.table.transact(&place).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -589,7 +589,7 @@ async fn orders(bench: &mut Bench) {
     for to in [OrderStatus::Paid, OrderStatus::Picking] {
         let step = Step { at: at(100 + i64::try_from(third.meta.version).unwrap()), ..step(&third, &lines, to) };
         let moved = order::advance(step).unwrap();
-        bench.table.transact(&moved).await.unwrap();
+        bench.table.transact(&moved).await.unwrap().unwrap();
         third.meta.version += 1;
         third.data.status = to;
     }
@@ -616,7 +616,7 @@ async fn rest(bench: &mut Bench) {
         if number == 1 {
             bench.transact("5 lines", apply).await;
         } else {
-            bench.table.transact(&apply).await.unwrap();
+            bench.table.transact(&apply).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -656,7 +656,7 @@ async fn subscribers(bench: &mut Bench) {
     let to = RecipientHash::of(&"ada@example.com".parse().unwrap());
     bench.transact("one event", mail::claim(&first, &to, false, at(0)).unwrap()).await;
     bench.write("one event", mail::settle(&first.event_id, MailState::Sent, at(1)).unwrap()).await;
-    bench.table.transact(&mail::claim(&second, &to, false, at(0)).unwrap()).await.unwrap();
+    bench.table.transact(&mail::claim(&second, &to, false, at(0)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.write("one event", mail::release(&second.data, at(1)).unwrap()).await;
     bench.transact("one event", mail::reclaim(&second, &to, at(2)).unwrap()).await;
@@ -675,7 +675,7 @@ async fn subscribers(bench: &mut Bench) {
             tracking: None,
             money: None,
         };
-        bench.table.transact(&order::advance(step).unwrap()).await.unwrap();
+        bench.table.transact(&order::advance(step).unwrap()).await.unwrap().unwrap();
         let (job, born) = (data::waiting(number), data::born(number));
         let _ = bench.table.meter().take();
         let admit = picking::admit(&job.order_id, 10, &born, at(301)).unwrap();
@@ -683,9 +683,9 @@ async fn subscribers(bench: &mut Bench) {
             bench.transact("one order", picking::wait(&job).unwrap()).await;
             bench.transact("the last of 10 stations", admit).await;
         } else {
-            bench.table.transact(&picking::wait(&job).unwrap()).await.unwrap();
+            bench.table.transact(&picking::wait(&job).unwrap()).await.unwrap().unwrap();
             if number < 13 {
-                bench.table.transact(&admit).await.unwrap();
+                bench.table.transact(&admit).await.unwrap().unwrap();
             }
         }
     }
