@@ -21,7 +21,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Retirement};
 use serde::Serialize;
-use table::{Table, TransactError};
+use table::Table;
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
@@ -182,21 +182,18 @@ async fn retire_one(
         let expires_at = at.plus_seconds(grace);
         let retirement = Retirement { order: &head, lines: &lines, history: &history, expires_at, at };
         for transaction in order::retire(retirement)? {
-            match table.transact(&transaction).await {
+            match table.transact(&transaction).await? {
                 Ok(()) => {}
                 // The head has changed since it was read, or another run has finished the
                 // retirement.
-                Err(TransactError::Refused(refusals))
-                    if refusals.iter().any(|refusal| refusal.label == OrderAction::Order) =>
-                {
+                Err(refusals) if refusals.names(OrderAction::Order) => {
                     retired.moved += 1;
                     return Ok(());
                 }
-                Err(TransactError::Refused(_)) => {
+                Err(_) => {
                     retired.failed.push(id.clone());
                     return Ok(());
                 }
-                Err(TransactError::Table(error)) => return Err(error.into()),
             }
         }
     }

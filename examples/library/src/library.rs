@@ -6,7 +6,7 @@ use item_model::item::{EncodeError, FromItem, Stored};
 use item_model::key::KeyError;
 use item_model::prelude::Born;
 use item_model::request::{Query, Transaction};
-use table::{Refusal, Table, TableError, TransactError, WriteError};
+use table::{Refusal, Table, TableError};
 
 use crate::book::{self, Book, BookId, BookSummary};
 use crate::loan::{self, LOAN_SECONDS, Loan, LoanAction, LoanId, LoanSummary};
@@ -96,7 +96,7 @@ impl Library {
         let id = MemberId::generate(now, random());
         let born = Born::of(&id);
         let member = Stored::new(Member { id, email, name: name.to_owned() }, born, now);
-        let refused = |refusal: &Refusal<MemberAction>| match refusal.label {
+        let refused = |refusal: &Refusal<MemberAction>| match refusal.action {
             MemberAction::Email => LibraryError::EmailTaken(member.email.clone()),
             MemberAction::Member | MemberAction::OldEmail => LibraryError::IdTaken,
         };
@@ -123,10 +123,9 @@ impl Library {
         now: Instant,
     ) -> Result<Stored<Member>, LibraryError> {
         let write = member::rename(read, &name.to_owned(), now)?;
-        self.table.update(&write).await.map_err(|error| match error {
-            WriteError::Refused(None) => LibraryError::NoSuchMember,
-            WriteError::Refused(Some(_)) => LibraryError::Stale,
-            WriteError::Table(error) => error.into(),
+        self.table.update(&write).await?.map_err(|refusal| match refusal.item {
+            None => LibraryError::NoSuchMember,
+            Some(_) => LibraryError::Stale,
         })
     }
 
@@ -136,7 +135,7 @@ impl Library {
     /// [`LibraryError::EmailTaken`], [`LibraryError::Stale`] when the member has changed since it
     /// was read, and others.
     pub async fn change_email(&self, read: &Stored<Member>, email: Email, now: Instant) -> Result<(), LibraryError> {
-        let refused = |refusal: &Refusal<MemberAction>| match (refusal.label, &refusal.item) {
+        let refused = |refusal: &Refusal<MemberAction>| match (refusal.action, &refusal.item) {
             (MemberAction::Email, _) => LibraryError::EmailTaken(email.clone()),
             (MemberAction::Member, None) => LibraryError::NoSuchMember,
             (MemberAction::Member, Some(_)) | (MemberAction::OldEmail, _) => LibraryError::Stale,
@@ -159,10 +158,7 @@ impl Library {
         let born = Born::of(&id);
         let book = Book { id, title: title.to_owned(), author: author.to_owned(), copies, free: copies };
         let book = Stored::new(book, born, now);
-        self.table.write(&book::add(&book)?).await.map_err(|error| match error {
-            WriteError::Refused(_) => LibraryError::IdTaken,
-            WriteError::Table(error) => error.into(),
-        })?;
+        self.table.write(&book::add(&book)?).await?.map_err(|_| LibraryError::IdTaken)?;
         Ok(book)
     }
 
@@ -197,7 +193,7 @@ impl Library {
         let due_at = now.plus_seconds(LOAN_SECONDS);
         let loan = Loan { id, member_id: member.clone(), book_id: book.clone(), due_at, returned_at: None };
         let loan = Stored::new(loan, born, now);
-        let refused = |refusal: &Refusal<LoanAction>| match (refusal.label, &refusal.item) {
+        let refused = |refusal: &Refusal<LoanAction>| match (refusal.action, &refusal.item) {
             (LoanAction::Loan, _) => LibraryError::IdTaken,
             (LoanAction::Copy, None) => LibraryError::NoSuchBook,
             (LoanAction::Copy, Some(_)) => LibraryError::NoFreeCopy,
@@ -221,10 +217,9 @@ impl Library {
     /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn renew(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<Stored<Loan>, LibraryError> {
         let write = loan::renew(member, id, now.plus_seconds(LOAN_SECONDS), now)?;
-        self.table.update(&write).await.map_err(|error| match error {
-            WriteError::Refused(None) => LibraryError::NoSuchLoan,
-            WriteError::Refused(Some(_)) => LibraryError::AlreadyReturned,
-            WriteError::Table(error) => error.into(),
+        self.table.update(&write).await?.map_err(|refusal| match refusal.item {
+            None => LibraryError::NoSuchLoan,
+            Some(_) => LibraryError::AlreadyReturned,
         })
     }
 
@@ -235,7 +230,7 @@ impl Library {
     pub async fn give_back(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<(), LibraryError> {
         // The read only finds the book. The condition of the write decides.
         let loan = self.loan(member, id).await?;
-        let refused = |refusal: &Refusal<LoanAction>| match (refusal.label, &refusal.item) {
+        let refused = |refusal: &Refusal<LoanAction>| match (refusal.action, &refusal.item) {
             (LoanAction::Loan, Some(_)) => LibraryError::AlreadyReturned,
             (LoanAction::Loan | LoanAction::Member, _) => LibraryError::NoSuchLoan,
             (LoanAction::Copy, _) => LibraryError::NoSuchBook,
@@ -276,12 +271,9 @@ impl Library {
         transaction: &Transaction<L>,
         refused: impl Fn(&Refusal<L>) -> LibraryError,
     ) -> Result<(), LibraryError> {
-        self.table.transact(transaction).await.map_err(|error| match error {
-            TransactError::Refused(refusals) => match refusals.first() {
-                Some(refusal) => refused(refusal),
-                None => TableError::Rejected("a refusal names no action".to_owned()).into(),
-            },
-            TransactError::Table(error) => error.into(),
+        self.table.transact(transaction).await?.map_err(|refusals| match refusals.first() {
+            Some(refusal) => refused(refusal),
+            None => TableError::Rejected("a refusal names no action".to_owned()).into(),
         })
     }
 

@@ -9,7 +9,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, CategoryPath};
-use table::{TransactError, WriteError};
+use table::Refusal;
 
 use crate::view::{CategoryView, NodeView, ProductSummaryView, category_location, category_version};
 use crate::{memberships, tree};
@@ -98,15 +98,14 @@ async fn create(services: &Services, about: CategoryAbout, at: Instant) -> Resul
     let node = tree::new_node(services, &path, at)?;
     let said = about.title.is_some() || about.description.is_some();
     let about = said.then(|| Stored::new(about, node.meta.born.clone(), at));
-    match services.table.transact(&category::create(&node, about.as_ref())?).await {
+    match services.table.transact(&category::create(&node, about.as_ref())?).await? {
         Ok(()) => {
             let view = CategoryView::new(&path, about.as_ref());
             Ok(Response::created(category_location(&path), &view).etag(category_version(about.as_ref())))
         }
-        Err(TransactError::Refused(_)) => {
+        Err(_) => {
             Err(Problem::new(Code::AlreadyExists, "The category already exists.").location(category_location(&path)))
         }
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 
@@ -115,34 +114,29 @@ async fn create(services: &Services, about: CategoryAbout, at: Instant) -> Resul
 async fn describe(services: &Services, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
     let mut about = Stored::new(about, services.born(at)?, at);
     about.meta.version = 2;
-    match services.table.transact(&category::describe(&about)?).await {
+    match services.table.transact(&category::describe(&about)?).await? {
         Ok(()) => Ok(described(&about.path, Some(&about))),
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == CategoryAction::Node) =>
-        {
-            // The node does not exist, or it exists and is moving.
-            let found = refusals.iter().any(|refusal| refusal.label == CategoryAction::Node && refusal.item.is_some());
-            Err(if found { moving() } else { no_such_category() })
-        }
-        Err(TransactError::Refused(_)) => Err(Problem::version_mismatch()),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Err(refusals) => Err(match refusals.of(CategoryAction::Node) {
+            Some(Refusal { item: Some(_), .. }) => moving(),
+            Some(_) => no_such_category(),
+            None => Problem::version_mismatch(),
+        }),
     }
 }
 
 /// Replaces the description of a category.
 async fn redescribe(services: &Services, about: CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
     let update = category::redescribe(&about.path, &about.title, &about.description, version, at)?;
-    match services.table.update(&update).await {
+    match services.table.update(&update).await? {
         Ok(about) => Ok(described(&about.path, Some(&about))),
-        Err(WriteError::Refused(None)) if version == 1 => describe(services, about, at).await,
-        Err(WriteError::Refused(_)) => {
+        Err(Refusal { item: None, .. }) if version == 1 => describe(services, about, at).await,
+        Err(_) => {
             let found = find(services, &about.path).await?.ok_or_else(no_such_category)?;
             if found.moving {
                 return Err(moving());
             }
             Err(Problem::version_mismatch())
         }
-        Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 

@@ -8,10 +8,10 @@ use http_api::{Code, Precondition, Problem, Request, Response, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::Stored;
 use key_schema::media::{MediaKind, UnsettledObject};
 use key_schema::product::{self, ProductAction, ProductContent};
-use table::{Backoff, Refusal, TableError, TransactError};
+use table::{Refusals, retry_on_conflict};
 
 use crate::App;
 use crate::products::no_such_product;
@@ -66,8 +66,7 @@ pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Pr
 }
 
 async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondition) -> Result<Response, Problem> {
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let (content, note) = match &wanted {
             Wanted::Text(text) => (ProductContent { product_id: id.clone(), text: text.clone(), file: None }, None),
             Wanted::Upload(upload) => {
@@ -79,32 +78,27 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
         let (refusals, version) = match precondition {
             Precondition::Absent => {
                 let content = Stored::new(content, app.services.born(at)?, at);
-                match app.services.table.transact(&product::create_content(&content, note.as_ref())?).await {
+                match app.services.table.transact(&product::create_content(&content, note.as_ref())?).await? {
                     Ok(()) => {
                         let view = view(app, &content, content.meta.version, at).await?;
-                        return Ok(Response::created(content_location(&id), &view).etag(content.meta.version));
+                        return Ok(Some(Response::created(content_location(&id), &view).etag(content.meta.version)));
                     }
-                    Err(TransactError::Refused(refusals)) => (refusals, None),
-                    Err(TransactError::Table(error)) => return Err(error.into()),
+                    Err(refusals) => (refusals, None),
                 }
             }
             Precondition::Version(version) => match replace(app, &content, note.as_ref(), version, at).await? {
                 Ok(()) => {
                     let version = version.saturating_add(1);
-                    return Ok(Response::ok(&view(app, &content, version, at).await?).etag(version));
+                    return Ok(Some(Response::ok(&view(app, &content, version, at).await?).etag(version)));
                 }
                 Err(refusals) => (refusals, Some(version)),
             },
         };
         // The client gets every other refusal. If only the note is refused, the janitor or another
         // request with the same upload has changed it. Then this request tries again.
-        if refusals.iter().any(|refusal| refusal.label != ProductAction::Object) {
-            return Err(refused(&id, &refusals, version));
-        }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        if refusals.only(ProductAction::Object) { Ok(None) } else { Err(refused(&id, &refusals, version)) }
+    })
+    .await
 }
 
 /// Replaces the content at a version. Only a refusal reveals that the old content references an
@@ -115,33 +109,25 @@ async fn replace(
     note: Option<&Stored<UnsettledObject>>,
     version: u64,
     at: Instant,
-) -> Result<Result<(), Vec<Refusal<ProductAction>>>, Problem> {
+) -> Result<Result<(), Refusals<ProductAction>>, Problem> {
     let mut before = None;
     loop {
         let replace = product::replace_content(content, note, before.as_ref(), version, at)?;
-        let refusals = match app.services.table.transact(&replace).await {
-            Ok(()) => return Ok(Ok(())),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
-        let stored = found(&refusals).filter(|stored| before.is_none() && stored.meta.version == version);
+        let Err(refusals) = app.services.table.transact(&replace).await? else { return Ok(Ok(())) };
+        let stored = refusals.of(ProductAction::Content).and_then(|refusal| refusal.stored().ok().flatten());
+        let stored =
+            stored.filter(|stored: &Stored<ProductContent>| before.is_none() && stored.meta.version == version);
         let Some(file) = stored.and_then(|stored| stored.data.file) else { return Ok(Err(refusals)) };
         let note = UnsettledObject::new(MediaKind::Content, content.product_id.clone(), file.id, at);
         before = Some(uploads::noted(app, note, at)?);
     }
 }
 
-/// Returns the stored content that a refusal carries.
-fn found(refusals: &[Refusal<ProductAction>]) -> Option<Stored<ProductContent>> {
-    let refusal = refusals.iter().find(|refusal| refusal.label == ProductAction::Content)?;
-    Stored::from_item(refusal.item.as_deref()?.clone()).ok()
-}
-
 /// Explains a refused write: the product is missing, or the content is not in the expected state.
-fn refused(id: &ProductId, refusals: &[Refusal<ProductAction>], version: Option<u64>) -> Problem {
-    let content = refusals.iter().find(|refusal| refusal.label == ProductAction::Content);
+fn refused(id: &ProductId, refusals: &Refusals<ProductAction>, version: Option<u64>) -> Problem {
+    let content = refusals.of(ProductAction::Content);
     match (content, version) {
-        _ if refusals.iter().any(|refusal| refusal.label == ProductAction::Product) => no_such_product(),
+        _ if refusals.names(ProductAction::Product) => no_such_product(),
         // Only a replacement is refused because there is no content.
         (Some(refusal), _) if refusal.item.is_none() => no_content(),
         (_, Some(_)) => Problem::version_mismatch(),

@@ -13,7 +13,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::membership::{self, MAX_MEMBERSHIPS, ProductCategories};
 use key_schema::product::{CategoryPath, Product, ProductSummary};
-use table::{Backoff, Page, TableError, TransactError};
+use table::{Backoff, Page, retry_on_conflict};
 
 use crate::products::no_such_product;
 use crate::tree;
@@ -44,14 +44,10 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
             grown = true;
         }
         let add = membership::add(&product, &path, further.as_ref(), &services.born(at)?, at)?;
-        match services.table.transact(&add).await {
-            Ok(()) => return Ok(Response::created(membership_location(&id, &path), &view)),
-            Err(TransactError::Refused(_)) => {}
-            Err(TransactError::Table(error)) => return Err(error.into()),
+        if services.table.transact(&add).await?.is_ok() {
+            return Ok(Response::created(membership_location(&id, &path), &view));
         }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
+        backoff.after_conflict().await?;
     }
 }
 
@@ -60,22 +56,16 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let Read { product, further } = read(services, &id).await?;
         product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
         let Some(further) = further.filter(|further| further.paths.contains(&path)) else {
-            return Ok(Response::no_content());
+            return Ok(Some(Response::no_content()));
         };
-        match services.table.transact(&membership::remove(&further, &path, Instant::now())?).await {
-            Ok(()) => return Ok(Response::no_content()),
-            Err(TransactError::Refused(_)) => {}
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        let removed = services.table.transact(&membership::remove(&further, &path, Instant::now())?).await?;
+        Ok(removed.ok().map(|()| Response::no_content()))
+    })
+    .await
 }
 
 /// Reduces a page of a category's list to one entry per product. A subtree may contain a product's

@@ -12,7 +12,6 @@ use key_schema::category::relocation::{CategoryMove, CategoryMoveAction, Phase, 
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
-use table::TransactError;
 use tokio::time;
 use workflows::relocation::{Mover, RelocationError, Walk};
 
@@ -66,31 +65,21 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
     }
     let wanted = CategoryMove::new(from, to, at);
     let begin = begin(wanted.clone(), last.as_ref(), services.born(at)?, at)?;
-    match services.table.transact(&begin).await {
-        Ok(()) => {
-            telemetry::crash_point("catalog.move.begun");
-            work(&mover, until).await
-        }
-        Err(TransactError::Refused(refusals)) => {
-            // The client may have sent the same request twice at once.
-            let now = mover.current().await.map_err(failed)?;
-            if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
-                return Ok(told(&moving));
-            }
-            Err(
-                match refusals
-                    .iter()
-                    .find(|refusal| refusal.label != CategoryMoveAction::Move)
-                    .map(|refusal| refusal.label)
-                {
-                    Some(CategoryMoveAction::From) => no_such_category(),
-                    Some(_) => taken(&wanted.to),
-                    None => another(),
-                },
-            )
-        }
-        Err(TransactError::Table(error)) => Err(error.into()),
+    let Err(refusals) = services.table.transact(&begin).await? else {
+        telemetry::crash_point("catalog.move.begun");
+        return work(&mover, until).await;
+    };
+    // The client may have sent the same request twice at once.
+    let now = mover.current().await.map_err(failed)?;
+    if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
+        return Ok(told(&moving));
     }
+    let refused = refusals.iter().map(|refusal| refusal.action).find(|action| *action != CategoryMoveAction::Move);
+    Err(match refused {
+        Some(CategoryMoveAction::From) => no_such_category(),
+        Some(_) => taken(&wanted.to),
+        None => another(),
+    })
 }
 
 /// Continues a move, unless another worker is active.

@@ -16,7 +16,7 @@ use key_schema::media::{MediaKind, UnsettledObject};
 use key_schema::picture::{self, MAX_PICTURES, Picture, PictureAction, ProductPictures};
 use key_schema::product::Product;
 use key_schema::request::BatchGet;
-use table::{Backoff, TableError, TransactError, WriteError};
+use table::{Backoff, retry_on_conflict};
 
 use crate::App;
 use crate::products::no_such_product;
@@ -64,14 +64,9 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             Some((_, picture)) if picture.alt == alt => return shown(app, &product, picture, false).await,
             Some((known, _)) => {
                 let describe = picture::describe(known, &id, alt.as_deref(), at)?;
-                match app.services.table.update(&describe).await {
-                    Ok(list) => {
-                        let picture =
-                            list.find(&id).ok_or_else(|| Problem::internal("a picture is not in its list"))?;
-                        return shown(app, &product, picture, false).await;
-                    }
-                    Err(WriteError::Refused(_)) => {}
-                    Err(WriteError::Table(error)) => return Err(error.into()),
+                if let Ok(list) = app.services.table.update(&describe).await? {
+                    let picture = list.find(&id).ok_or_else(|| Problem::internal("a picture is not in its list"))?;
+                    return shown(app, &product, picture, false).await;
                 }
             }
             None => {
@@ -81,21 +76,17 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                     None => uploads::keep(app, MediaKind::Picture, &product, id.clone()).await?,
                 };
                 let picture = Picture { object, alt: alt.clone(), added_at: at };
-                match app.services.table.transact(&picture::add(&picture, &note, read.known.as_ref(), at)?).await {
-                    Ok(()) => return shown(app, &product, &picture, true).await,
-                    Err(TransactError::Refused(refusals)) => {
-                        // Without its note the object may have been deleted. Then the next attempt
-                        // copies it again, unless another request has added it.
-                        let is_noted = refusals.iter().all(|refusal| refusal.label != PictureAction::Object);
-                        kept = is_noted.then_some(Kept { object: picture.object, note });
-                    }
-                    Err(TransactError::Table(error)) => return Err(error.into()),
-                }
+                let add = picture::add(&picture, &note, read.known.as_ref(), at)?;
+                let Err(refusals) = app.services.table.transact(&add).await? else {
+                    return shown(app, &product, &picture, true).await;
+                };
+                // Without its note the object may have been deleted. Then the next attempt copies
+                // it again, unless another request has added it.
+                let is_noted = !refusals.names(PictureAction::Object);
+                kept = is_noted.then_some(Kept { object: picture.object, note });
             }
         }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
+        backoff.after_conflict().await?;
     }
 }
 
@@ -104,26 +95,20 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
 pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let read = read(app, &product).await?;
         if read.product.is_none() {
             return Err(no_such_product());
         }
         let Some(known) = read.known.filter(|known| known.find(&id).is_some()) else {
-            return Ok(Response::no_content());
+            return Ok(Some(Response::no_content()));
         };
         let at = Instant::now();
         let note = UnsettledObject::new(MediaKind::Picture, product.clone(), id.clone(), at);
-        match app.services.table.transact(&picture::remove(&known, &uploads::noted(app, note, at)?, at)?).await {
-            Ok(()) => return Ok(Response::no_content()),
-            Err(TransactError::Refused(_)) => {}
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        let remove = picture::remove(&known, &uploads::noted(app, note, at)?, at)?;
+        Ok(app.services.table.transact(&remove).await?.ok().map(|()| Response::no_content()))
+    })
+    .await
 }
 
 /// A product and its pictures at the time of the read.

@@ -7,7 +7,6 @@ use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Product};
-use table::{TransactError, WriteError};
 
 use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree};
@@ -27,13 +26,12 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let stock = draft.stock;
     let new = Stored::new(draft.into_product(id), services.born(at)?, at);
     let nodes = tree::missing(services, &new.category_path, at).await?;
-    match services.table.transact(&product::create(&new, stock, &nodes)?).await {
+    match services.table.transact(&product::create(&new, stock, &nodes)?).await? {
         Ok(()) => Ok(created(app, &new, &ProductDetails::new(stock))),
-        Err(TransactError::Refused(_)) => match services.table.get(&product::read_for_update(&new.id)?).await? {
+        Err(_) => match services.table.get(&product::read_for_update(&new.id)?).await? {
             Some(retired) if retired.retired => revive(app, &retired, new, stock, &nodes).await,
             _ => Err(already_exists(&new.id)),
         },
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 
@@ -46,12 +44,8 @@ async fn revive(
 ) -> Result<Response, Problem> {
     let details = ProductDetails { stock, ..load(&app.services, &new.id).await?.1 };
     let revival = product::revive(retired, &new, stock, nodes)?;
-    match app.services.table.transact(&revival).await {
-        Ok(()) => {}
-        // Another request has revived the product meanwhile.
-        Err(TransactError::Refused(_)) => return Err(already_exists(&new.id)),
-        Err(TransactError::Table(error)) => return Err(error.into()),
-    }
+    // A refusal means that another request has revived the product meanwhile.
+    app.services.table.transact(&revival).await?.map_err(|_| already_exists(&new.id))?;
     new.meta.version = retired.meta.version + 1;
     new.meta.rev = retired.meta.rev + 1;
     Ok(created(app, &new, &details))
@@ -91,10 +85,9 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
         tree::grow(services, path, at).await?;
     }
     let change = edit.into_change(&id, at)?;
-    match services.table.update(&product::update(&id, change, version)?).await {
+    match services.table.update(&product::update(&id, change, version)?).await? {
         Ok(product) => Ok(changed(app, &product, &details)),
-        Err(WriteError::Refused(_)) => Err(explain(services, &id).await?),
-        Err(WriteError::Table(error)) => Err(error.into()),
+        Err(_) => Err(explain(services, &id).await?),
     }
 }
 
@@ -104,10 +97,9 @@ pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Respon
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
-    match services.table.transact(&product::retire(&id, version, Instant::now())?).await {
+    match services.table.transact(&product::retire(&id, version, Instant::now())?).await? {
         Ok(()) => Ok(Response::no_content()),
-        Err(TransactError::Refused(_)) => Err(explain(services, &id).await?),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Err(_) => Err(explain(services, &id).await?),
     }
 }
 

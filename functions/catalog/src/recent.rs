@@ -4,7 +4,7 @@ use http_api::{List, Problem, Request, Response, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, RecentReview, ReviewMonth};
-use table::{Page as Found, WriteError};
+use table::Page as Found;
 
 use crate::view::ReviewView;
 
@@ -23,12 +23,10 @@ pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem>
         return Ok(());
     }
     let now = Instant::now();
-    match services.table.write(&recent::add_month(&Stored::new(ReviewMonth { month }, services.born(now)?, now))?).await
-    {
-        // Another request was first.
-        Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
-        Err(WriteError::Table(error)) => Err(error.into()),
-    }
+    let noted = Stored::new(ReviewMonth { month }, services.born(now)?, now);
+    // A refusal means that another request was first.
+    let _ = services.table.write(&recent::add_month(&noted)?).await?;
+    Ok(())
 }
 
 /// Reads months one after another until the page is full. The first is the month in which the page

@@ -12,7 +12,7 @@ use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::review::{self, Review, ReviewAction};
-use table::TransactError;
+use table::Refusals;
 
 use crate::products::no_such_product;
 use crate::recent;
@@ -53,10 +53,8 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
     let old = at_version(services, &product, &customer, request.if_match()?).await?;
-    match services.table.transact(&review::delete(&old, Instant::now())?).await {
-        Ok(()) => Ok(Response::no_content()),
-        Err(error) => Err(overtaken(error)),
-    }
+    services.table.transact(&review::delete(&old, Instant::now())?).await?.map_err(overtaken)?;
+    Ok(Response::no_content())
 }
 
 /// GET products/{id}/reviews: lists a product's reviews, newest or best first, with their
@@ -105,23 +103,14 @@ async fn create(services: &Services, review: Review) -> Result<Response, Problem
     let review = Stored::new(review, services.born(at)?, at);
     let location = review_location(&review.product_id, &review.customer_id);
     recent::note_month(services, at).await?;
-    match services.table.transact(&review::create(&review)?).await {
+    match services.table.transact(&review::create(&review)?).await? {
         Ok(()) => Ok(Response::created(location, &ReviewView::from(&review)).etag(review.meta.version)),
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == ReviewAction::Product) =>
-        {
-            Err(no_such_product())
-        }
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == ReviewAction::Customer) =>
-        {
-            Err(Problem::not_found("customer"))
-        }
-        Err(TransactError::Refused(_)) => {
+        Err(refusals) if refusals.names(ReviewAction::Product) => Err(no_such_product()),
+        Err(refusals) if refusals.names(ReviewAction::Customer) => Err(Problem::not_found("customer")),
+        Err(_) => {
             let exists = "This customer has already reviewed this product. Change the review with If-Match.";
             Err(Problem::new(Code::AlreadyExists, exists).location(location))
         }
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 
@@ -132,7 +121,7 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
     // change adds the entry.
     recent::note_month(services, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
-    services.table.transact(&change).await.map_err(overtaken)?;
+    services.table.transact(&change).await?.map_err(overtaken)?;
     review.data = wanted;
     review.meta.version += 1;
     review.meta.updated_at = at;
@@ -156,14 +145,13 @@ async fn at_version(
 
 /// Explains a refusal: another request changed or removed the review after this request read it, or
 /// the author has no profile.
-fn overtaken(error: TransactError<ReviewAction>) -> Problem {
-    match error {
-        TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.label == ReviewAction::Customer) => {
-            Problem::not_found("customer")
-        }
-        TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.item.is_none()) => no_such_review(),
-        TransactError::Refused(_) => Problem::version_mismatch(),
-        TransactError::Table(error) => error.into(),
+fn overtaken(refusals: Refusals<ReviewAction>) -> Problem {
+    if refusals.names(ReviewAction::Customer) {
+        Problem::not_found("customer")
+    } else if refusals.iter().any(|refusal| refusal.item.is_none()) {
+        no_such_review()
+    } else {
+        Problem::version_mismatch()
     }
 }
 

@@ -15,7 +15,7 @@ use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Adjustment, MAX_STOCK, ProductAction, Stock, StockError};
-use table::{Backoff, TableError, TransactError, WriteError};
+use table::retry_on_conflict;
 
 use crate::products::no_such_product;
 use crate::view::StockView;
@@ -29,11 +29,9 @@ pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response,
     request.staff()?;
     let id: ProductId = request.path("id")?;
     read_fields!(request.object()? => { set: required(integer(0..=MAX_STOCK)), });
-    match services.table.update(&product::set_stock(&id, set, Instant::now())?).await {
-        Ok(stock) => Ok(Response::ok(&StockView { stock: stock.available })),
-        Err(WriteError::Refused(_)) => Err(no_such_product()),
-        Err(WriteError::Table(error)) => Err(error.into()),
-    }
+    let stock = services.table.update(&product::set_stock(&id, set, Instant::now())?).await?;
+    let stock = stock.map_err(|_| no_such_product())?;
+    Ok(Response::ok(&StockView { stock: stock.available }))
 }
 
 /// POST products/{id}/stock/adjustments: adjusts the stock once per Idempotency-Key.
@@ -42,31 +40,21 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
     let id: ProductId = request.path("id")?;
     let once = Once::required(request)?;
     let (by, reason) = movement(request)?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let (stock, pieces) = match plan(services, &id, by).await? {
             Ok(plan) => plan,
-            Err(problem) => return once.replay_or(services, problem).await,
+            Err(problem) => return once.replay_or(services, problem).await.map(Some),
         };
         let at = Instant::now();
         let answer = Response::ok(&StockView { stock: pieces });
         let adjustment = Adjustment { by, reason: reason.clone(), staff: staff.id().clone(), at };
         let claim = once.claim_with(&answer, services.born(at)?, at)?;
-        let refusals = match services.table.transact(&product::adjust_stock(&stock, pieces, adjustment, claim)?).await {
-            Ok(()) => return Ok(answer),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
-        if refusals.iter().any(|refusal| refusal.label == ProductAction::Idempotency)
-            && let Some(first) = once.replay(services).await?
-        {
-            return Ok(first);
-        }
-        // Another request changed the stock after this one read it.
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        let adjust = product::adjust_stock(&stock, pieces, adjustment, claim)?;
+        let Err(refusals) = services.table.transact(&adjust).await? else { return Ok(Some(answer)) };
+        // Without a first response, another request changed the stock after this one read it.
+        if refusals.names(ProductAction::Idempotency) { once.replay(services).await } else { Ok(None) }
+    })
+    .await
 }
 
 /// Returns the current stock and the adjusted number, or the problem that prevents the adjustment.

@@ -15,7 +15,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{self as notes, MediaKind, MediaObject, UnsettledObject};
 use storage::media::{Expected, MediaError, Reading};
-use table::{Backoff, TableError, WriteError};
+use table::retry_on_conflict;
 
 use crate::App;
 use crate::pictures;
@@ -83,18 +83,14 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     let described = app.media.describe(&pending).await.map_err(failed)?;
     let described = described.filter(|it| types.contains(&it.content_type.as_str()) && (1..=most).contains(&it.bytes));
     let described = described.ok_or_else(not_uploaded)?;
-    let mut backoff = Backoff::new();
-    let note = loop {
+    let note = retry_on_conflict(async || {
         let at = Instant::now();
         let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
-        match app.services.table.write(&notes::note(&note)?).await {
-            Ok(()) => break note,
-            // The janitor is about to delete a leftover of an earlier attempt.
-            Err(WriteError::Refused(_)) if backoff.wait().await => {}
-            Err(WriteError::Refused(_)) => return Err(TableError::Contended.into()),
-            Err(WriteError::Table(error)) => return Err(error.into()),
-        }
-    };
+        // A refusal means that the janitor is about to delete a leftover of an earlier
+        // attempt.
+        Ok::<_, Problem>(app.services.table.write(&notes::note(&note)?).await?.ok().map(|()| note))
+    })
+    .await?;
     if !app.media.copy(&pending, &kind.kept(product, &id)).await.map_err(failed)? {
         return Err(not_uploaded());
     }

@@ -5,8 +5,8 @@ use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::follow::{self, Follow, FollowAction};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
-use table::{Refusal, TransactError, WriteError};
+use key_schema::item::Stored;
+use table::Refusals;
 
 use crate::no_customer;
 use crate::view::FollowView;
@@ -22,13 +22,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     followed.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
     let at = Instant::now();
     let edge = Stored::new(Follow { customer_id: customer, followed_id: other }, services.born(at)?, at);
-    match services.table.transact(&follow::put(&edge)?).await {
+    match services.table.transact(&follow::put(&edge)?).await? {
         Ok(()) => {
             let place = ["customers", edge.customer_id.as_str(), "following", edge.followed_id.as_str()];
             Ok(Response::created(location(&place), &FollowView::from(&edge)))
         }
-        Err(TransactError::Refused(refusals)) => Ok(Response::ok(&FollowView::from(&already(&refusals)?))),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Err(refusals) => Ok(Response::ok(&FollowView::from(&already(&refusals)?))),
     }
 }
 
@@ -37,12 +36,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 /// # Errors
 /// 404 when the follower does not exist, because staff named an unknown customer or the caller was
 /// erased.
-fn already(refusals: &[Refusal<FollowAction>]) -> Result<Stored<Follow>, Problem> {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
-    match (of(FollowAction::Customer), of(FollowAction::Edge).and_then(|refusal| refusal.item.clone())) {
-        (Some(_), _) => Err(no_customer()),
-        (None, Some(edge)) => Stored::from_item(*edge).map_err(Problem::internal),
-        (None, None) => Err(Problem::internal("a refused edge was not there")),
+fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem> {
+    match refusals.of(FollowAction::Edge) {
+        _ if refusals.names(FollowAction::Customer) => Err(no_customer()),
+        Some(edge) => edge.stored()?.ok_or_else(|| Problem::internal("a refused edge was not there")),
+        None => Err(Problem::unexpected(refusals)),
     }
 }
 
@@ -57,11 +55,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// DELETE customers/{id}/following/{other}: removes an edge. A missing edge counts as removed.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
-    match services.table.write(&follow::remove(&customer, &other)?).await {
-        Ok(()) => Ok(Response::no_content()),
-        Err(WriteError::Refused(_)) => Err(Problem::internal("an unconditional write was refused")),
-        Err(WriteError::Table(error)) => Err(error.into()),
-    }
+    let refused = |_| Problem::internal("an unconditional write was refused");
+    services.table.write(&follow::remove(&customer, &other)?).await?.map_err(refused)?;
+    Ok(Response::no_content())
 }
 
 /// GET customers/{id}/following: lists the followed customers by id.

@@ -5,9 +5,9 @@ use http_api::url::location;
 use http_api::{Caller, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::Stored;
 use key_schema::like::{self, Like, LikeAction};
-use table::{Refusal, TransactError};
+use table::Refusals;
 
 use crate::view::{LikeView, LikesView};
 use crate::{App, no_customer};
@@ -20,13 +20,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     found.filter(|product| !product.retired).ok_or_else(no_product)?;
     let at = Instant::now();
     let like = Stored::new(Like { customer_id: customer, product_id: product }, services.born(at)?, at);
-    match services.table.transact(&like::put(&like)?).await {
+    match services.table.transact(&like::put(&like)?).await? {
         Ok(()) => {
             let place = ["customers", like.customer_id.as_str(), "likes", like.product_id.as_str()];
             Ok(Response::created(location(&place), &LikeView::from(&like)))
         }
-        Err(TransactError::Refused(refusals)) => Ok(Response::ok(&LikeView::from(&already(&refusals)?))),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Err(refusals) => Ok(Response::ok(&LikeView::from(&already(&refusals)?))),
     }
 }
 
@@ -35,12 +34,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 /// # Errors
 /// 404 when the customer does not exist, because staff named an unknown customer or the caller was
 /// erased.
-fn already(refusals: &[Refusal<LikeAction>]) -> Result<Stored<Like>, Problem> {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
-    match (of(LikeAction::Customer), of(LikeAction::Like).and_then(|refusal| refusal.item.clone())) {
-        (Some(_), _) => Err(no_customer()),
-        (None, Some(like)) => Stored::from_item(*like).map_err(Problem::internal),
-        (None, None) => Err(Problem::internal("a refused like was not there")),
+fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
+    match refusals.of(LikeAction::Like) {
+        _ if refusals.names(LikeAction::Customer) => Err(no_customer()),
+        Some(like) => like.stored()?.ok_or_else(|| Problem::internal("a refused like was not there")),
+        None => Err(Problem::unexpected(refusals)),
     }
 }
 
@@ -55,10 +53,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// counts as removed.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
-    match services.table.transact(&like::remove(&customer, &product, Instant::now())?).await {
-        Ok(()) | Err(TransactError::Refused(_)) => Ok(Response::no_content()),
-        Err(TransactError::Table(error)) => Err(error.into()),
-    }
+    let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;
+    Ok(Response::no_content())
 }
 
 /// GET customers/{id}/likes: lists the likes by product id. An entry names the product only by its

@@ -8,8 +8,8 @@ use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::{self, Address, Customer, MAX_ADDRESSES};
 use key_schema::id::AddressName;
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Item, Stored};
-use table::{TableError, WriteError};
+use key_schema::item::Stored;
+use table::Refusal;
 
 use crate::owner;
 use crate::profile::{no_customer, place_name, respond};
@@ -21,14 +21,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let version = request.if_match_optional()?;
     let address = read(request)?;
     let put = customer::put_address(owner.customer(), &name, &address, version, Instant::now())?;
-    match services.table.update(&put).await {
+    match services.table.update(&put).await? {
         Ok(customer) => Ok(respond(&customer)),
-        Err(WriteError::Refused(None)) => Err(no_customer()),
-        Err(WriteError::Refused(Some(stored))) => {
-            refused(&stored, version)?;
+        Err(refusal) => {
+            refused(&refusal, version)?;
             Err(Problem::new(Code::InvalidBody, format!("A customer can have at most {MAX_ADDRESSES} addresses.")))
         }
-        Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
@@ -38,22 +36,18 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     let name: AddressName = request.path("name")?;
     let version = request.if_match_optional()?;
     let remove = customer::remove_address(owner.customer(), &name, version, Instant::now())?;
-    match services.table.update(&remove).await {
-        Err(WriteError::Refused(None)) => Err(no_customer()),
-        Ok(_) => Ok(Response::no_content()),
+    if let Err(refusal) = services.table.update(&remove).await? {
+        refused(&refusal, version)?;
         // A repeated request finds no such address: it is removed already.
-        Err(WriteError::Refused(Some(stored))) => refused(&stored, version).map(|()| Response::no_content()),
-        Err(WriteError::Table(error)) => Err(error.into()),
     }
+    Ok(Response::no_content())
 }
 
-/// Explains a refusal by the customer who is stored: 404 during an erasure, and 412 at another
-/// version than the client has named.
-fn refused(stored: &Item, version: Option<u64>) -> Result<(), Problem> {
-    let customer = Stored::<Customer>::from_item(stored.clone()).map_err(TableError::from)?;
-    if customer.erasing_since.is_some() {
-        return Err(no_customer());
-    }
+/// Explains a refusal by the customer who is stored. It is 404 without a customer or during an
+/// erasure, and 412 at another version than the client has named.
+fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
+    let customer = refusal.stored::<Stored<Customer>>()?.filter(|customer| customer.erasing_since.is_none());
+    let customer = customer.ok_or_else(no_customer)?;
     if version.is_some_and(|version| customer.meta.version != version) {
         return Err(Problem::version_mismatch());
     }

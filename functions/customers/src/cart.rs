@@ -9,10 +9,10 @@ use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::item::{Entity as _, Stored};
 use key_schema::order::MAX_QUANTITY;
 use key_schema::product::Product;
-use table::{TableError, WriteError};
+use table::TableError;
 
 use crate::owner;
 use crate::profile::no_customer;
@@ -61,10 +61,8 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
-    match services.table.update(&cart::remove_line(owner.customer(), &product, Instant::now())?).await {
-        Ok(_) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
-        Err(WriteError::Table(error)) => Err(error.into()),
-    }
+    let _ = services.table.update(&cart::remove_line(owner.customer(), &product, Instant::now())?).await?;
+    Ok(Response::no_content())
 }
 
 /// Returns the customer's cart, unless it has expired.
@@ -103,27 +101,17 @@ async fn set_line(
     now: Instant,
 ) -> Result<(), Problem> {
     for _ in 0..ATTEMPTS {
-        match services.table.update(&cart::put_line(customer, product, line, now)?).await {
-            Ok(_) => return Ok(()),
-            Err(WriteError::Refused(stored)) => {
-                let stored =
-                    stored.map(|item| Stored::<Cart>::from_item(*item)).transpose().map_err(TableError::from)?;
-                if stored.is_some_and(|cart| !cart.is_expired(now)) {
-                    return Err(Problem::new(
-                        Code::TooManyLines,
-                        format!("A cart can have at most {MAX_LINES} lines."),
-                    ));
-                }
-            }
-            Err(WriteError::Table(error)) => return Err(error.into()),
+        let put = cart::put_line(customer, product, line, now)?;
+        let Err(refusal) = services.table.update(&put).await? else { return Ok(()) };
+        if refusal.stored::<Stored<Cart>>()?.is_some_and(|cart| !cart.is_expired(now)) {
+            return Err(Problem::new(Code::TooManyLines, format!("A cart can have at most {MAX_LINES} lines.")));
         }
         // Without a cart, or with an expired one, the line starts a new cart.
         let lines = BTreeMap::from([(product.clone(), line.clone())]);
         let begun = Cart { customer_id: customer.clone(), expires_at: now.plus_seconds(LIFETIME_SECONDS), lines };
-        match services.table.write(&cart::create(&Stored::new(begun, services.born(now)?, now), now)?).await {
-            Ok(()) => return Ok(()),
-            Err(WriteError::Refused(_)) => {}
-            Err(WriteError::Table(error)) => return Err(error.into()),
+        let begun = Stored::new(begun, services.born(now)?, now);
+        if services.table.write(&cart::create(&begun, now)?).await?.is_ok() {
+            return Ok(());
         }
     }
     Err(TableError::Contended.into())

@@ -21,7 +21,6 @@ use key_schema::item::Stored;
 use key_schema::recipient::{self, RecipientHash};
 use key_schema::residence;
 use key_schema::text::{Email, Username};
-use table::{TransactError, WriteError};
 
 use crate::owner;
 use crate::profile::{name, no_customer, overtaken, place_name, refused, respond};
@@ -45,10 +44,8 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let changed = write(services, before, after).await?;
     if is_mail_allowed {
         let lift = recipient::lift(&RecipientHash::of(&changed.email))?;
-        services.table.write(&lift).await.map_err(|error| match error {
-            WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
-            WriteError::Table(error) => error.into(),
-        })?;
+        let refused = |_| Problem::internal("an unconditional write was refused");
+        services.table.write(&lift).await?.map_err(refused)?;
     }
     Ok(respond(&changed))
 }
@@ -62,18 +59,12 @@ async fn write(services: &Services, before: Stored<Customer>, after: Customer) -
     let update = differences(&before, &after, now)?;
     let names = |customer: &Customer| (customer.email.clone(), customer.email_verified, customer.username.clone());
     if names(&after) == names(&before) {
-        return match services.table.update(&customer::update(&before, update)?).await {
-            Ok(changed) => Ok(changed),
-            Err(WriteError::Refused(stored)) => Err(overtaken(stored.is_some())),
-            Err(WriteError::Table(error)) => Err(error.into()),
-        };
+        let changed = services.table.update(&customer::update(&before, update)?).await?;
+        return changed.map_err(|refusal| overtaken(&refusal));
     }
     let names = Names { email: &after.email, email_verified: after.email_verified, username: &after.username };
     let rename = customer::rename(&before, names, update, now)?;
-    services.table.transact(&rename).await.map_err(|error| match error {
-        TransactError::Refused(refusals) => refused(&refusals),
-        TransactError::Table(error) => error.into(),
-    })?;
+    services.table.transact(&rename).await?.map_err(|refusals| refused(&refusals))?;
     // A transaction returns no item. Its condition was the version, so no other field that clients
     // see can have changed.
     let mut meta = before.meta;

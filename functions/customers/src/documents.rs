@@ -6,7 +6,6 @@ use key_schema::document::{self, CustomerDocument, Document, Tie};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use table::{TransactError, WriteError};
 
 use crate::erase::{Budget, remove};
 
@@ -38,20 +37,21 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
     }
 }
 
-/// Ends the customer's tie to one document, unless another request changes it at the same moment.
+/// Ends the customer's tie to one document. A refusal means that another request has changed the
+/// item at the same moment. The next read shows the new state.
 async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
     let customer = &tie.customer_id;
     let head = services.table.get(&document::read_for_update(&tie.document_id)?).await?;
     match head {
         Some(head) if tie.tie == Tie::Editor || (head.is_owner(customer) && head.organization_id.is_some()) => {
-            done(services.table.transact(&document::release(&head, customer, tie.tie)?).await)
+            let _ = services.table.transact(&document::release(&head, customer, tie.tie)?).await?;
         }
-        Some(head) if head.is_owner(customer) => delete(services, head, customer, budget).await,
-        _ => match services.table.write(&document::forget(tie)?).await {
-            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
-            Err(WriteError::Table(error)) => Err(error.into()),
-        },
+        Some(head) if head.is_owner(customer) => delete(services, head, customer, budget).await?,
+        _ => {
+            let _ = services.table.write(&document::forget(tie)?).await?;
+        }
     }
+    Ok(())
 }
 
 /// Deletes a document as its owner would, or continues a deletion (function `documents`): it is
@@ -66,11 +66,8 @@ async fn delete(
         head
     } else {
         let retire = document::retire(&head.id, head.meta.version, Some(customer), Instant::now())?;
-        match services.table.update(&retire).await {
-            Ok(head) => head,
-            Err(WriteError::Refused(_)) => return Ok(()),
-            Err(WriteError::Table(error)) => return Err(error.into()),
-        }
+        let Ok(head) = services.table.update(&retire).await? else { return Ok(()) };
+        head
     };
     loop {
         let page = services.table.query(&document::history(&head.id)?.limit(VERSIONS)).await?;
@@ -83,16 +80,7 @@ async fn delete(
         budget.is_left()?;
     }
     for delete in document::delete(&head)? {
-        done(services.table.transact(&delete).await)?;
+        let _ = services.table.transact(&delete).await?;
     }
     Ok(())
-}
-
-/// Ignores a refusal: another request changed the item at the same moment, and the next read shows
-/// the new state.
-fn done<L>(result: Result<(), TransactError<L>>) -> Result<(), Problem> {
-    match result {
-        Ok(()) | Err(TransactError::Refused(_)) => Ok(()),
-        Err(TransactError::Table(error)) => Err(error.into()),
-    }
 }

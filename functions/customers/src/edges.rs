@@ -5,7 +5,6 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::{follow, graph, like};
-use table::TransactError;
 
 use crate::erase::{Budget, remove};
 
@@ -41,12 +40,10 @@ async fn own(services: &Services, customer: &CustomerId, budget: Budget) -> Resu
         }
         remove(services, &follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
         for products in liked.chunks(like::ERASED_AT_ONCE) {
-            match services.table.transact(&like::erase(customer, products.iter().copied(), Instant::now())?).await {
-                // The customer took back one of these likes at the same moment. The next page shows
-                // the remaining likes.
-                Ok(()) | Err(TransactError::Refused(_)) => {}
-                Err(TransactError::Table(error)) => return Err(error.into()),
-            }
+            // A refusal means that the customer took back one of these likes at the same moment.
+            // The next page shows the remaining likes.
+            let erase = like::erase(customer, products.iter().copied(), Instant::now())?;
+            let _ = services.table.transact(&erase).await?;
         }
         budget.is_left()?;
     }

@@ -8,7 +8,6 @@ use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::request::BatchWrite;
 use key_schema::{cart, question, session};
-use table::{TransactError, WriteError};
 
 use crate::profile::{no_customer, overtaken, refused};
 use crate::{documents, edges, memberships, owner};
@@ -59,19 +58,15 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         return Err(Problem::version_mismatch());
     }
     if customer.erasing_since.is_none() {
-        match services.table.update(&customer::begin_erasure(&customer, Instant::now())?).await {
-            Ok(_) => telemetry::crash_point("customers.erasure.begun"),
-            Err(WriteError::Refused(stored)) => return Err(overtaken(stored.is_some())),
-            Err(WriteError::Table(error)) => return Err(error.into()),
-        }
+        let begun = services.table.update(&customer::begin_erasure(&customer, Instant::now())?).await?;
+        begun.map_err(|refusal| overtaken(&refusal))?;
+        telemetry::crash_point("customers.erasure.begun");
     }
     belongings(services, owner.customer(), budget).await?;
     telemetry::crash_point("customers.belongings.erased");
-    match services.table.transact(&customer::delete(&customer, Instant::now())?).await {
-        Ok(()) => telemetry::crash_point("customers.profile.erased"),
-        Err(TransactError::Refused(refusals)) => return Err(refused(&refusals)),
-        Err(TransactError::Table(error)) => return Err(error.into()),
-    }
+    let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
+    deleted.map_err(|refusals| refused(&refusals))?;
+    telemetry::crash_point("customers.profile.erased");
     rest(services, owner.customer(), budget).await?;
     Ok(Response::no_content())
 }
@@ -109,10 +104,8 @@ impl Budget {
 
 /// Erases the items that the customer or others may add while the profile exists.
 async fn belongings(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
-    services.table.write(&cart::discard(customer)?).await.map_err(|error| match error {
-        WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
-        WriteError::Table(error) => error.into(),
-    })?;
+    let refused = |_| Problem::internal("an unconditional write was refused");
+    services.table.write(&cart::discard(customer)?).await?.map_err(refused)?;
     erase_questions(services, customer).await?;
     edges::erase(services, customer, budget).await?;
     memberships::erase_invitations(services, customer).await?;

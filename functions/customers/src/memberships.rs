@@ -6,7 +6,7 @@
 use http_api::{Problem, Services};
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::organization::{self, invitation};
-use table::{Backoff, TableError, TransactError, WriteError};
+use table::retry_on_conflict;
 
 use crate::erase::{Budget, remove};
 
@@ -42,38 +42,21 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
 /// # Errors
 /// 503 when others keep changing the invitations.
 pub async fn erase_invitations(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
-    let mut backoff = Backoff::new();
-    loop {
-        let Some(roster) = services.table.get(&invitation::roster(customer)?).await? else { return Ok(()) };
+    retry_on_conflict(async || {
+        let Some(roster) = services.table.get(&invitation::roster(customer)?).await? else { return Ok(Some(())) };
         remove(services, &invitation::erase(&roster)?).await?;
-        match services.table.write(&invitation::forget(&roster)?).await {
-            Ok(()) => return Ok(()),
-            // Another request changed the list after this one read it.
-            Err(WriteError::Refused(_)) => {}
-            Err(WriteError::Table(error)) => return Err(error.into()),
-        }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        Ok(services.table.write(&invitation::forget(&roster)?).await?.ok())
+    })
+    .await
 }
 
 /// Ends a membership. It reads the current item first, because the organization's counters depend
 /// on role and team.
 async fn end(services: &Services, organization: &OrganizationId, customer: &CustomerId) -> Result<(), Problem> {
-    let mut backoff = Backoff::new();
-    loop {
-        let Some(member) = services.table.get(&organization::erasable(organization, customer)?).await? else {
-            return Ok(());
-        };
-        match services.table.transact(&organization::erase_member(&member)?).await {
-            Ok(()) => return Ok(()),
-            // Another request changed the membership after this one read it.
-            Err(TransactError::Refused(_)) => {}
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+    retry_on_conflict(async || {
+        let member = services.table.get(&organization::erasable(organization, customer)?).await?;
+        let Some(member) = member else { return Ok(Some(())) };
+        Ok(services.table.transact(&organization::erase_member(&member)?).await?.ok())
+    })
+    .await
 }

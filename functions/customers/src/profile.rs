@@ -13,7 +13,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::OrderSummary;
 use key_schema::text::Email;
-use table::{Refusal, TransactError};
+use table::{Refusal, Refusals};
 
 use crate::owner;
 use crate::verification::{email_taken, is_vouched_for};
@@ -38,13 +38,12 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         Customer { email_verified: is_vouched_for(&caller, &email), place, ..Customer::new(id, email, username, name) };
     let customer = Stored::new(customer, services.born(now)?, now);
     let location = location(&["customers", customer.id.as_str()]);
-    match services.table.transact(&customer::create(&customer)?).await {
+    match services.table.transact(&customer::create(&customer)?).await? {
         Ok(()) => Ok(Response::created(location, &CustomerView::from(&customer)).etag(customer.meta.version)),
-        Err(TransactError::Refused(refusals)) if is_refused(&refusals, CustomerAction::Profile) => {
+        Err(refusals) if refusals.names(CustomerAction::Profile) => {
             Err(Problem::new(Code::AlreadyExists, "A customer with this id already exists.").location(location))
         }
-        Err(TransactError::Refused(refusals)) => Err(name_taken(&refusals)),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Err(refusals) => Err(name_taken(&refusals)),
     }
 }
 
@@ -91,31 +90,26 @@ pub fn no_customer() -> Problem {
 /// Explains a refused change or erasure. The version comes first: a request that lost to another
 /// change of this customer has not lost a name to another customer. A claim that no longer belongs
 /// to this customer also shows another change.
-pub fn refused(refusals: &[Refusal<CustomerAction>]) -> Problem {
-    let profile = refusals.iter().find(|refusal| refusal.label == CustomerAction::Profile);
-    match profile {
-        Some(profile) => overtaken(profile.item.is_some()),
-        None if is_refused(refusals, CustomerAction::OldClaim) => Problem::version_mismatch(),
+pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
+    match refusals.of(CustomerAction::Profile) {
+        Some(profile) => overtaken(profile),
+        None if refusals.names(CustomerAction::OldClaim) => Problem::version_mismatch(),
         None => name_taken(refusals),
     }
 }
 
 /// Returns the problem of a request that came after another change of the customer, or the erasure.
-pub fn overtaken(exists: bool) -> Problem {
-    if exists { Problem::version_mismatch() } else { no_customer() }
+pub fn overtaken<A>(refusal: &Refusal<A>) -> Problem {
+    if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }
 
 /// Reports the name that another customer has: the email address when both are taken.
-fn name_taken(refusals: &[Refusal<CustomerAction>]) -> Problem {
-    if is_refused(refusals, CustomerAction::Email) {
+fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
+    if refusals.names(CustomerAction::Email) {
         email_taken()
     } else {
         Problem::new(Code::UsernameTaken, "Another customer has this user name.").error("/username", "is taken")
     }
-}
-
-fn is_refused(refusals: &[Refusal<CustomerAction>], action: CustomerAction) -> bool {
-    refusals.iter().any(|refusal| refusal.label == action)
 }
 
 /// Reads the name by which a customer is addressed.

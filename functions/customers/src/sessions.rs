@@ -11,7 +11,6 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::quota::Quota;
 use key_schema::session::{self, Session, SessionAction, SessionIndexKey};
-use table::{TransactError, WriteError};
 
 use crate::owner;
 use crate::profile::no_customer;
@@ -40,20 +39,15 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         device,
     };
     let session = Stored::new(session, services.born(now)?, now);
-    match services.table.transact(&session::create(&session)?).await {
-        Ok(()) => {}
-        Err(TransactError::Refused(refusals)) => {
-            let is_refused = |part| refusals.iter().any(|refusal| refusal.label == part);
-            if is_refused(SessionAction::Customer) {
-                return Err(no_customer());
-            }
-            // The id is new, so an existing item can only be this session, from an attempt whose
-            // response was lost.
-            if is_refused(SessionAction::Quota) && !is_refused(SessionAction::Session) {
-                return Err(Problem::quota_exceeded(Quota::Sessions, now));
-            }
+    if let Err(refusals) = services.table.transact(&session::create(&session)?).await? {
+        if refusals.names(SessionAction::Customer) {
+            return Err(no_customer());
         }
-        Err(TransactError::Table(error)) => return Err(error.into()),
+        // The id is new, so an existing item can only be this session, from an attempt whose
+        // response was lost.
+        if refusals.names(SessionAction::Quota) && !refusals.names(SessionAction::Session) {
+            return Err(Problem::quota_exceeded(Quota::Sessions, now));
+        }
     }
     let location = location(&["sessions", session.id.as_str()]);
     Ok(Response::created(location, &SessionView::from(&session)).etag(session.meta.version))
@@ -83,11 +77,8 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
     };
     let index_key = SessionIndexKey { customer_id: &session.customer_id, expires_at, id: &session.id };
     let device = device.as_ref().unwrap_or(&session.device);
-    match services.table.update(&session::extend(&index_key, device, now)?).await {
-        Ok(session) => Ok(Response::ok(&SessionView::from(&session))),
-        Err(WriteError::Refused(_)) => Err(no_session()),
-        Err(WriteError::Table(error)) => Err(error.into()),
-    }
+    let session = services.table.update(&session::extend(&index_key, device, now)?).await?;
+    Ok(Response::ok(&SessionView::from(&session.map_err(|_| no_session())?)))
 }
 
 /// DELETE /v1/sessions/{id}: ends a session. The functions then refuse the tokens of the sign-in
@@ -95,15 +86,11 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let now = Instant::now();
     let session = mine(services, request, now).await?;
-    match services.table.transact(&session::end(&session, now)?).await {
-        Ok(()) => {
-            services.sign_ins.ended(session::sign_ins(&session));
-            Ok(Response::no_content())
-        }
-        // A new session has the same id. That cannot happen, because ids are random.
-        Err(TransactError::Refused(_)) => Err(no_session()),
-        Err(TransactError::Table(error)) => Err(error.into()),
-    }
+    // A refusal means that a new session has the same id. That cannot happen, because ids are
+    // random.
+    services.table.transact(&session::end(&session, now)?).await?.map_err(|_| no_session())?;
+    services.sign_ins.ended(session::sign_ins(&session));
+    Ok(Response::no_content())
 }
 
 /// Reads the session of the path, if the caller may act for its customer.

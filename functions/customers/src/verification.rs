@@ -15,7 +15,7 @@ use key_schema::item::Stored;
 use key_schema::text::Email;
 use key_schema::verification::{self, EmailVerification, MAX_TRIES, VerificationAction};
 use serde::Serialize;
-use table::{Refusal, TransactError, WriteError};
+use table::Refusal;
 
 use crate::owner;
 use crate::profile::{no_customer, respond};
@@ -50,11 +50,10 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
         }
         let now = Instant::now();
         if is_proven(&owner, &profile) {
-            match services.table.transact(&verification::verify(&profile, None, now)?).await {
+            match services.table.transact(&verification::verify(&profile, None, now)?).await? {
                 Ok(()) => return Ok(Response::accepted(&RequestView { email_verified: true, expires_at: None })),
-                Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Profile) => continue,
-                Err(TransactError::Refused(_)) => return Err(email_taken()),
-                Err(TransactError::Table(error)) => return Err(error.into()),
+                Err(refusals) if refusals.names(VerificationAction::Profile) => continue,
+                Err(_) => return Err(email_taken()),
             }
         }
         if !profile.email.is_mailable() {
@@ -63,17 +62,16 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
         let (born, key) = (services.born(now)?, services.codes.newest());
         let next = EmailVerification::next(previous.as_ref(), &profile, (nonce(services)?, key), born, now);
         let next = next.map_err(|refused| too_many_mails(refused.0, now))?;
-        match services.table.transact(&verification::request(&next, previous.as_ref())?).await {
+        match services.table.transact(&verification::request(&next, previous.as_ref())?).await? {
             Ok(()) => {
                 let expires_at = Some(next.code_expires_at);
                 return Ok(Response::accepted(&RequestView { email_verified: false, expires_at }));
             }
-            Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Count) => {
+            Err(refusals) if refusals.names(VerificationAction::Count) => {
                 return Err(too_many_mails(now.plus_seconds(now.seconds_left_of_day()), now));
             }
             // The profile or the latest request has changed.
-            Err(TransactError::Refused(_)) => {}
-            Err(TransactError::Table(error)) => return Err(error.into()),
+            Err(_) => {}
         }
     }
     Err(Problem::new(Code::Conflict, "Other requests changed the email address or its verification. Try again."))
@@ -94,27 +92,20 @@ pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Respon
     else {
         return unless_verified(services, &profile.id, code_invalid()).await;
     };
-    match services.table.update(&verification::count_try(&profile.id, nonce, now)?).await {
+    match services.table.update(&verification::count_try(&profile.id, nonce, now)?).await? {
         Ok(_) => {}
-        Err(WriteError::Refused(_)) if pending.tries >= MAX_TRIES => return Err(too_many_tries()),
-        Err(WriteError::Refused(stored)) => {
-            let problem = refused_try(stored.map(|item| *item), nonce);
-            return unless_verified(services, &profile.id, problem).await;
-        }
-        Err(WriteError::Table(error)) => return Err(error.into()),
+        Err(_) if pending.tries >= MAX_TRIES => return Err(too_many_tries()),
+        Err(refusal) => return unless_verified(services, &profile.id, refused_try(&refusal, nonce)).await,
     }
     let subject = Subject { customer: &profile.id, email: &profile.email, nonce };
     if !services.codes.is_code(&pending.key, &subject, &code) {
         return Err(code_invalid());
     }
-    match services.table.transact(&verification::verify(&profile, Some(nonce), now)?).await {
-        Ok(()) => {}
-        Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Claim) => {
-            return Err(email_taken());
-        }
-        // A concurrent request has used the code, or has changed the address.
-        Err(TransactError::Refused(_)) => {}
-        Err(TransactError::Table(error)) => return Err(error.into()),
+    // After any other refusal, a concurrent request has used the code, or has changed the address.
+    if let Err(refusals) = services.table.transact(&verification::verify(&profile, Some(nonce), now)?).await?
+        && refusals.names(VerificationAction::Claim)
+    {
+        return Err(email_taken());
     }
     unless_verified(services, &profile.id, code_invalid()).await
 }
@@ -152,10 +143,9 @@ fn is_proven(owner: &Owner, profile: &Customer) -> bool {
 }
 
 /// Explains a refused try. The stored request shows whether the tries were used up meanwhile.
-fn refused_try(stored: Option<key_schema::item::Item>, nonce: &str) -> Problem {
-    use key_schema::item::FromItem as _;
-    match stored.map(Stored::<EmailVerification>::from_item) {
-        Some(Ok(stored)) if stored.nonce.as_deref() == Some(nonce) && stored.tries >= MAX_TRIES => too_many_tries(),
+fn refused_try(refusal: &Refusal, nonce: &str) -> Problem {
+    match refusal.stored::<Stored<EmailVerification>>() {
+        Ok(Some(stored)) if stored.nonce.as_deref() == Some(nonce) && stored.tries >= MAX_TRIES => too_many_tries(),
         _ => code_invalid(),
     }
 }
@@ -164,10 +154,6 @@ fn refused_try(stored: Option<key_schema::item::Item>, nonce: &str) -> Problem {
 fn nonce(services: &Services) -> Result<String, Problem> {
     let bytes = [services.random()?, services.random()?].concat();
     Ok(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn is_refused(refusals: &[Refusal<VerificationAction>], action: VerificationAction) -> bool {
-    refusals.iter().any(|refusal| refusal.label == action)
 }
 
 fn code_invalid() -> Problem {

@@ -10,9 +10,9 @@
 use http_api::{Problem, Request, Response, Services};
 use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Item, Stored};
+use key_schema::item::Stored;
 use key_schema::request::BatchWrite;
-use table::{TableError, TransactError, WriteError};
+use table::TableError;
 
 use crate::access::{Standing, no_such_document, refused, right_to_manage, standing};
 use crate::edit::{Asked, asked};
@@ -28,20 +28,18 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     let asked = asked(request, Standing::Manager)?;
     let Asked { caller, id, version, .. } = &asked;
     let owner = (!caller.is_staff()).then(|| caller.id());
-    let document = match services.table.update(&document::retire(id, *version, owner, Instant::now())?).await {
+    let document = match services.table.update(&document::retire(id, *version, owner, Instant::now())?).await? {
         Ok(document) => Some(document),
-        Err(WriteError::Refused(None)) => return Err(no_such_document()),
-        Err(WriteError::Refused(Some(item))) => shared_or_interrupted(services, &asked, *item).await?,
-        Err(WriteError::Table(error)) => return Err(error.into()),
+        Err(refusal) => {
+            let document = refusal.stored()?.ok_or_else(no_such_document)?;
+            shared_or_interrupted(services, &asked, document).await?
+        }
     };
     let Some(document) = document else { return Ok(Response::no_content()) };
     sweep(services, &document).await?;
     for delete in document::delete(&document)? {
-        match services.table.transact(&delete).await {
-            // A refusal means that a concurrent deletion was first.
-            Ok(()) | Err(TransactError::Refused(_)) => {}
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        }
+        // A refusal means that a concurrent deletion was first.
+        let _ = services.table.transact(&delete).await?;
     }
     Ok(Response::no_content())
 }
@@ -52,9 +50,8 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
 async fn shared_or_interrupted(
     services: &Services,
     asked: &Asked,
-    item: Item,
+    document: Stored<Document>,
 ) -> Result<Option<Stored<Document>>, Problem> {
-    let document: Stored<Document> = Stored::from_item(item).map_err(Problem::internal)?;
     let Asked { caller, id, needed, .. } = asked;
     if document.deleting {
         let may = standing(services, caller, &document).await? >= *needed;

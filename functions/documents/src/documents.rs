@@ -10,7 +10,6 @@ use key_schema::id::{DocumentId, OrganizationId, SectionName};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
-use table::TransactError;
 
 use crate::access::{Standing, known, no_such_document};
 use crate::versions::{Texts, rest, texts};
@@ -57,28 +56,17 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     };
     let texts: Vec<Stored<DocumentSection>> = sections.into_iter().map(section).collect();
     let location = location(&["documents", head.id.as_str()]);
-    match services.table.transact(&document::create(&head, &texts, by, is_staff)?).await {
+    match services.table.transact(&document::create(&head, &texts, by, is_staff)?).await? {
         Ok(()) => Ok(Response::created(location, &HeadView::new(&head, true)).etag(head.meta.version)),
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Author) =>
-        {
-            Err(Problem::not_found("customer"))
-        }
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Document) =>
-        {
+        Err(refusals) if refusals.names(DocumentAction::Author) => Err(Problem::not_found("customer")),
+        Err(refusals) if refusals.names(DocumentAction::Document) => {
             Err(Problem::new(Code::AlreadyExists, "A document with this id already exists.").location(location))
         }
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Quota) =>
-        {
-            Err(Problem::quota_exceeded(Quota::Documents, at))
-        }
-        Err(TransactError::Refused(_)) => {
+        Err(refusals) if refusals.names(DocumentAction::Quota) => Err(Problem::quota_exceeded(Quota::Documents, at)),
+        Err(_) => {
             let problem = Problem::new(Code::InvalidBody, "The document cannot belong to this organization.");
             Err(problem.error("/organization_id", "is not an organization that you belong to"))
         }
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 

@@ -6,9 +6,9 @@ use http_api::{Problem, Request, Services};
 use key_schema::document::{self, Document, DocumentAction, Edit};
 use key_schema::id::{Born, DocumentId};
 use key_schema::instant::Instant;
-use key_schema::item::{EncodeError, FromItem as _, Stored};
+use key_schema::item::{EncodeError, Stored};
 use key_schema::request::Transaction;
-use table::TransactError;
+use table::Refusals;
 
 use crate::access::{Standing, no_such_document, refused, right};
 
@@ -85,26 +85,24 @@ impl Open<'_> {
     /// 404 and 403 as in [`refused`], 404 for an author who was erased, 412 when another request
     /// was first.
     pub async fn commit(&self, transaction: Result<Transaction<DocumentAction>, EncodeError>) -> Result<(), Problem> {
-        let refusals = match self.services.table.transact(&transaction?).await {
-            Ok(()) => return Ok(()),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
-        if refusals.iter().any(|refusal| refusal.label == DocumentAction::Author) {
+        let Err(refusals) = self.services.table.transact(&transaction?).await? else { return Ok(()) };
+        if refusals.names(DocumentAction::Author) {
             return Err(no_such_document());
         }
-        let head = refusals.iter().find(|refusal| refusal.label == DocumentAction::Document);
-        let current: Stored<Document> = match head {
-            // Only a check of the author's membership was refused.
-            None => self.document.clone(),
-            Some(refusal) => {
-                let item = refusal.item.as_deref().ok_or_else(no_such_document)?;
-                Stored::from_item(item.clone()).map_err(Problem::internal)?
-            }
-        };
-        if current.deleting {
-            return Err(no_such_document());
-        }
+        let current = current(&self.document, &refusals)?;
         Err(refused(self.services, &self.asked.caller, &current, self.asked.needed, Problem::version_mismatch()).await)
     }
+}
+
+/// Returns the document that a refusal carries, or the one that was read if only another item
+/// refused the change.
+///
+/// # Errors
+/// 404 when the document is deleted.
+pub fn current(read: &Stored<Document>, refusals: &Refusals<DocumentAction>) -> Result<Stored<Document>, Problem> {
+    let current = match refusals.of(DocumentAction::Document) {
+        Some(refusal) => refusal.stored::<Stored<Document>>()?,
+        None => Some(read.clone()),
+    };
+    current.filter(|document| !document.deleting).ok_or_else(no_such_document)
 }

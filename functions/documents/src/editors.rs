@@ -5,10 +5,11 @@ use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::document::{self, Document, DocumentAction, MAX_EDITORS};
 use key_schema::id::{CustomerId, DocumentId};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
-use table::{Refusal, TableError, TransactError};
+use key_schema::item::Stored;
+use table::TableError;
 
 use crate::access::{Standing, no_such_document, refused, right, right_to_manage};
+use crate::edit::current;
 use crate::view::EditorView;
 
 /// PUT documents/{id}/editors/{customer}: adds an editor, at the request of the owner, of an admin
@@ -19,18 +20,15 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     let head = read(services, &id).await?;
     let at = Instant::now();
     let add = document::add_editor(&head, &customer, right_to_manage(&caller, &head), &services.born(at)?, at)?;
-    let refusals = match services.table.transact(&add).await {
-        Ok(()) => return Ok(Response::ok(&EditorView { document_id: &id, customer_id: &customer })),
-        Err(TransactError::Refused(refusals)) => refusals,
-        Err(TransactError::Table(error)) => return Err(error.into()),
+    let Err(refusals) = services.table.transact(&add).await? else {
+        return Ok(Response::ok(&EditorView { document_id: &id, customer_id: &customer }));
     };
-    let of = |action| refusals.iter().any(|refusal| refusal.label == action);
     let head = current(&head, &refusals)?;
-    let problem = if of(DocumentAction::Author) {
+    let problem = if refusals.names(DocumentAction::Author) {
         return Err(no_such_document());
-    } else if of(DocumentAction::Customer) {
+    } else if refusals.names(DocumentAction::Customer) {
         Problem::not_found("customer")
-    } else if of(DocumentAction::Editor) {
+    } else if refusals.names(DocumentAction::Editor) {
         Problem::not_found("member")
     } else if head.editors.len() >= MAX_EDITORS && !head.editors.contains(&customer) {
         let full = format!("A document can have at most {MAX_EDITORS} editors besides its owner.");
@@ -49,19 +47,13 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     let (id, customer) = names(request)?;
     let head = read(services, &id).await?;
     let by = if is_own(&caller, &customer) { right(&caller, &head) } else { right_to_manage(&caller, &head) };
-    match services.table.transact(&document::remove_editor(&head, &customer, by)?).await {
-        Ok(()) => Ok(Response::no_content()),
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == DocumentAction::Author) =>
-        {
-            Err(no_such_document())
-        }
-        Err(TransactError::Refused(refusals)) => {
-            let head = current(&head, &refusals)?;
-            Err(refused(services, &caller, &head, Standing::Manager, TableError::Contended.into()).await)
-        }
-        Err(TransactError::Table(error)) => Err(error.into()),
+    let remove = document::remove_editor(&head, &customer, by)?;
+    let Err(refusals) = services.table.transact(&remove).await? else { return Ok(Response::no_content()) };
+    if refusals.names(DocumentAction::Author) {
+        return Err(no_such_document());
     }
+    let head = current(&head, &refusals)?;
+    Err(refused(services, &caller, &head, Standing::Manager, TableError::Contended.into()).await)
 }
 
 fn is_own(caller: &SignedIn, editor: &CustomerId) -> bool {
@@ -72,17 +64,6 @@ fn is_own(caller: &SignedIn, editor: &CustomerId) -> bool {
 async fn read(services: &Services, id: &DocumentId) -> Result<Stored<Document>, Problem> {
     let head = services.table.get(&document::read_for_update(id)?).await?;
     head.filter(|head| !head.deleting).ok_or_else(no_such_document)
-}
-
-/// Returns the document that a refusal carries, or the one that was read if only another item
-/// refused the change.
-fn current(read: &Stored<Document>, refusals: &[Refusal<DocumentAction>]) -> Result<Stored<Document>, Problem> {
-    let Some(refusal) = refusals.iter().find(|refusal| refusal.label == DocumentAction::Document) else {
-        return Ok(read.clone());
-    };
-    let item = refusal.item.as_deref().ok_or_else(no_such_document)?;
-    let head: Stored<Document> = Stored::from_item(item.clone()).map_err(Problem::internal)?;
-    if head.deleting { Err(no_such_document()) } else { Ok(head) }
 }
 
 fn names(request: &Request<'_>) -> Result<(DocumentId, CustomerId), Problem> {

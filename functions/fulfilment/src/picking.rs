@@ -38,7 +38,7 @@ use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
 use key_schema::picking::{self, PickingAction, WaitingJob};
 use serde::Serialize;
-use table::{Measured, Table, TableError, TransactError};
+use table::{Measured, Table, TableError};
 use telemetry::{correlation, crash_point};
 use tokio::time::{Instant, timeout_at};
 
@@ -175,20 +175,14 @@ impl Picking {
         }
         let born = Born::new(order_id.as_str())?;
         let job = Stored::new(WaitingJob { order_id }, born, instant::Instant::now());
-        match self.table.transact(&picking::wait(&job)?).await {
-            Ok(()) | Err(TransactError::Refused(_)) => Ok(()),
-            Err(TransactError::Table(error)) => Err(error.into()),
-        }
+        let _ = self.table.transact(&picking::wait(&job)?).await?;
+        Ok(())
     }
 
     /// Removes an order from the list and the stations.
     async fn leave(&self, order: &OrderId) -> Result<(), PickingError> {
         let leave = picking::leave(order, &Born::new(order.as_str())?, instant::Instant::now())?;
-        match self.table.transact(&leave).await {
-            Ok(()) => Ok(()),
-            Err(TransactError::Refused(_)) => Err(PickingError::Contended),
-            Err(TransactError::Table(error)) => Err(error.into()),
-        }
+        self.table.transact(&leave).await?.map_err(|_| PickingError::Contended)
     }
 
     /// Gives free stations to the orders that have waited longest, until no station is free or no
@@ -203,15 +197,14 @@ impl Picking {
             };
             let (order, at) = (&next.order_id, instant::Instant::now());
             let admit = picking::admit(order, self.stations, &Born::new(order.as_str())?, at)?;
-            match self.table.transact(&admit).await {
+            match self.table.transact(&admit).await? {
                 Ok(()) => crash_point("fulfilment.admitted"),
                 // Another function admitted or removed the order, or took the last station. Look
                 // again.
-                Err(TransactError::Refused(refusals)) => {
-                    let parts: Vec<PickingAction> = refusals.iter().map(|refusal| refusal.label).collect();
+                Err(refusals) => {
+                    let parts: Vec<PickingAction> = refusals.iter().map(|refusal| refusal.action).collect();
                     tracing::debug!(?parts, "a waiting order was not admitted");
                 }
-                Err(TransactError::Table(error)) => return Err(error.into()),
             }
         }
         Err(PickingError::Contended)

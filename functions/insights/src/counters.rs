@@ -10,9 +10,9 @@ use key_schema::counter::{self, Counter, MAX_ADD, Reason};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::Stored;
 use serde::Serialize;
-use table::{Attempt, Backoff, TableError, TransactError, WriteError};
+use table::{Attempt, Backoff};
 
 /// After this many cancelled attempts of one request, on any shards, the counter has too few
 /// shards.
@@ -38,10 +38,13 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
             Some(once) => Some(once.claim_with(&answer, services.born(at)?, at)?),
             None => None,
         };
-        match services.table.try_transact(&counter::add(&name, shard, amount, claim, at)?, &mut backoff).await {
-            Ok(Attempt::Done) => return Ok(answer),
+        let add = counter::add(&name, shard, amount, claim, at)?;
+        // After an error the addition may have happened. A repeated request without a key would add
+        // again.
+        match services.table.try_transact(&add, &mut backoff).await? {
+            Attempt::Done => return Ok(answer),
             // A cancelled attempt has added nothing, and another shard may be free.
-            Ok(Attempt::Cancelled(busy)) => {
+            Attempt::Cancelled(busy) => {
                 cancelled += 1;
                 if cancelled % HOT_AFTER == 0 {
                     cool(services, &name, head.as_ref(), at).await?;
@@ -50,14 +53,12 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
                     return Err(busy.into());
                 }
             }
-            Err(TransactError::Refused(_)) => {
+            Attempt::Refused(_) => {
                 return match &once {
                     Some(once) => once.replay_or(services, Once::in_progress()).await,
                     None => Err(Problem::internal("an addition without a key was refused")),
                 };
             }
-            // The addition may have happened. A repeated request without a key would add again.
-            Err(TransactError::Table(error)) => return Err(error.into()),
         }
     }
 }
@@ -112,17 +113,12 @@ pub async fn split(services: &Services, request: &Request<'_>) -> Result<Respons
         let Some(split) = counter::split(&name, seen.as_ref(), Reason::Asked, Instant::now())? else {
             return Ok(shards(&name, seen.as_ref()));
         };
-        match services.table.update(&split).await {
+        match services.table.update(&split).await? {
             Ok(head) => return Ok(shards(&name, Some(&head))),
             // Another request split the counter after this one read it.
-            Err(WriteError::Refused(head)) => {
-                seen = head.map(|head| Stored::from_item(*head)).transpose().map_err(TableError::from)?;
-            }
-            Err(WriteError::Table(error)) => return Err(error.into()),
+            Err(refusal) => seen = refusal.stored()?,
         }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
+        backoff.after_conflict().await?;
     }
 }
 

@@ -8,7 +8,6 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::place::{self, StoreLocation};
 use serde::Serialize;
-use table::WriteError;
 
 /// The longest name of a shop, in bytes of UTF-8.
 const MAX_NAME: usize = 200;
@@ -47,21 +46,16 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 async fn create(services: &Services, store: StoreLocation, at: Instant) -> Result<Response, Problem> {
     let store = Stored::new(store, services.born(at)?, at);
     let location = location(&["stores", store.id.as_str()]);
-    match services.table.write(&place::create(&store)?).await {
+    match services.table.write(&place::create(&store)?).await? {
         Ok(()) => Ok(Response::created(location, &StoreView::from(&store)).etag(store.meta.version)),
-        Err(WriteError::Refused(_)) => {
-            Err(Problem::new(Code::AlreadyExists, "A store with this id already exists.").location(location))
-        }
-        Err(WriteError::Table(error)) => Err(error.into()),
+        Err(_) => Err(Problem::new(Code::AlreadyExists, "A store with this id already exists.").location(location)),
     }
 }
 
 async fn change(services: &Services, store: &StoreLocation, version: u64, at: Instant) -> Result<Response, Problem> {
-    match services.table.update(&place::change(store, version, at)?).await {
+    match services.table.update(&place::change(store, version, at)?).await? {
         Ok(store) => Ok(current(&store)),
-        Err(WriteError::Refused(None)) => Err(no_such_store()),
-        Err(WriteError::Refused(Some(_))) => Err(Problem::version_mismatch()),
-        Err(WriteError::Table(error)) => Err(error.into()),
+        Err(refusal) => Err(if refusal.item.is_some() { Problem::version_mismatch() } else { no_such_store() }),
     }
 }
 

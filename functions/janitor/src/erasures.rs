@@ -11,7 +11,7 @@ use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::{archive, cart, session};
 use storage::objects::ObjectError;
-use table::{TableError, WriteError};
+use table::TableError;
 use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
@@ -72,20 +72,15 @@ impl Janitor {
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
         self.end_sessions(customer, until).await?;
-        match self.table.write(&cart::discard_earlier(customer, until)?).await {
-            Ok(()) | Err(WriteError::Refused(_)) => {}
-            Err(WriteError::Table(error)) => return Err(error.into()),
-        }
+        let _ = self.table.write(&cart::discard_earlier(customer, until)?).await?;
         for collection in archive::belongings(customer)? {
             self.empty(&collection).await?;
         }
         telemetry::crash_point("janitor.archive.emptied");
-        match self.table.write(&erasure::done(erasure)?).await {
-            // Refused: another janitor finished it first, or the customer returned and was erased
-            // again. A later round handles that erasure.
-            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
-            Err(WriteError::Table(error)) => Err(error.into()),
-        }
+        // A refusal means that another janitor finished it first, or that the customer returned and
+        // was erased again. A later round handles that erasure.
+        let _ = self.table.write(&erasure::done(erasure)?).await?;
+        Ok(())
     }
 
     /// Ends sessions that began before an instant and were missing in the index at the erasure.

@@ -11,7 +11,7 @@ use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::media::{self, Unsettled};
 use storage::media::MediaError;
-use table::{TableError, WriteError};
+use table::{Refusal, TableError};
 use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
@@ -32,13 +32,10 @@ enum ObjectError {
     Media(#[from] MediaError),
 }
 
-impl From<WriteError> for Kept {
-    fn from(error: WriteError) -> Self {
-        match error {
-            // Another function has settled it.
-            WriteError::Refused(_) => Self::Settled,
-            WriteError::Table(error) => Self::Failed(error.into()),
-        }
+impl From<Refusal> for Kept {
+    /// Another function has settled it.
+    fn from(_: Refusal) -> Self {
+        Self::Settled
     }
 }
 
@@ -106,13 +103,13 @@ impl Janitor {
     }
 
     async fn settle(&self, object: &Unsettled, now: Instant, before: Instant) -> Result<(), Kept> {
-        let doomed = self.table.update(&media::doom(object, before, now)?).await?;
+        let doomed = self.table.update(&media::doom(object, before, now)?).await??;
         let references = self.table.batch_get(&media::references(&doomed)?).await?;
         let referenced = references.iter().flatten().any(|item| media::is_reference(item, &doomed));
         if !referenced {
             self.media.delete(&doomed.name()).await?;
         }
-        self.table.write(&media::forget(&doomed)?).await?;
+        self.table.write(&media::forget(&doomed)?).await??;
         if referenced { Err(Kept::Settled) } else { Ok(()) }
     }
 }

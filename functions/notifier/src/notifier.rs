@@ -9,13 +9,13 @@ use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, IdError};
 use key_schema::instant::Instant;
-use key_schema::item::{DecodeError, EncodeError, FromItem as _, Stored};
+use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
 use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
 use key_schema::order::{self, OrderLine};
 use key_schema::recipient::{self, RecipientHash};
 use key_schema::verification;
-use table::{Backoff, Measured, Refusal, Table, TableError, TransactError, WriteError};
+use table::{Backoff, Measured, Refusals, Table, TableError};
 use telemetry::crash_point;
 use tokio::time::{Instant as Clock, sleep, timeout_at};
 
@@ -110,9 +110,6 @@ pub enum NotifyError {
     /// The claim cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The existing claim cannot be decoded.
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
 }
 
 /// The notifier, which sends the messages of events.
@@ -185,11 +182,8 @@ impl<M: Mailer> Notifier<M> {
     async fn stop(&self, feedback: &Feedback, now: Instant) -> Result<Outcome, NotifyError> {
         for recipient in &feedback.recipients {
             let stop = recipient::stop(&RecipientHash::of(recipient), feedback.reason, now)?;
-            match self.table.write(&stop).await {
-                // Refused: it is stopped already.
-                Ok(()) | Err(WriteError::Refused(_)) => {}
-                Err(WriteError::Table(error)) => return Err(error.into()),
-            }
+            // A refusal means that it is stopped already.
+            let _ = self.table.write(&stop).await?;
         }
         Ok(if feedback.recipients.is_empty() { Outcome::NoNews } else { Outcome::Feedback })
     }
@@ -254,19 +248,16 @@ impl<M: Mailer> Notifier<M> {
         // A claim has only one incarnation, so the event's id serves as `born`.
         let claim = Stored::new(claim, Born::new(event.id.as_str())?, now);
         let to = message.recipient();
-        let first = self.table.transact(&mail::claim(&claim, &to, message.has_code(), now)?).await;
-        let earlier = match first {
-            Ok(()) => return Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
+        let first = self.table.transact(&mail::claim(&claim, &to, message.has_code(), now)?).await?;
+        let Err(earlier) = first else {
+            return Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now }));
         };
-        if let Some(claim) = judge(earlier, now)? {
+        if let Some(claim) = judge(&earlier, now)? {
             return Ok(claim);
         }
-        match self.table.transact(&mail::reclaim(&claim, &to, now)?).await {
+        match self.table.transact(&mail::reclaim(&claim, &to, now)?).await? {
             Ok(()) => Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
-            Err(TransactError::Refused(refusals)) => Ok(judge(refusals, now)?.unwrap_or(Claim::OtherAttempt)),
-            Err(TransactError::Table(error)) => Err(error.into()),
+            Err(refusals) => Ok(judge(&refusals, now)?.unwrap_or(Claim::OtherAttempt)),
         }
     }
 
@@ -325,8 +316,8 @@ impl<M: Mailer> Notifier<M> {
             };
             match write {
                 // Refused: another attempt, after this one's lease, has recorded the outcome.
-                Ok(()) | Err(WriteError::Refused(_)) => return,
-                Err(WriteError::Table(_)) if backoff.wait().await => {}
+                Ok(_) => return,
+                Err(_) if backoff.wait().await => {}
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
             }
         }
@@ -335,7 +326,10 @@ impl<M: Mailer> Notifier<M> {
     /// Releases the claim, so that the next attempt need not wait for the lease.
     async fn release(&self, claim: &Mail, now: Instant) {
         let released = match mail::release(claim, now) {
-            Ok(release) => self.table.write(&release).await.map_err(|error| error.to_string()),
+            Ok(release) => match self.table.write(&release).await {
+                Ok(released) => released.map_err(|_| "the condition of the write does not hold".to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = released {
@@ -358,23 +352,21 @@ enum Claim {
 
 /// Explains a refused claim. `None` means that an earlier attempt has abandoned the message, which
 /// it has counted. An existing claim decides first: the recipient's limit does not concern it.
-fn judge(refusals: Vec<Refusal<MailAction>>, now: Instant) -> Result<Option<Claim>, DecodeError> {
-    let is_stopped = refusals.iter().any(|refusal| refusal.label == MailAction::Stop);
-    match refusals.into_iter().find(|refusal| refusal.label == MailAction::Claim) {
-        Some(Refusal { item: Some(item), .. }) => {
-            let known = Stored::<Mail>::from_item(*item)?;
-            Ok(match known.state {
-                MailState::Sent | MailState::Rejected => Some(Claim::Settled),
-                MailState::Sending if known.lease_until >= now => Some(Claim::OtherAttempt),
-                MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
-                MailState::Sending => None,
-            })
-        }
+fn judge(refusals: &Refusals<MailAction>, now: Instant) -> Result<Option<Claim>, TableError> {
+    let is_stopped = refusals.names(MailAction::Stop);
+    let Some(refusal) = refusals.of(MailAction::Claim) else {
+        return Ok(Some(Claim::Refused(if is_stopped { Outcome::Stopped } else { Outcome::Limited })));
+    };
+    Ok(match refusal.stored::<Stored<Mail>>()? {
+        Some(known) => match known.state {
+            MailState::Sent | MailState::Rejected => Some(Claim::Settled),
+            MailState::Sending if known.lease_until >= now => Some(Claim::OtherAttempt),
+            MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
+            MailState::Sending => None,
+        },
         // Refused by an item that has expired meanwhile.
-        Some(Refusal { item: None, .. }) => Ok(Some(Claim::OtherAttempt)),
-        None if is_stopped => Ok(Some(Claim::Refused(Outcome::Stopped))),
-        None => Ok(Some(Claim::Refused(Outcome::Limited))),
-    }
+        None => Some(Claim::OtherAttempt),
+    })
 }
 
 /// The right to send a message, until a time on the clock of this process.

@@ -8,7 +8,7 @@ use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
 use key_schema::order::{self, OrderStatus};
 use serde::Serialize;
-use table::{Backoff, TableError, TransactError};
+use table::retry_on_conflict;
 
 use crate::view::no_such_order;
 
@@ -32,15 +32,14 @@ impl<'a> From<&'a Invoice> for View<'a> {
 pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let now = Instant::now();
         let order = services.table.get(&order::head(&id)?).await?;
         let order = order
             .filter(|order| order.status != OrderStatus::Placing && !order.is_expired(now))
             .ok_or_else(no_such_order)?;
         if let Some(number) = order.invoice_number {
-            return Ok(shown(&read(services, number).await?));
+            return Ok(Some(shown(&read(services, number).await?)));
         }
         if order.status == OrderStatus::Cancelled {
             return Err(Problem::new(Code::IllegalTransition, "A cancelled order has no invoice."));
@@ -54,24 +53,19 @@ pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Respons
             issued_at: now,
         };
         let invoice = Stored::new(invoice, services.born(now)?, now);
-        match services.table.transact(&invoice::issue(&invoice, &order, seen.as_ref())?).await {
-            Ok(()) => {
-                let answer = Response::created(location(invoice.number), &View::from(&invoice.data));
-                return Ok(answer.etag(invoice.meta.version));
-            }
-            // Another request took the number, changed the order, or issued its invoice. The next
-            // attempt reads all of them again.
-            Err(TransactError::Refused(refusals)) => {
-                if refusals.iter().all(|refusal| refusal.label == InvoiceAction::Invoice) {
-                    return Err(Problem::internal("the invoice counter is behind the invoices"));
-                }
-            }
-            Err(TransactError::Table(error)) => return Err(error.into()),
+        let issue = invoice::issue(&invoice, &order, seen.as_ref())?;
+        let Err(refusals) = services.table.transact(&issue).await? else {
+            let answer = Response::created(location(invoice.number), &View::from(&invoice.data));
+            return Ok(Some(answer.etag(invoice.meta.version)));
+        };
+        if refusals.only(InvoiceAction::Invoice) {
+            return Err(Problem::internal("the invoice counter is behind the invoices"));
         }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        // Another request took the number, changed the order, or issued its invoice. The next
+        // attempt reads all of them again.
+        Ok(None)
+    })
+    .await
 }
 
 /// GET invoices/{number}: returns an invoice.

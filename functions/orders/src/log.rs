@@ -6,7 +6,6 @@ use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{self, LogLine, OrderLog, OrderStatus};
-use table::TransactError;
 
 use crate::view::no_such_order;
 
@@ -20,11 +19,7 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     let at = Instant::now();
     let line = OrderLog { id: LogId::generate(at, services.random()?), order_id, at, by: staff.id().to_string(), text };
     let line = Stored::new(line, services.born(at)?, at);
-    match services.table.transact(&order::add_log(&line)?).await {
-        Ok(()) => {}
-        Err(TransactError::Refused(_)) => return Err(no_such_order()),
-        Err(TransactError::Table(error)) => return Err(error.into()),
-    }
+    services.table.transact(&order::add_log(&line)?).await?.map_err(|_| no_such_order())?;
     let version = line.meta.version;
     let OrderLog { id, order_id, at, by, text } = line.data;
     let location = http_api::url::location(&["orders", order_id.as_str(), "log"]);

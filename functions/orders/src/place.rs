@@ -29,7 +29,7 @@ use key_schema::order::{
 };
 use key_schema::product::Product;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
-use table::{Backoff, Refusal, TableError, TransactError};
+use table::{Backoff, Refusals, TableError};
 use workflows::staging::{self, Placing, StagingError};
 
 use crate::App;
@@ -223,19 +223,14 @@ pub async fn place(
             },
         };
         if let Some(entry) = entry {
-            let refusals = placing.send(entry).await?;
-            if refusals.is_empty() {
-                return Ok(created(&collection));
-            }
-            if refusals.iter().any(|refusal| refusal.label != OrderAction::Open) {
+            let Err(refusals) = placing.send(entry).await? else { return Ok(created(&collection)) };
+            if !refusals.only(OrderAction::Open) {
                 break refusals;
             }
         }
         // Another of the customer's orders came first, or is only partly there. The bounds depend
         // on it.
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
+        backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
     match refused(services, caller, once, &wanted.lines, &refusals, now).await {
@@ -256,9 +251,9 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Sends the order's transactions, and returns their refusals. Without refusals the order is
-    /// placed. `open` is its entry in the customer's open orders.
-    async fn send(&self, open: Option<Guarded>) -> Result<Vec<Refusal<OrderAction>>, Problem> {
+    /// Sends the order's transactions, or returns their refusals. `open` is its entry in the
+    /// customer's open orders.
+    async fn send(&self, open: Option<Guarded>) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
         let Self { services, collection, lines, once, by, now, .. } = *self;
         let (order, cart) = (&collection.order, self.cart.clone());
         let claim = |once: &Once| once.claim(StoredResponse::Order(order.id.clone()), order.meta.born.clone(), now);
@@ -267,22 +262,16 @@ impl Attempt<'_> {
         let actions = order::actions(lines.len(), is_claimed, once.is_some(), open.is_some(), cart.is_some());
         if actions <= MAX_TRANSACTION_ACTIONS {
             let transaction = order::place(Placement { order, lines, by, claim, open, cart })?;
-            return match services.table.transact(&transaction).await {
-                Ok(()) => {
-                    telemetry::crash_point("orders.placed");
-                    Ok(Vec::new())
-                }
-                Err(TransactError::Refused(refusals)) => Ok(refusals),
-                Err(TransactError::Table(error)) => Err(error.into()),
-            };
+            let placed = services.table.transact(&transaction).await?;
+            return Ok(placed.inspect(|()| telemetry::crash_point("orders.placed")));
         }
         let mut order = order.clone();
         order.data.status = OrderStatus::Placing;
         let work = Work::Placing { key: once.map(|once| once.scope().clone()), lines: 0 };
         order.data.unfinished = Some(Unfinished { since: now, work });
         match staging::place(&services.table, Placing { order: &order, lines, by, claim, open, cart }).await {
-            Ok(()) => Ok(Vec::new()),
-            Err(StagingError::Refused(refusals)) => Ok(refusals),
+            Ok(()) => Ok(Ok(())),
+            Err(StagingError::Refused(refusals)) => Ok(Err(refusals)),
             Err(error) => Err(staging_failed(error)),
         }
     }

@@ -4,12 +4,12 @@ use http_api::fields::money;
 use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::{self, Movement, Order, OrderAction, OrderStatus};
 use key_schema::wallet::{self, Wallet, WalletError};
 use serde::Serialize;
-use table::{Backoff, Refusal, TableError, TransactError, WriteError};
+use table::{Refusals, TableError, retry_on_conflict};
 
 use crate::view::{OrderCollection, location, no_such_order};
 
@@ -35,14 +35,13 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     read_fields!(request.object()? => {
         amount: required(money(1..=MAX_REFUND)),
     });
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let now = Instant::now();
         let items = services.table.query(&order::read_for_update(&id)?).await?.items;
         let collection = OrderCollection::visible(items, now).ok_or_else(no_such_order)?;
         let order = &collection.order;
         if let Err(problem) = refundable(&collection, amount, "/amount") {
-            return once.replay_or(services, problem).await;
+            return once.replay_or(services, problem).await.map(Some);
         }
         let entry = EntryId::generate(now, services.random()?);
         let refunded = Money::new(order.refunded.saturating_add(amount.amount), amount.currency);
@@ -50,27 +49,16 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;
-        let refusals = match services.table.transact(&order::refund(order, &entry, amount.amount, claim, now)?).await {
-            Ok(()) => return Ok(answer),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
-        let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
-        if refused(OrderAction::Wallet) && !converted(services, &refusals).await? {
-            return once
-                .replay_or(services, wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order))
-                .await;
+        let refund = order::refund(order, &entry, amount.amount, claim, now)?;
+        let Err(refusals) = services.table.transact(&refund).await? else { return Ok(Some(answer)) };
+        if refusals.names(OrderAction::Wallet) && !converted(services, &refusals).await? {
+            let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
+            return once.replay_or(services, problem).await.map(Some);
         }
-        if refused(OrderAction::Idempotency)
-            && let Some(first) = once.replay(services).await?
-        {
-            return Ok(first);
-        }
-        // Another request has changed the order, so the next attempt reads it again.
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        // Without a first response, another request has changed the order.
+        if refusals.names(OrderAction::Idempotency) { once.replay(services).await } else { Ok(None) }
+    })
+    .await
 }
 
 /// Checks that a paid order can be refunded: the amount must not exceed the rest of its total.
@@ -105,25 +93,22 @@ pub fn left(order: &Order) -> i64 {
 }
 
 /// Returns the wallet that a refusal carries.
-fn wallet_in(refusals: &[Refusal<OrderAction>]) -> Option<Stored<Wallet>> {
-    let refusal = refusals.iter().find(|refusal| refusal.label == OrderAction::Wallet)?;
-    Stored::from_item(refusal.item.as_deref()?.clone()).ok()
+fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
+    refusals.of(OrderAction::Wallet)?.stored().ok().flatten()
 }
 
 /// Converts the refused wallet if an earlier version opened it in another currency. Returns `false`
 /// for any other wallet. After `true` the caller repeats its transaction, because another request
 /// may have converted the wallet first.
-pub async fn converted(services: &Services, refusals: &[Refusal<OrderAction>]) -> Result<bool, Problem> {
+pub async fn converted(services: &Services, refusals: &Refusals<OrderAction>) -> Result<bool, Problem> {
     let Some(wallet) = wallet_in(refusals) else { return Ok(false) };
     let Some(write) = wallet::convert(&wallet)? else { return Ok(false) };
-    match services.table.write(&write).await {
-        Ok(()) | Err(WriteError::Refused(_)) => Ok(true),
-        Err(WriteError::Table(error)) => Err(error.into()),
-    }
+    let _ = services.table.write(&write).await?;
+    Ok(true)
 }
 
 /// Explains the refusal of the wallet.
-pub fn wallet_refused(refusals: &[Refusal<OrderAction>], movement: Movement<'_>, order: &Order) -> Problem {
+pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>, order: &Order) -> Problem {
     let wallet = wallet_in(refusals);
     let held = wallet.as_deref();
     let currency = order.total.currency;

@@ -3,11 +3,11 @@
 use http_api::{Code, Once, Problem, Response, Services, SignedIn};
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::instant::Instant;
-use key_schema::item::{Entity, FromItem as _, Item, Stored};
+use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::{self, Order, OrderAction, OrderStatus, ReferenceClaim};
 use key_schema::product::Stock;
-use table::{Refusal, TableError};
+use table::{Refusal, Refusals, TableError};
 
 use crate::place::{WantedLine, replay};
 use crate::view::location;
@@ -74,47 +74,43 @@ pub async fn refused(
     caller: &SignedIn,
     once: Option<&Once>,
     lines: &[WantedLine],
-    refusals: &[Refusal<OrderAction>],
+    refusals: &Refusals<OrderAction>,
     now: Instant,
 ) -> Result<Response, Problem> {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
-    if let (Some(once), Some(refusal)) = (once, of(OrderAction::Idempotency)) {
+    if let (Some(once), Some(refusal)) = (once, refusals.of(OrderAction::Idempotency)) {
         // The other of two concurrent attempts came first, and its result is the response to both.
-        let record = decoded::<IdempotencyRecord>(refusal.item.as_deref());
+        let record = stored::<IdempotencyRecord>(refusal);
         return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
-    if let Some(refusal) = of(OrderAction::Reference) {
-        return Err(match decoded::<ReferenceClaim>(refusal.item.as_deref()) {
+    if let Some(refusal) = refusals.of(OrderAction::Reference) {
+        return Err(match stored::<ReferenceClaim>(refusal) {
             Some(claim) => claimed(services, &claim, now).await?,
             None => Problem::new(Code::AlreadyExists, REFERENCE_TAKEN),
         });
     }
-    if of(OrderAction::Customer).is_some() {
+    if refusals.names(OrderAction::Customer) {
         return Err(Problem::not_found("customer"));
     }
-    if of(OrderAction::Cart).is_some() {
+    if refusals.names(OrderAction::Cart) {
         return Err(Problem::new(Code::Conflict, "The cart changed during the checkout. Read it again."));
     }
     let short: Vec<(&WantedLine, Option<Stored<Stock>>)> = refusals
         .iter()
-        .filter_map(|refusal| match refusal.label {
+        .filter_map(|refusal| match refusal.action {
             OrderAction::Stock(number) => {
                 let at = usize::try_from(number).ok()?.checked_sub(1)?;
-                Some((lines.get(at)?, decoded(refusal.item.as_deref())))
+                Some((lines.get(at)?, stored(refusal)))
             }
             _ => None,
         })
         .collect();
-    if of(OrderAction::Order).is_some() {
+    if refusals.names(OrderAction::Order) {
         // The janitor treated the order as abandoned.
         return Err(TableError::Contended.into());
     }
     if short.is_empty() {
         // Only a freshly generated id that exists already leads here.
-        return Err(Problem::internal(format!(
-            "unexpected refusal of {:?}",
-            refusals.first().map(|refusal| refusal.label)
-        )));
+        return Err(Problem::unexpected(refusals));
     }
     let gone: Vec<&WantedLine> = short
         .iter()
@@ -143,6 +139,9 @@ pub async fn refused(
     }))
 }
 
-fn decoded<T: Entity>(item: Option<&Item>) -> Option<Stored<T>> {
-    Stored::from_item(item?.clone()).ok()
+fn stored<T>(refusal: &Refusal<OrderAction>) -> Option<Stored<T>>
+where
+    Stored<T>: FromItem,
+{
+    refusal.stored().ok().flatten()
 }

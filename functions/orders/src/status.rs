@@ -8,7 +8,6 @@ use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::{self, MAX_TOTAL, Movement, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
-use table::TransactError;
 
 use crate::refund::{converted, left, refundable, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
@@ -89,29 +88,18 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let money = movement(&collection, &entry, pay_from_wallet, to, refund)?;
     let step = Step { order: &collection.order, lines: &collection.lines, to, at, by, note, carrier, tracking, money };
     let advance = order::advance(step)?;
-    let mut moved = staging::advance(&services.table, advance.clone()).await;
-    if let Err(TransactError::Refused(refusals)) = &moved
+    let mut moved = staging::advance(&services.table, advance.clone()).await?;
+    if let Err(refusals) = &moved
         && converted(services, refusals).await?
     {
-        moved = staging::advance(&services.table, advance).await;
+        moved = staging::advance(&services.table, advance).await?;
     }
-    match moved {
-        Ok(()) => {}
-        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == OrderAction::Order) => {
-            return Err(Problem::version_mismatch());
-        }
-        Err(TransactError::Refused(refusals)) => {
-            if let Some(money) = money
-                && refusals.iter().any(|refusal| refusal.label == OrderAction::Wallet)
-            {
-                return Err(wallet_refused(&refusals, money, &collection.order));
-            }
-            return Err(Problem::internal(format!(
-                "unexpected refusal of {:?}",
-                refusals.first().map(|refusal| refusal.label)
-            )));
-        }
-        Err(TransactError::Table(error)) => return Err(error.into()),
+    if let Err(refusals) = moved {
+        return Err(match money {
+            _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
+            Some(money) if refusals.names(OrderAction::Wallet) => wallet_refused(&refusals, money, &collection.order),
+            _ => Problem::unexpected(&refusals),
+        });
     }
     telemetry::crash_point("orders.moved");
     if to.returns_stock()

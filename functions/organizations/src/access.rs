@@ -3,9 +3,9 @@
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Services};
 use key_schema::id::OrganizationId;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::Stored;
 use key_schema::organization::{self, Authority, Member, OrganizationAction, Role};
-use table::Refusal;
+use table::{Refusal, Refusals};
 
 /// Returns the authority under which the caller changes an organization. The table decides whether
 /// it is sufficient.
@@ -28,11 +28,11 @@ pub async fn may_see(services: &Services, caller: &SignedIn, id: &OrganizationId
 /// Explains a refusal because of the caller's profile or membership. Returns `None` if neither was
 /// the reason. A member who is not an admin gets 403. A caller who is not a member, or was erased,
 /// gets 404, even if a membership still exists.
-pub fn denied(refusals: &[Refusal<OrganizationAction>]) -> Option<Problem> {
-    if refusals.iter().any(|refusal| refusal.label == OrganizationAction::Profile) {
+pub fn denied(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
+    if refusals.names(OrganizationAction::Profile) {
         return Some(no_such_organization());
     }
-    refusals.iter().find(|refusal| refusal.label == OrganizationAction::Caller).map(|refusal| match &refusal.item {
+    refusals.of(OrganizationAction::Caller).map(|refusal| match &refusal.item {
         Some(_) => not_an_admin(),
         None => no_such_organization(),
     })
@@ -49,7 +49,7 @@ pub fn denied_by(member: Option<&Stored<Member>>) -> Option<Problem> {
 
 /// Returns the membership that a refusal carries.
 pub fn member_in(refusal: &Refusal<OrganizationAction>) -> Option<Stored<Member>> {
-    Stored::from_item(refusal.item.as_deref()?.clone()).ok()
+    refusal.stored().ok().flatten()
 }
 
 pub fn no_such_organization() -> Problem {

@@ -14,7 +14,7 @@ use key_schema::organization::invitation::{
     self, Invitation, LIFETIME_SECONDS, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION, State,
 };
 use key_schema::organization::{self, Member, Organization, OrganizationAction, Role};
-use table::{Backoff, Refusal, TableError, TransactError};
+use table::retry_on_conflict;
 
 use crate::access::{denied, denied_by, no_customer, no_such_organization};
 use crate::view::{InvitationView, MemberView};
@@ -62,8 +62,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     let caller = request.signed_in()?;
     let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);
     let is_own = !caller.is_staff() && *caller.id() == customer;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let Read { head, state, caller: asking } = read(services, &id, &customer, &caller).await?;
         let at = Instant::now();
         let open = state.open(at);
@@ -72,17 +71,14 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
         } else if !(is_own && (open.is_some() || asking.is_some())) {
             denied_by(asking.as_ref()).map_or(Ok(()), Err)?;
         }
-        let Some(open) = open else { return Ok(Response::no_content()) };
+        let Some(open) = open else { return Ok(Some(Response::no_content())) };
         let admin = (!caller.is_staff() && !is_own).then(|| caller.id());
-        match services.table.transact(&invitation::withdraw(open, &state, admin, at)?).await {
-            Ok(()) => return Ok(Response::no_content()),
-            Err(TransactError::Refused(refusals)) => denied(&refusals).map_or(Ok(()), Err)?,
-            Err(TransactError::Table(error)) => return Err(error.into()),
+        match services.table.transact(&invitation::withdraw(open, &state, admin, at)?).await? {
+            Ok(()) => Ok(Some(Response::no_content())),
+            Err(refusals) => denied(&refusals).map_or(Ok(None), Err),
         }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+    })
+    .await
 }
 
 /// The stored items from which a change is computed.
@@ -152,19 +148,17 @@ pub async fn invite(
         }
         None => Stored::new(data, services.born(at)?, at),
     };
-    let refusals = match services.table.transact(&invitation::invite(head, state, &new, admin)?).await {
-        Ok(()) => return Ok(Some(Response::accepted(&InvitationView::from(&new)))),
-        Err(TransactError::Refused(refusals)) => refusals,
-        Err(TransactError::Table(error)) => return Err(error.into()),
+    let invite = invitation::invite(head, state, &new, admin)?;
+    let Err(refusals) = services.table.transact(&invite).await? else {
+        return Ok(Some(Response::accepted(&InvitationView::from(&new))));
     };
     if let Some(problem) = denied(&refusals) {
         return Err(problem);
     }
-    let of = |action| refusals.iter().any(|refusal| refusal.label == action);
-    if of(OrganizationAction::Customer) {
+    if refusals.names(OrganizationAction::Customer) {
         return Err(no_customer());
     }
-    if of(OrganizationAction::Team) && !of(OrganizationAction::Member) {
+    if refusals.names(OrganizationAction::Team) && !refusals.names(OrganizationAction::Member) {
         return Err(no_such_team());
     }
     Ok(None)
@@ -209,28 +203,19 @@ pub async fn accept(
     for team in [open.team.clone(), None] {
         new.team = team;
         let member = Stored::new(new.clone(), services.born(at)?, at);
-        let refusals = match services.table.transact(&invitation::accept(open, state, &member)?).await {
-            Ok(()) => {
-                let location = location(&["organizations", member.id.as_str()]);
-                return Ok(Some(Response::created(location, &MemberView::from(&member))));
-            }
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
+        let Err(refusals) = services.table.transact(&invitation::accept(open, state, &member)?).await? else {
+            let location = location(&["organizations", member.id.as_str()]);
+            return Ok(Some(Response::created(location, &MemberView::from(&member))));
         };
-        let of = |action| refusals.iter().any(|refusal| refusal.label == action);
-        let is_void = of(OrganizationAction::Inviter) && !of(OrganizationAction::Invitation);
-        if is_void || of(OrganizationAction::Profile) || of(OrganizationAction::Organization) {
+        let is_void = refusals.names(OrganizationAction::Inviter) && !refusals.names(OrganizationAction::Invitation);
+        if is_void || refusals.names(OrganizationAction::Profile) || refusals.names(OrganizationAction::Organization) {
             return Err(no_such_organization());
         }
-        if !refusals.iter().all(is_team) {
+        if !refusals.only(OrganizationAction::Team) {
             break;
         }
     }
     Ok(None)
-}
-
-fn is_team(refusal: &Refusal<OrganizationAction>) -> bool {
-    refusal.label == OrganizationAction::Team
 }
 
 pub fn no_such_team() -> Problem {

@@ -13,7 +13,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::invitation::State;
 use key_schema::organization::{self, Authority, Member, Organization, OrganizationAction, Role};
-use table::{Backoff, Refusal, TableError, TransactError};
+use table::{Refusal, Refusals, retry_on_conflict};
 
 use crate::access::{authority, denied, denied_by, may_see, member_in, no_customer, no_such_organization};
 use crate::invitations::{self, no_such_team};
@@ -64,10 +64,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let role = if is_own { body.optional("role", known) } else { body.required("role", known).map(Some) };
     let team = body.optional("team", parsed::<TeamId>);
     let (role, team) = body.finish((role, team))?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let Read { member: old, caller: asking, .. } = read(services, &id, &customer, &caller).await?;
-        let answer = match (&old, role) {
+        // [`None`] means that another request changed the membership or the invitation after this
+        // one read it.
+        Ok(match (&old, role) {
             (None, role) if is_own => {
                 let read = invitations::read(services, &id, &customer, &caller).await?;
                 if read.state.open(Instant::now()).is_some() {
@@ -98,15 +99,9 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
                 }
             }
             (_, None) => return Err(Problem::internal("a request without a role was read")),
-        };
-        if let Some(answer) = answer {
-            return Ok(answer);
-        }
-        // Another request changed the membership or the invitation after this one read it.
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        })
+    })
+    .await
 }
 
 /// Returns whether a customer's request for their own membership changes nothing. Only admins and
@@ -124,10 +119,9 @@ async fn add(services: &Services, state: &State, wanted: Member) -> Result<Optio
     let at = Instant::now();
     let new = Stored::new(wanted, services.born(at)?, at);
     let put = organization::put_member(None, &new, Authority::Staff)?;
-    match services.table.transact(&state.end(put, &new.id, &new.customer_id, at)?).await {
+    match services.table.transact(&state.end(put, &new.id, &new.customer_id, at)?).await? {
         Ok(()) => Ok(Some(Response::ok(&MemberView::from(&new)))),
-        Err(TransactError::Refused(refusals)) => explain(&refusals).map_or(Ok(None), Err),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Err(refusals) => explain(&refusals).map_or(Ok(None), Err),
     }
 }
 
@@ -147,13 +141,12 @@ async fn change(
     let mut meta = old.meta.clone();
     meta.updated_at = Instant::now();
     let new = Stored { meta, data: wanted };
-    let refusals = match services.table.transact(&organization::put_member(Some(old), &new, authority(caller))?).await {
-        Ok(()) => return Ok(Some(Response::ok(&MemberView::from(&new)))),
-        Err(TransactError::Refused(refusals)) => refusals,
-        Err(TransactError::Table(error)) => return Err(error.into()),
+    let put = organization::put_member(Some(old), &new, authority(caller))?;
+    let Err(refusals) = services.table.transact(&put).await? else {
+        return Ok(Some(Response::ok(&MemberView::from(&new))));
     };
     // For callers who change their own membership, the write of that membership checks their right.
-    let own = refusals.iter().find(|refusal| refusal.label == OrganizationAction::Member);
+    let own = refusals.of(OrganizationAction::Member);
     let own = own.filter(|_| !caller.is_staff() && *caller.id() == old.customer_id);
     match denied(&refusals).or_else(|| denied_own(own)).or_else(|| explain(&refusals)) {
         Some(problem) => Err(problem),
@@ -162,18 +155,17 @@ async fn change(
 }
 
 /// Explains why a membership was not written. Returns [`None`] when another request came first.
-fn explain(refusals: &[Refusal<OrganizationAction>]) -> Option<Problem> {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
-    if of(OrganizationAction::Customer).is_some() {
+fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
+    if refusals.names(OrganizationAction::Customer) {
         return Some(no_customer());
     }
     if [OrganizationAction::Member, OrganizationAction::Invitation, OrganizationAction::Invitations]
         .into_iter()
-        .any(|action| of(action).is_some())
+        .any(|action| refusals.names(action))
     {
         return None;
     }
-    match (of(OrganizationAction::Organization), of(OrganizationAction::Team)) {
+    match (refusals.of(OrganizationAction::Organization), refusals.of(OrganizationAction::Team)) {
         (Some(head), _) => Some(head_refused(head)),
         (None, Some(_)) => Some(no_such_team()),
         (None, None) => None,
@@ -186,44 +178,32 @@ fn explain(refusals: &[Refusal<OrganizationAction>]) -> Option<Problem> {
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let Read { head, member: old, caller: asking } = read(services, &id, &customer, &caller).await?;
         let Some(old) = old else {
             head.ok_or_else(no_such_organization)?;
             let denied = if caller.is_staff() { None } else { denied_by(asking.as_ref()) };
-            return denied.map_or_else(|| Ok(Response::no_content()), Err);
+            return denied.map_or_else(|| Ok(Some(Response::no_content())), Err);
         };
-        let refusals = match services.table.transact(&organization::remove_member(&old, authority(&caller))?).await {
-            Ok(()) => return Ok(Response::no_content()),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
+        let remove = organization::remove_member(&old, authority(&caller))?;
+        let Err(refusals) = services.table.transact(&remove).await? else { return Ok(Some(Response::no_content())) };
         if let Some(problem) = denied(&refusals) {
             return Err(problem);
         }
-        let of = |action| refusals.iter().find(|refusal| refusal.label == action);
-        if let (None, Some(head)) = (of(OrganizationAction::Member), of(OrganizationAction::Organization)) {
-            let refused = head_refused(head);
-            if !caller.is_staff() || refused.code() != Code::LastAdmin {
-                return Err(refused);
-            }
-            match services.table.transact(&organization::remove_ghost(&old)?).await {
-                Ok(()) => return Ok(Response::no_content()),
-                Err(TransactError::Refused(refusals)) if refusals.iter().any(is_customer) => return Err(refused),
-                Err(TransactError::Refused(_)) => {}
-                Err(TransactError::Table(error)) => return Err(error.into()),
-            }
+        let head = refusals.of(OrganizationAction::Organization);
+        let Some(head) = head.filter(|_| !refusals.names(OrganizationAction::Member)) else { return Ok(None) };
+        let refused = head_refused(head);
+        if !caller.is_staff() || refused.code() != Code::LastAdmin {
+            return Err(refused);
         }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
+        match services.table.transact(&organization::remove_ghost(&old)?).await? {
+            Ok(()) => Ok(Some(Response::no_content())),
+            // The customer has a profile.
+            Err(refusals) if refusals.names(OrganizationAction::Customer) => Err(refused),
+            Err(_) => Ok(None),
         }
-    }
-}
-
-/// Returns whether the refusal shows that the customer has a profile.
-fn is_customer(refusal: &Refusal<OrganizationAction>) -> bool {
-    refusal.label == OrganizationAction::Customer
+    })
+    .await
 }
 
 /// Explains a refused head: the organization does not exist, or would have no admin.

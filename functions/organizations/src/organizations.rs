@@ -10,7 +10,6 @@ use key_schema::item::Stored;
 use key_schema::organization::{self, Member, Organization, OrganizationAction, Role};
 use key_schema::quota::Quota;
 use key_schema::request::Query;
-use table::TransactError;
 
 use crate::access::{authority, denied, may_see, no_customer, no_such_organization};
 use crate::view::{MAX_NAME, OrganizationView};
@@ -37,22 +36,15 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let head = Stored::new(Organization { id, teams: 0, admins: 1, invited: 0, name }, born.clone(), at);
     let location = location(&["organizations", head.id.as_str()]);
     let create = organization::create(&head, &Stored::new(member, born, at), authority(&caller))?;
-    match services.table.transact(&create).await {
+    match services.table.transact(&create).await? {
         Ok(()) => Ok(Response::created(location, &OrganizationView::new(&head, &[])).etag(head.meta.version)),
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == OrganizationAction::Profile) =>
-        {
-            Err(no_customer())
-        }
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == OrganizationAction::Quota) =>
-        {
+        Err(refusals) if refusals.names(OrganizationAction::Profile) => Err(no_customer()),
+        Err(refusals) if refusals.names(OrganizationAction::Quota) => {
             Err(Problem::quota_exceeded(Quota::Organizations, at))
         }
-        Err(TransactError::Refused(_)) => {
+        Err(_) => {
             Err(Problem::new(Code::AlreadyExists, "An organization with this id already exists.").location(location))
         }
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 
@@ -78,13 +70,12 @@ pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Respon
         name: required(text(1..=MAX_NAME)),
     });
     let rename = organization::rename(&id, &name, version, authority(&caller), Instant::now())?;
-    match services.table.transact(&rename).await {
+    match services.table.transact(&rename).await? {
         Ok(()) => with_teams(services, organization::renamed(&id)?).await,
-        Err(TransactError::Refused(refusals)) => Err(denied(&refusals).unwrap_or_else(|| {
+        Err(refusals) => Err(denied(&refusals).unwrap_or_else(|| {
             let exists = refusals.iter().any(|refusal| refusal.item.is_some());
             if exists { Problem::version_mismatch() } else { no_such_organization() }
         })),
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 

@@ -7,7 +7,7 @@ use key_schema::id::{OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::{self, MAX_TEAMS, OrganizationAction, Team};
-use table::{Refusal, TransactError};
+use table::{Refusal, Refusals};
 
 use crate::access::{authority, denied, no_such_organization};
 use crate::view::{MAX_NAME, TeamView};
@@ -26,22 +26,20 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
         Precondition::Absent => {
             let location = location(&["organizations", organization_id.as_str()]);
             let team = Stored::new(Team { organization_id, id, members: 0, name }, services.born(at)?, at);
-            match services.table.transact(&organization::create_team(&team, authority)?).await {
+            match services.table.transact(&organization::create_team(&team, authority)?).await? {
                 Ok(()) => Ok(Response::created(location, &TeamView::from(&team)).etag(team.meta.version)),
-                Err(TransactError::Refused(refusals)) => Err(not_added(&refusals, location)),
-                Err(TransactError::Table(error)) => Err(error.into()),
+                Err(refusals) => Err(not_added(&refusals, location)),
             }
         }
         Precondition::Version(version) => {
             let change = organization::change_team(&organization_id, &id, &name, version, authority, at)?;
-            match services.table.transact(&change).await {
+            match services.table.transact(&change).await? {
                 // The response shows no other data of a team, so the team need not be read.
                 Ok(()) => {
                     let team = TeamView { id: &id, name: &name, version: version + 1, updated_at: at };
                     Ok(Response::ok(&team).etag(team.version))
                 }
-                Err(TransactError::Refused(refusals)) => Err(not_changed(&refusals, version)),
-                Err(TransactError::Table(error)) => Err(error.into()),
+                Err(refusals) => Err(not_changed(&refusals, version)),
             }
         }
     }
@@ -52,26 +50,22 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     let caller = request.signed_in()?;
     let (organization, team) = names(request)?;
     let version = request.if_match()?;
-    match services.table.transact(&organization::delete_team(&organization, &team, version, authority(&caller))?).await
-    {
-        Ok(()) => Ok(Response::no_content()),
-        Err(TransactError::Refused(refusals)) => Err(not_changed(&refusals, version)),
-        Err(TransactError::Table(error)) => Err(error.into()),
-    }
+    let delete = organization::delete_team(&organization, &team, version, authority(&caller))?;
+    services.table.transact(&delete).await?.map_err(|refusals| not_changed(&refusals, version))?;
+    Ok(Response::no_content())
 }
 
 /// Explains why a team was not added: the caller's rights come first, then an existing team, then
 /// the limit.
-fn not_added(refusals: &[Refusal<OrganizationAction>], location: String) -> Problem {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+fn not_added(refusals: &Refusals<OrganizationAction>, location: String) -> Problem {
     if let Some(denied) = denied(refusals) {
         return denied;
     }
-    if of(OrganizationAction::Team).is_some() {
+    if refusals.names(OrganizationAction::Team) {
         return Problem::new(Code::AlreadyExists, "The team exists already. Rename it with If-Match.")
             .location(location);
     }
-    match of(OrganizationAction::Organization) {
+    match refusals.of(OrganizationAction::Organization) {
         Some(Refusal { item: Some(_), .. }) => {
             Problem::new(Code::InvalidBody, format!("An organization can have at most {MAX_TEAMS} teams."))
         }
@@ -80,8 +74,8 @@ fn not_added(refusals: &[Refusal<OrganizationAction>], location: String) -> Prob
 }
 
 /// Explains why a team was not changed or removed.
-fn not_changed(refusals: &[Refusal<OrganizationAction>], version: u64) -> Problem {
-    let team = || refusals.iter().find(|refusal| refusal.label == OrganizationAction::Team)?.item.as_deref();
+fn not_changed(refusals: &Refusals<OrganizationAction>, version: u64) -> Problem {
+    let team = || refusals.of(OrganizationAction::Team)?.item.as_ref();
     denied(refusals).unwrap_or_else(|| match team().map(|item| item.get("version")) {
         None => Problem::not_found("team"),
         Some(Some(found)) if *found == key_schema::expression::number(version) => {

@@ -7,7 +7,6 @@ use http_api::{Code, Precondition, Problem, Request, Response};
 use key_schema::settings::{self, Known};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use table::TransactError;
 
 use crate::App;
 use crate::body::{self, Wanted};
@@ -42,21 +41,17 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             (0, settings::create(&values, &private, &app.services.born(at)?, at)?)
         }
     };
-    match app.services.table.transact(&transaction).await {
-        Ok(()) => {}
-        Err(error) => {
-            // The settings were changed by another request, or it is unknown whether this one did.
-            app.settings.forget();
-            return Err(match error {
-                TransactError::Table(error) => error.into(),
-                TransactError::Refused(_) if precondition == Precondition::Absent => {
-                    Problem::new(Code::AlreadyExists, "The settings exist already. Change them with If-Match.")
-                        .location(here())
-                }
-                TransactError::Refused(_) => Problem::version_mismatch(),
-            });
-        }
+    let written = app.services.table.transact(&transaction).await;
+    if !matches!(written, Ok(Ok(()))) {
+        // The settings were changed by another request, or it is unknown whether this one did.
+        app.settings.forget();
     }
+    written?.map_err(|_| match precondition {
+        Precondition::Absent => {
+            Problem::new(Code::AlreadyExists, "The settings exist already. Change them with If-Match.").location(here())
+        }
+        Precondition::Version(_) => Problem::version_mismatch(),
+    })?;
     let known = Arc::new(Known { version: before + 1, values, private });
     app.settings.keep(Arc::clone(&known), at);
     match precondition {

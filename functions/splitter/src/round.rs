@@ -6,7 +6,7 @@ use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use serde::Serialize;
-use table::{Measured, Table, TableError, WriteError};
+use table::{Measured, Table, TableError};
 use tokio::time::{self, timeout_at};
 
 use crate::cloudwatch::{CloudWatch, ReportError};
@@ -133,11 +133,10 @@ impl Splitter {
         let is_cooling = seen.as_ref().is_some_and(|head| head.meta.updated_at > minute);
         let split = counter::split(name, seen.as_ref(), Reason::Throttled(minute), now)?.filter(|_| !is_cooling);
         let Some(split) = split else { return Ok(Outcome::Cooling) };
-        match self.table.update(&split).await {
+        match self.table.update(&split).await? {
             Ok(_) => Ok(Outcome::Split),
             // The counter has more shards than were read here.
-            Err(WriteError::Refused(_)) => Ok(Outcome::Cooling),
-            Err(WriteError::Table(error)) => Err(error.into()),
+            Err(_) => Ok(Outcome::Cooling),
         }
     }
 }

@@ -12,7 +12,7 @@ use key_schema::item::FromItem;
 use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Query, Single, Transaction};
 use search_index::{BulkOperation, BulkOutcome, SearchClient, SearchError};
 use storage::objects::{Class, ObjectError, ObjectStore, Put};
-use table::{Page, Table, TableError, TransactError, WriteError};
+use table::{Page, Refusal, Refusals, Table, TableError};
 
 /// The table.
 pub trait Items: Send + Sync + 'static {
@@ -29,13 +29,13 @@ pub trait Items: Send + Sync + 'static {
     fn query<T: FromItem + Send>(&self, query: &Query<T>) -> impl Future<Output = Result<Page<T>, TableError>> + Send;
 
     /// See [`Table::write`].
-    fn write(&self, write: &Single<()>) -> impl Future<Output = Result<(), WriteError>> + Send;
+    fn write(&self, write: &Single<()>) -> impl Future<Output = Result<Result<(), Refusal>, TableError>> + Send;
 
     /// See [`Table::transact`].
-    fn transact<L: Clone + Send + Sync>(
+    fn transact<A: Clone + Send + Sync>(
         &self,
-        transaction: &Transaction<L>,
-    ) -> impl Future<Output = Result<(), TransactError<L>>> + Send;
+        transaction: &Transaction<A>,
+    ) -> impl Future<Output = Result<Result<(), Refusals<A>>, TableError>> + Send;
 
     /// See [`Table::batch_write`].
     fn batch_write(&self, batch: &BatchWrite)
@@ -55,11 +55,14 @@ impl Items for Table {
         Self::query(self, query).await
     }
 
-    async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
+    async fn write(&self, write: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
         Self::write(self, write).await
     }
 
-    async fn transact<L: Clone + Send + Sync>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+    async fn transact<A: Clone + Send + Sync>(
+        &self,
+        transaction: &Transaction<A>,
+    ) -> Result<Result<(), Refusals<A>>, TableError> {
         Self::transact(self, transaction).await
     }
 

@@ -7,7 +7,7 @@ use key_schema::id::{AnswerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{self, Answer, MAX_ANSWERS, QuestionAction};
-use table::Refusal;
+use table::Refusals;
 
 use crate::questions::no_question;
 use crate::view::AnswerView;
@@ -35,13 +35,12 @@ pub async fn answer(services: &Services, request: &Request<'_>) -> Result<Respon
     let location = location(&["questions", question.id.as_str()]);
     let answer = Response::created(location, &AnswerView::from(&given)).etag(given.meta.version);
     let claim = once.as_ref().map(|once| once.claim_with(&answer, given.meta.born.clone(), at)).transpose()?;
-    let done = services.table.transact(&question::answer(&question, &given, claim)?).await;
+    let done = services.table.transact(&question::answer(&question, &given, claim)?).await?;
     settle(services, once, done, answer, refused).await
 }
 
-fn refused(refusals: &[Refusal<QuestionAction>]) -> Problem {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
-    match of(QuestionAction::Question).or_else(|| of(QuestionAction::Copy)) {
+fn refused(refusals: &Refusals<QuestionAction>) -> Problem {
+    match refusals.of(QuestionAction::Question).or_else(|| refusals.of(QuestionAction::Copy)) {
         Some(refusal) if refusal.item.is_none() => no_question(),
         Some(_) => Problem::new(Code::TooManyAnswers, format!("A question can have at most {MAX_ANSWERS} answers.")),
         None => otherwise(refusals),

@@ -9,7 +9,7 @@ mod view;
 use http_api::{Error, Once, Problem, Response, Routes, Services};
 use key_schema::question::QuestionAction;
 use key_schema::{idempotency, question};
-use table::{Refusal, TransactError};
+use table::Refusals;
 
 /// Returns the routes of this function.
 #[must_use]
@@ -55,15 +55,11 @@ const MAX_TEXT: usize = 8000;
 async fn settle(
     services: &Services,
     once: Option<Once>,
-    done: Result<(), TransactError<QuestionAction>>,
+    done: Result<(), Refusals<QuestionAction>>,
     answer: Response,
-    refused: impl FnOnce(&[Refusal<QuestionAction>]) -> Problem,
+    refused: impl FnOnce(&Refusals<QuestionAction>) -> Problem,
 ) -> Result<Response, Problem> {
-    let refusals = match done {
-        Ok(()) => return Ok(answer),
-        Err(TransactError::Refused(refusals)) => refusals,
-        Err(TransactError::Table(error)) => return Err(error.into()),
-    };
+    let Err(refusals) = done else { return Ok(answer) };
     match once {
         Some(once) => once.replay_or(services, refused(&refusals)).await,
         None => Err(refused(&refusals)),
@@ -71,11 +67,8 @@ async fn settle(
 }
 
 /// Explains a refusal for another reason than the question or its customer.
-fn otherwise(refusals: &[Refusal<QuestionAction>]) -> Problem {
-    match refusals.first().map(|refusal| refusal.label) {
-        // Only the key was refused. If `replay_or` finds no valid record, the first request is in
-        // progress.
-        Some(QuestionAction::Idempotency) => Once::in_progress(),
-        action => Problem::internal(format!("unexpected refusal of {action:?}")),
-    }
+fn otherwise(refusals: &Refusals<QuestionAction>) -> Problem {
+    // Only the key was refused. If `replay_or` finds no valid record, the first request is in
+    // progress.
+    if refusals.names(QuestionAction::Idempotency) { Once::in_progress() } else { Problem::unexpected(refusals) }
 }

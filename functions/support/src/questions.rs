@@ -10,7 +10,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{self, Open, Question, QuestionAction, QuestionStatus};
 use key_schema::quota::Quota;
-use table::Refusal;
+use table::Refusals;
 
 use crate::view::{QuestionView, QuestionWithAnswersView, SupportView};
 use crate::{MAX_TEXT, otherwise, settle};
@@ -34,15 +34,14 @@ pub async fn ask(services: &Services, request: &Request<'_>) -> Result<Response,
     let location = location(&["questions", question.id.as_str()]);
     let answer = Response::created(location, &QuestionView::from(&question)).etag(question.meta.version);
     let claim = once.as_ref().map(|once| once.claim_with(&answer, question.meta.born.clone(), at)).transpose()?;
-    let done = services.table.transact(&question::ask(&question, claim)?).await;
+    let done = services.table.transact(&question::ask(&question, claim)?).await?;
     settle(services, once, done, answer, |refusals| refused(refusals, at)).await
 }
 
-fn refused(refusals: &[Refusal<QuestionAction>], now: Instant) -> Problem {
-    let is_refused = |action| refusals.iter().any(|refusal| refusal.label == action);
-    if is_refused(QuestionAction::Customer) {
+fn refused(refusals: &Refusals<QuestionAction>, now: Instant) -> Problem {
+    if refusals.names(QuestionAction::Customer) {
         no_customer()
-    } else if is_refused(QuestionAction::Quota) {
+    } else if refusals.names(QuestionAction::Quota) {
         Problem::quota_exceeded(Quota::Questions, now)
     } else {
         otherwise(refusals)

@@ -10,7 +10,7 @@ use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::wallet::{self, EntryKind, Side, WalletAction, WalletEntry, WalletError};
-use table::{Backoff, TableError, TransactError};
+use table::retry_on_conflict;
 
 use crate::convert::converted;
 use crate::view::{DepositView, EntryView, entries_of, movement};
@@ -21,45 +21,31 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let customer: CustomerId = request.path("id")?;
     let once = Once::required(request)?;
     let (money, note) = read(request)?;
-    let mut backoff = Backoff::new();
-    loop {
+    retry_on_conflict(async || {
         let seen = services.table.get(&wallet::read_for_update(&customer)?).await?;
         let balance = match wallet::plus(seen.as_deref(), money) {
             Ok(balance) => balance,
-            Err(error) => return once.replay_or(services, impossible(error)).await,
+            Err(error) => return once.replay_or(services, impossible(error)).await.map(Some),
         };
         if let Some(wallet) = &seen
             && converted(services, wallet).await?
         {
-            if backoff.wait().await {
-                continue;
-            }
-            return Err(TableError::Contended.into());
+            return Ok(None);
         }
         let entry = entry(services, &customer, money, note.clone())?;
         let answer = DepositView { entry: EntryView::from(&entry), balance };
         // An entry never changes, so its version is always 1.
         let answer = Response::created(entries_of(&customer), &answer).etag(1);
         let claim = once.claim_with(&answer, entry.id.born(), entry.at)?;
-        let refusals = match services.table.transact(&wallet::deposit(&entry, seen.as_ref(), claim)?).await {
-            Ok(()) => return Ok(answer),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
-        let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
-        if refused(WalletAction::Customer(Side::To)) {
-            return once.replay_or(services, no_such_account()).await;
+        let deposit = wallet::deposit(&entry, seen.as_ref(), claim)?;
+        let Err(refusals) = services.table.transact(&deposit).await? else { return Ok(Some(answer)) };
+        if refusals.names(WalletAction::Customer(Side::To)) {
+            return once.replay_or(services, no_such_account()).await.map(Some);
         }
-        if refused(WalletAction::Idempotency)
-            && let Some(first) = once.replay(services).await?
-        {
-            return Ok(first);
-        }
-        // Another request changed the balance after this one read it.
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        // Without a first response, another request changed the balance after this one read it.
+        if refusals.names(WalletAction::Idempotency) { once.replay(services).await } else { Ok(None) }
+    })
+    .await
 }
 
 fn read(request: &Request<'_>) -> Result<(Money, Option<String>), Problem> {

@@ -6,9 +6,9 @@ use http_api::fields::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::Stored;
 use key_schema::wallet::{self, Side, Transfer, Wallet, WalletAction, WalletError};
-use table::{Backoff, Refusal, TableError, TransactError};
+use table::{Refusal, Refusals, retry_on_conflict};
 
 use crate::convert::converted;
 use crate::view::{TransferView, entries_of, movement};
@@ -19,27 +19,18 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let transfer = read(services, request)?;
     request.owner(&transfer.from)?;
     // A transfer never changes, so its version is always 1.
-    let answer = Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
-    let claim = once.claim_with(&answer, transfer.id.born(), transfer.at)?;
+    let answer = || Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
+    let claim = once.claim_with(&answer(), transfer.id.born(), transfer.at)?;
     let write = wallet::transfer(&transfer, claim)?;
-    let mut backoff = Backoff::new();
-    loop {
-        let refusals = match services.table.transact(&write).await {
-            Ok(()) => return Ok(answer),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
-        };
+    retry_on_conflict(async || {
+        let Err(refusals) = services.table.transact(&write).await? else { return Ok(Some(answer())) };
         let mut repeat = false;
         for wallet in refusals.iter().filter_map(wallet_in) {
             repeat |= converted(services, &wallet).await?;
         }
-        if !repeat {
-            return once.replay_or(services, refused(&transfer, &refusals)).await;
-        }
-        if !backoff.wait().await {
-            return Err(TableError::Contended.into());
-        }
-    }
+        if repeat { Ok(None) } else { once.replay_or(services, refused(&transfer, &refusals)).await.map(Some) }
+    })
+    .await
 }
 
 fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem> {
@@ -57,21 +48,19 @@ fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem>
 
 /// Explains the transaction's refusals, the most specific first: missing accounts, then a limit
 /// that forbids this transfer, then too little money.
-fn refused(transfer: &Transfer, refusals: &[Refusal<WalletAction>]) -> Problem {
-    let of = |action| refusals.iter().find(|refusal| refusal.label == action);
+fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
     let missing: Vec<&str> = [(Side::From, "/from"), (Side::To, "/to")]
         .into_iter()
-        .filter(|(side, _)| of(WalletAction::Customer(*side)).is_some())
+        .filter(|(side, _)| refusals.names(WalletAction::Customer(*side)))
         .map(|(_, pointer)| pointer)
         .collect();
     if !missing.is_empty() {
         let problem = Problem::new(Code::AccountNotFound, "The account does not exist. No money was moved.");
         return missing.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "is not a customer"));
     }
-    let taking = of(WalletAction::Wallet(Side::From))
-        .map(|refusal| wallet::minus(wallet_in(refusal).as_deref(), transfer.money));
-    let giving =
-        of(WalletAction::Wallet(Side::To)).map(|refusal| wallet::plus(wallet_in(refusal).as_deref(), transfer.money));
+    let wallet = |side| refusals.of(WalletAction::Wallet(side)).map(wallet_in);
+    let taking = wallet(Side::From).map(|wallet| wallet::minus(wallet.as_deref(), transfer.money));
+    let giving = wallet(Side::To).map(|wallet| wallet::plus(wallet.as_deref(), transfer.money));
     match (taking, giving) {
         (_, Some(Err(error @ WalletError::TooMuch))) => {
             Problem::new(Code::InvalidBody, "The money cannot move between these wallets.")
@@ -83,12 +72,12 @@ fn refused(transfer: &Transfer, refusals: &[Refusal<WalletAction>]) -> Problem {
         }
         // Only the key was refused. If `replay_or` finds no valid record, the first request is in
         // progress.
-        _ if of(WalletAction::Idempotency).is_some() => Once::in_progress(),
-        _ => Problem::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| refusal.label))),
+        _ if refusals.names(WalletAction::Idempotency) => Once::in_progress(),
+        _ => Problem::unexpected(refusals),
     }
 }
 
 /// Returns the wallet that a refusal carries.
 fn wallet_in(refusal: &Refusal<WalletAction>) -> Option<Stored<Wallet>> {
-    Stored::from_item(refusal.item.as_deref()?.clone()).ok()
+    refusal.stored().ok().flatten()
 }

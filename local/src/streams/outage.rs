@@ -21,7 +21,7 @@ use stream::sink::Sink;
 use stream::transitions::Rules;
 use stream::verdict::Reason;
 use stream_poller::{MappingProgress, Pace, Page, Record, Shard, SourceError, Start, StreamSource};
-use table::{TableError, TransactError, WriteError};
+use table::{Refusal, Refusals, TableError};
 
 use super::*;
 use crate::Options;
@@ -126,11 +126,14 @@ impl Items for Ports {
         panic!("marks are no list")
     }
 
-    async fn write(&self, _: &Single<()>) -> Result<(), WriteError> {
+    async fn write(&self, _: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
         panic!("no mark has a condition")
     }
 
-    async fn transact<L: Clone + Send + Sync>(&self, _: &Transaction<L>) -> Result<(), TransactError<L>> {
+    async fn transact<A: Clone + Send + Sync>(
+        &self,
+        _: &Transaction<A>,
+    ) -> Result<Result<(), Refusals<A>>, TableError> {
         panic!("no mark is in a transaction")
     }
 }

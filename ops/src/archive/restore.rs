@@ -15,7 +15,7 @@ use serde_dynamo::AttributeValue;
 use storage::objects::ObjectStore;
 use stream::archive::{self, Archived};
 use stream::sequence::SequenceNumber;
-use table::{Table, WriteError};
+use table::Table;
 
 use crate::error::OpsError;
 
@@ -176,11 +176,10 @@ const GOING: &str = "a part of the order has expired and is not yet removed: try
 
 /// Writes an item if its key does not exist.
 async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
-    match table.write(&restore(entity)?).await {
+    match table.write(&restore(entity)?).await? {
         Ok(()) => Ok(Restored { restored: 1, ..Restored::default() }),
-        Err(WriteError::Refused(present)) if is_going(entity, present.as_deref()) => Ok(Restored::failed(GOING)),
-        Err(WriteError::Refused(_)) => Ok(Restored { there: 1, ..Restored::default() }),
-        Err(WriteError::Table(error)) => Err(error.into()),
+        Err(refusal) if is_going(entity, refusal.item.as_ref()) => Ok(Restored::failed(GOING)),
+        Err(_) => Ok(Restored { there: 1, ..Restored::default() }),
     }
 }
 

@@ -37,6 +37,15 @@ impl From<table::TableError> for Problem {
     }
 }
 
+#[cfg(feature = "table")]
+impl Problem {
+    /// Returns the 500 of refusals that the handler rules out.
+    #[must_use]
+    pub fn unexpected<A: std::fmt::Debug>(refusals: &table::Refusals<A>) -> Self {
+        Self::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| &refusal.action)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -57,7 +57,7 @@ impl Desk {
         let id = SessionId::new("session").unwrap();
         let data = Session { id, customer_id, expires_at: now.plus_seconds(60), sign_in, device: "phone".to_owned() };
         let session = Stored::new(data, Born::generate(now, [1; 10]), now);
-        self.services.table.transact(&session::end(&session, now).unwrap()).await.unwrap();
+        self.services.table.transact(&session::end(&session, now).unwrap()).await.unwrap().unwrap();
     }
 
     fn step(&self, seconds: i64) {

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use item_model::item::{DecodeError, Item};
+use item_model::item::DecodeError;
 use item_model::request::TooManyActions;
 
 /// A reason why a request has no usable response.
@@ -33,38 +33,6 @@ pub enum TableError {
     /// Some items could not be read within the retry budget.
     #[error("{0} items were left unprocessed")]
     Unprocessed(usize),
-}
-
-/// A reason why a single write did not happen, or may not have.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// The write's condition does not hold. Contains the current item, if there is one.
-    #[error("the condition of the write does not hold")]
-    Refused(Option<Box<Item>>),
-    /// All other errors.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
-
-/// A transaction's action with a condition that does not hold.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refusal<L> {
-    /// The caller's label of the action.
-    pub label: L,
-    /// The current item, if there is one.
-    pub item: Option<Box<Item>>,
-}
-
-/// A reason why a transaction did not happen, or may not have.
-#[derive(Debug, thiserror::Error)]
-pub enum TransactError<L> {
-    /// At least one condition does not hold, and nothing was done. The refusals are in the order of
-    /// the actions.
-    #[error("{} conditions of the transaction do not hold", .0.len())]
-    Refused(Vec<Refusal<L>>),
-    /// All other errors.
-    #[error(transparent)]
-    Table(#[from] TableError),
 }
 
 /// The error codes of DynamoDB's throttling.

@@ -2,13 +2,14 @@
 //!
 //! This crate has no entity code. A request arrives as data with its access pattern. The crate
 //! sends it, retries it within a budget, measures it, and decodes the result into the request's
-//! type. A refused condition is a separate error, because only the caller knows its meaning.
+//! type. A refused condition is not an error, because only the caller knows its meaning.
 
 mod batch;
 mod error;
 mod merge;
 mod meter;
 mod read;
+mod refusal;
 mod retry;
 mod write;
 
@@ -16,10 +17,11 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 
 pub use aws::{OPERATION_TIMEOUT, SetupError};
-pub use error::{Refusal, TableError, TransactError, WriteError};
+pub use error::TableError;
 pub use meter::{Measured, Meter};
 pub use read::Page;
-pub use retry::Backoff;
+pub use refusal::{Refusal, Refusals};
+pub use retry::{Backoff, retry_on_conflict};
 pub use write::Attempt;
 
 /// The prefix of the name of DynamoDB's rule for a table's most throttled partition keys. The

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::error::TableError;
+
 /// The upper bound of the first wait. Each later bound is twice as long.
 const BASE: Duration = Duration::from_millis(25);
 /// The upper bound of every wait.
@@ -45,5 +47,77 @@ impl Backoff {
         }
         tokio::time::sleep(wait).await;
         true
+    }
+
+    /// Waits after a conflict with another writer.
+    ///
+    /// # Errors
+    /// [`TableError::Contended`] when the budget is used up.
+    pub async fn after_conflict(&mut self) -> Result<(), TableError> {
+        if self.wait().await { Ok(()) } else { Err(TableError::Contended) }
+    }
+}
+
+/// Repeats an attempt until it returns a value, with a wait after each conflict. An attempt returns
+/// [`None`] when another writer came first. Each attempt reads again the items that it depends on.
+///
+/// An attempt that keeps data for the next one cannot be a closure here. It is a loop with
+/// [`Backoff::after_conflict`].
+///
+/// # Errors
+/// The error of an attempt, or [`TableError::Contended`] when the budget is used up.
+pub async fn retry_on_conflict<T, E, F>(mut attempt: impl FnMut() -> F) -> Result<T, E>
+where
+    E: From<TableError>,
+    F: Future<Output = Result<Option<T>, E>>,
+{
+    let mut backoff = Backoff::new();
+    loop {
+        if let Some(value) = attempt().await? {
+            return Ok(value);
+        }
+        backoff.after_conflict().await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Runs attempts that return [`None`] until the given one.
+    async fn run(until: u32) -> (Result<u32, TableError>, u32) {
+        let attempts = Cell::new(0);
+        let result = retry_on_conflict(async || {
+            attempts.set(attempts.get() + 1);
+            Ok((attempts.get() == until).then_some(until))
+        });
+        (result.await, attempts.get())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_is_repeated_after_a_wait_until_it_returns_a_value() {
+        let begin = tokio::time::Instant::now();
+        assert!(matches!(run(1).await, (Ok(1), 1)));
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+        assert!(matches!(run(5).await, (Ok(5), 5)));
+        assert!(begin.elapsed() > Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn endless_conflicts_are_an_error() {
+        assert!(matches!(run(u32::MAX).await, (Err(TableError::Contended), MAX_ATTEMPTS)));
+    }
+
+    #[tokio::test]
+    async fn an_error_ends_the_attempts() {
+        let attempts = Cell::new(0);
+        let result = retry_on_conflict(async || {
+            attempts.set(attempts.get() + 1);
+            Err::<Option<()>, _>(TableError::Throttled)
+        });
+        assert!(matches!(result.await, Err(TableError::Throttled)));
+        assert_eq!(attempts.get(), 1);
     }
 }

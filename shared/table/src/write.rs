@@ -18,38 +18,45 @@ use item_model::request::{Guarded, Rendered, Single, Transaction, Write};
 use telemetry::correlation;
 
 use crate::Table;
-use crate::error::{Refusal, TableError, TransactError, WriteError, classify};
+use crate::error::{TableError, classify};
 use crate::read::key_map;
+use crate::refusal::{Refusal, Refusals};
 use crate::retry::Backoff;
 
 type Attributes = HashMap<String, AttributeValue>;
 
 /// The result of one attempt of a transaction.
 #[derive(Debug)]
-pub enum Attempt {
+pub enum Attempt<A> {
     /// All writes were done.
     Done,
+    /// No write was done, because some conditions do not hold.
+    Refused(Refusals<A>),
     /// No write was done or will be: the transaction conflicted with another one, or a partition
     /// was throttled ([`TableError::Contended`], [`TableError::Throttled`]).
     Cancelled(TableError),
 }
 
 impl Table {
-    /// Writes one item if its condition holds.
+    /// Writes one item if its condition holds. Otherwise returns the refusal.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] with the current item when the condition does not hold, and others.
-    pub async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
-        self.single(write.pattern(), write.guarded(), false).await.map(|_| ())
+    /// [`TableError`].
+    pub async fn write(&self, write: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
+        Ok(self.single(write.pattern(), write.guarded(), false).await?.map(|_| ()))
     }
 
-    /// Updates one item if its condition holds, and returns the updated item.
+    /// Updates one item if its condition holds, and returns the updated item. Otherwise returns the
+    /// refusal.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] with the current item when the condition does not hold, and others.
-    pub async fn update<T: FromItem>(&self, write: &Single<T>) -> Result<T, WriteError> {
-        let item = self.single(write.pattern(), write.guarded(), true).await?.unwrap_or_default();
-        Ok(T::from_item(item).map_err(TableError::from)?)
+    /// [`TableError`].
+    pub async fn update<T: FromItem>(&self, write: &Single<T>) -> Result<Result<T, Refusal>, TableError> {
+        let updated = self.single(write.pattern(), write.guarded(), true).await?;
+        Ok(match updated {
+            Ok(item) => Ok(T::from_item(item.unwrap_or_default())?),
+            Err(refusal) => Err(refusal),
+        })
     }
 
     /// Executes a conditional write, without a retry after a lost response.
@@ -63,12 +70,12 @@ impl Table {
         pattern: &'static Pattern,
         guarded: &Guarded,
         returns: bool,
-    ) -> Result<Option<Item>, WriteError> {
+    ) -> Result<Result<Option<Item>, Refusal>, TableError> {
         let guarded = &caused(guarded);
         let mut backoff = Backoff::new();
         loop {
             match self.attempt(pattern, guarded, returns).await {
-                Err(WriteError::Table(TableError::Contended | TableError::Throttled)) if backoff.wait().await => {}
+                Err(TableError::Contended | TableError::Throttled) if backoff.wait().await => {}
                 answer => return answer,
             }
         }
@@ -79,7 +86,7 @@ impl Table {
         pattern: &'static Pattern,
         guarded: &Guarded,
         returns: bool,
-    ) -> Result<Option<Item>, WriteError> {
+    ) -> Result<Result<Option<Item>, Refusal>, TableError> {
         let Rendered { update, condition, names, values } = guarded.render();
         let (names, values) = (names_of(names), values_of(values));
         let old = condition.is_some().then_some(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -97,13 +104,17 @@ impl Table {
                     .set_return_values_on_condition_check_failure(old)
                     .return_consumed_capacity(capacity)
                     .send()
-                    .await
-                    .map_err(|error| {
-                        refused(error, |error| match error {
+                    .await;
+                let answer = match answer {
+                    Ok(answer) => answer,
+                    Err(error) => {
+                        return refused(error, |error| match error {
                             PutItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
                             _ => None,
                         })
-                    })?;
+                        .map(Err);
+                    }
+                };
                 (None, answer.consumed_capacity)
             }
             Write::Update { key, .. } => {
@@ -120,13 +131,17 @@ impl Table {
                     .set_return_values_on_condition_check_failure(old)
                     .return_consumed_capacity(capacity)
                     .send()
-                    .await
-                    .map_err(|error| {
-                        refused(error, |error| match error {
+                    .await;
+                let answer = match answer {
+                    Ok(answer) => answer,
+                    Err(error) => {
+                        return refused(error, |error| match error {
                             UpdateItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
                             _ => None,
                         })
-                    })?;
+                        .map(Err);
+                    }
+                };
                 (answer.attributes, answer.consumed_capacity)
             }
             Write::Delete { key } => {
@@ -141,38 +156,43 @@ impl Table {
                     .set_return_values_on_condition_check_failure(old)
                     .return_consumed_capacity(capacity)
                     .send()
-                    .await
-                    .map_err(|error| {
-                        refused(error, |error| match error {
+                    .await;
+                let answer = match answer {
+                    Ok(answer) => answer,
+                    Err(error) => {
+                        return refused(error, |error| match error {
                             DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
                             _ => None,
                         })
-                    })?;
+                        .map(Err);
+                    }
+                };
                 (None, answer.consumed_capacity)
             }
             Write::Check { .. } => {
-                return Err(
-                    TableError::Rejected("a condition check is possible only in a transaction".to_owned()).into()
-                );
+                return Err(TableError::Rejected("a condition check is possible only in a transaction".to_owned()));
             }
         };
         let item: Option<Item> = attributes.map(Into::into);
         self.meter.record(pattern, consumed.as_ref(), usize::from(item.is_some()), item.as_ref().map_or(0, size));
-        Ok(item)
+        Ok(Ok(item))
     }
 
-    /// Does all of a transaction's writes or none. After a conflict with another transaction it
-    /// retries with full jitter within a budget.
+    /// Does all of a transaction's writes. Otherwise does none, and returns the refused actions.
+    /// After a conflict with another transaction it retries with full jitter within a budget.
     ///
     /// # Errors
-    /// [`TransactError::Refused`] lists every action with a condition that does not hold.
-    /// [`TableError::TooManyActions`] before anything is sent.
-    pub async fn transact<L: Clone>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+    /// [`TableError`]. [`TableError::TooManyActions`] before anything is sent.
+    pub async fn transact<A: Clone>(
+        &self,
+        transaction: &Transaction<A>,
+    ) -> Result<Result<(), Refusals<A>>, TableError> {
         let mut backoff = Backoff::new();
         loop {
             match self.try_transact(transaction, &mut backoff).await? {
-                Attempt::Done => return Ok(()),
-                Attempt::Cancelled(failure) if !backoff.wait().await => return Err(failure.into()),
+                Attempt::Done => return Ok(Ok(())),
+                Attempt::Refused(refusals) => return Ok(Err(refusals)),
+                Attempt::Cancelled(failure) if !backoff.wait().await => return Err(failure),
                 Attempt::Cancelled(_) => {}
             }
         }
@@ -184,12 +204,12 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::transact`].
-    pub async fn try_transact<L: Clone>(
+    pub async fn try_transact<A: Clone>(
         &self,
-        transaction: &Transaction<L>,
+        transaction: &Transaction<A>,
         backoff: &mut Backoff,
-    ) -> Result<Attempt, TransactError<L>> {
-        transaction.check_size().map_err(TableError::from)?;
+    ) -> Result<Attempt<A>, TableError> {
+        transaction.check_size()?;
         let actions = transaction.actions().iter().map(|(_, guarded)| self.action(&caused(guarded)));
         let actions = actions.collect::<Result<Vec<_>, _>>()?;
         // After a lost response, the SDK or this loop sends the transaction again. With the same
@@ -214,16 +234,13 @@ impl Table {
             if let Some(reasons) = cancelled(&error) {
                 // A cancelled transaction is final. The next attempt is a new one with another
                 // token.
-                return match judge(reasons, transaction.actions())? {
-                    busy @ (TableError::Contended | TableError::Throttled) => Ok(Attempt::Cancelled(busy)),
-                    failure => Err(failure.into()),
-                };
+                return judge(reasons, transaction.actions());
             }
             let failure = classify(&error);
             // Only a transaction that is still in progress is retried here, with the same token.
             // The SDK has already retried throttling of the whole call.
             if !matches!(failure, TableError::Contended) || !backoff.wait().await {
-                return Err(failure.into());
+                return Err(failure);
             }
         }
     }
@@ -303,8 +320,14 @@ fn values_of(values: Vec<(String, serde_dynamo::AttributeValue)>) -> Option<Attr
     (!values.is_empty()).then(|| values.into_iter().map(|(placeholder, value)| (placeholder, value.into())).collect())
 }
 
-/// Converts an error: a failed condition with the current item, or any other error.
-fn refused<E>(error: SdkError<E, HttpResponse>, condition: impl Fn(E) -> Option<Option<Attributes>>) -> WriteError
+/// Returns the refusal that an error contains, with the current item.
+///
+/// # Errors
+/// Every other error.
+fn refused<E>(
+    error: SdkError<E, HttpResponse>,
+    condition: impl Fn(E) -> Option<Option<Attributes>>,
+) -> Result<Refusal, TableError>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
@@ -312,9 +335,9 @@ where
     if let SdkError::ServiceError(service) = error
         && let Some(old) = condition(service.into_err())
     {
-        return WriteError::Refused(old.map(|item| Box::new(item.into())));
+        return Ok(Refusal { action: (), item: old.map(Into::into) });
     }
-    WriteError::Table(failure)
+    Err(failure)
 }
 
 fn cancelled<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<&[CancellationReason]> {
@@ -330,27 +353,27 @@ fn cancelled<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<&[Cancel
 /// Interprets a cancelled transaction. Each reason has the same position as its action. Failed
 /// conditions take precedence over a conflict: they were evaluated on committed items, and a retry
 /// would fail again.
-fn judge<L: Clone>(reasons: &[CancellationReason], actions: &[(L, Guarded)]) -> Result<TableError, TransactError<L>> {
-    let refusals: Vec<Refusal<L>> = reasons
+fn judge<A: Clone>(reasons: &[CancellationReason], actions: &[(A, Guarded)]) -> Result<Attempt<A>, TableError> {
+    let refusals: Refusals<A> = reasons
         .iter()
         .zip(actions)
         .filter(|(reason, _)| reason.code() == Some("ConditionalCheckFailed"))
-        .map(|(reason, (label, _))| {
+        .map(|(reason, (action, _))| {
             let item = reason.item.clone().filter(|item| !item.is_empty());
-            Refusal { label: label.clone(), item: item.map(|item| Box::new(item.into())) }
+            Refusal { action: action.clone(), item: item.map(Into::into) }
         })
         .collect();
     if !refusals.is_empty() {
-        return Err(TransactError::Refused(refusals));
+        return Ok(Attempt::Refused(refusals));
     }
     let has = |code: &str| reasons.iter().any(|reason| reason.code() == Some(code));
     if has("TransactionConflict") {
-        Ok(TableError::Contended)
+        Ok(Attempt::Cancelled(TableError::Contended))
     } else if has("ThrottlingError") || has("ProvisionedThroughputExceeded") {
-        Ok(TableError::Throttled)
+        Ok(Attempt::Cancelled(TableError::Throttled))
     } else {
         let codes: Vec<&str> =
             reasons.iter().filter_map(CancellationReason::code).filter(|code| *code != "None").collect();
-        Ok(TableError::Rejected(format!("transaction cancelled: {}", codes.join(", "))))
+        Err(TableError::Rejected(format!("transaction cancelled: {}", codes.join(", "))))
     }
 }

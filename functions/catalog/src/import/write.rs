@@ -13,7 +13,7 @@ use http_api::{Problem, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Product};
-use table::{TableError, TransactError, WriteError};
+use table::TableError;
 
 use super::plan::{Decision, Step, Wanted, decide};
 use super::report::{Outcome, Report};
@@ -154,23 +154,22 @@ async fn create(services: &Services, mut wanted: Vec<Wanted>, deadline: Clock) -
     let mut settled = Vec::with_capacity(wanted.len());
     while !wanted.is_empty() {
         let members = wanted.iter().map(|wanted| (&wanted.product, wanted.stock));
-        let failure = match product::create_many(members) {
-            Ok(transaction) => services.table.transact(&transaction).await.err(),
+        let answer = match product::create_many(members) {
+            Ok(transaction) => services.table.transact(&transaction).await,
             Err(error) => {
                 let outcome = Outcome::from(&Problem::from(error));
                 settled.extend(wanted.into_iter().map(|wanted| (wanted, Verdict::Done(outcome.clone()))));
                 break;
             }
         };
-        match failure {
-            None => {
+        match answer {
+            Ok(Ok(())) => {
                 settled.extend(wanted.into_iter().map(|wanted| (wanted, Verdict::Done(Outcome::Created))));
                 break;
             }
-            Some(TransactError::Refused(refusals)) => {
-                let is_refused = |position: usize| refusals.iter().any(|refusal| refusal.label == position);
+            Ok(Err(refusals)) => {
                 let (refused, rest): (Vec<_>, Vec<_>) =
-                    wanted.into_iter().enumerate().partition(|(position, _)| is_refused(*position));
+                    wanted.into_iter().enumerate().partition(|(position, _)| refusals.names(*position));
                 // Each iteration takes out at least one product, and none begins after the
                 // deadline. So the loop ends.
                 let late = refused.is_empty() || Clock::now() >= deadline;
@@ -181,7 +180,7 @@ async fn create(services: &Services, mut wanted: Vec<Wanted>, deadline: Clock) -
                     break;
                 }
             }
-            Some(TransactError::Table(error)) => {
+            Err(error) => {
                 settled.extend(wanted.into_iter().map(|wanted| failed(wanted, &error)));
                 break;
             }
@@ -197,9 +196,9 @@ async fn revive(services: &Services, wanted: Wanted, retired: &Stored<Product>) 
         Err(error) => return (wanted, Verdict::Done(Outcome::from(&Problem::from(error)))),
     };
     match services.table.transact(&transaction).await {
-        Ok(()) => (wanted, Verdict::Done(Outcome::Created)),
-        Err(TransactError::Refused(_)) => (wanted, Verdict::Again),
-        Err(TransactError::Table(error)) => failed(wanted, &error),
+        Ok(Ok(())) => (wanted, Verdict::Done(Outcome::Created)),
+        Ok(Err(_)) => (wanted, Verdict::Again),
+        Err(error) => failed(wanted, &error),
     }
 }
 
@@ -212,9 +211,9 @@ async fn update(services: &Services, wanted: Wanted, version: u64, at: Instant) 
         Err(error) => return (wanted, Verdict::Done(Outcome::from(&Problem::from(error)))),
     };
     match services.table.update(&update).await {
-        Ok(_) => (wanted, Verdict::Done(Outcome::Updated)),
-        Err(WriteError::Refused(_)) => (wanted, Verdict::Again),
-        Err(WriteError::Table(error)) => failed(wanted, &error),
+        Ok(Ok(_)) => (wanted, Verdict::Done(Outcome::Updated)),
+        Ok(Err(_)) => (wanted, Verdict::Again),
+        Err(error) => failed(wanted, &error),
     }
 }
 

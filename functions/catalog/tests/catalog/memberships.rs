@@ -214,9 +214,9 @@ async fn a_retired_product_with_a_later_copy_can_be_revived_in_its_categories() 
     let id: ProductId = "p1".parse().unwrap();
     let retired = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     let stock = shop.app.services.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();
-    shop.app.services.table.write(&schema::copy_stock(&stock).unwrap()).await.unwrap();
+    shop.app.services.table.write(&schema::copy_stock(&stock).unwrap()).await.unwrap().unwrap();
     let revival = schema::revive(&retired, &retired, 3, &[]).unwrap();
-    shop.app.services.table.transact(&revival).await.unwrap();
+    shop.app.services.table.transact(&revival).await.unwrap().unwrap();
     let read = shop.product("p1").await;
     assert_eq!((read.status, read.version()), (200, Some(3)));
     let product = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();

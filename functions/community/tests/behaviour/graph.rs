@@ -39,7 +39,7 @@ async fn each_kind_of_edge_leads_to_its_targets_and_costs_one_request() {
         title: "T".to_owned(),
         text: "T".to_owned(),
     };
-    town.own().transact(&review::create(&Stored::new(reviewed, born(), at(5))).unwrap()).await.unwrap();
+    town.own().transact(&review::create(&Stored::new(reviewed, born(), at(5))).unwrap()).await.unwrap().unwrap();
     town.put_all([sale("o#1", 1, "p", 7, Some("a"), false)]).await;
     for (kind, wanted) in [
         ("follows", json!({ "kind": "follows", "target": "b" })),
@@ -117,7 +117,7 @@ async fn a_kind_must_be_known_and_a_cursor_is_valid_only_for_its_kind_and_node()
 async fn a_customer_who_moves_is_listed_only_in_the_new_place() {
     let town = Town::open(&[], &[]).await;
     let mut ann = profile("ann", Some(("DE", "Ulm")));
-    town.own().transact(&customer::create(&ann).unwrap()).await.unwrap();
+    town.own().transact(&customer::create(&ann).unwrap()).await.unwrap().unwrap();
     let listed = async |path: &str| each(&town.list(&residents(path), 10).await, "id");
     assert_eq!((listed("DE").await, listed("DE~Ulm").await), (vec!["ann".to_owned()], vec!["ann".to_owned()]));
     let moves = [
@@ -131,7 +131,7 @@ async fn a_customer_who_moves_is_listed_only_in_the_new_place() {
         let change = key_schema::change::Change::<Customer>::visible(at(version));
         let change = residence::settle(change, &ann.id, place.as_ref()).unwrap();
         let update = customer::update(&ann, change).unwrap();
-        ann = town.own().update(&update).await.unwrap();
+        ann = town.own().update(&update).await.unwrap().unwrap();
         assert_eq!(ann.place, place);
         for path in ["DE", "DE~Ulm", "DE~K_C3_B6ln", "FR", "FR~K_C3_B6ln"] {
             assert_eq!(listed(path).await.len(), usize::from(found.contains(&path)), "{path}");

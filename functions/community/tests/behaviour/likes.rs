@@ -71,7 +71,7 @@ async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_remov
     // The product is revived, and its count is still there.
     let id = ProductId::new("p").unwrap();
     let retired = town.own().get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
-    town.own().transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
+    town.own().transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap().unwrap();
     assert_eq!(town.count("p").await, 1);
 }
 

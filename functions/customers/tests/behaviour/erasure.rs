@@ -10,7 +10,6 @@ use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::verification::VerificationAction;
 use key_schema::{customer, erasure, follow, graph, like, order, session, verification};
 use serde_json::{Value, json};
-use table::TransactError;
 
 use crate::shop::{Shop, if_match, sign_up_unproven};
 
@@ -88,12 +87,12 @@ async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() 
 async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Question> {
     let at = Instant::EPOCH.plus_seconds(1_700_000_000 + second);
     let question = ask_of(customer, at);
-    shop.own().transact(&question::ask(&question, None).unwrap()).await.unwrap();
+    shop.own().transact(&question::ask(&question, None).unwrap()).await.unwrap().unwrap();
     for n in 0..answers {
         let (id, text) = (AnswerId::generate(at, [n; 10]), "Above 0 °C.".to_owned());
         let (question_id, by) = (question.id.clone(), CustomerId::new("s").unwrap());
         let answer = Stored::new(Answer { id, question_id, by, text }, Born::generate(at, [n; 10]), at);
-        shop.own().transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
+        shop.own().transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap().unwrap();
     }
     question
 }
@@ -246,7 +245,7 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
     assert_eq!(shop.send(sign_up_unproven("ann", "ann@example.com", "ann")).await.status, 201);
     let ann = CustomerId::new("ann").unwrap();
     let customer = shop.own().get(&customer::read_for_update(&ann).unwrap()).await.unwrap().unwrap();
-    shop.own().update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap();
+    shop.own().update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap().unwrap();
 
     let change =
         |body: Value| if_match(Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(&body), 1);
@@ -266,14 +265,13 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
     }
     // The writes themselves are refused, for requests that have read the profile before.
     let update = Change::<Customer>::visible(Instant::now()).name(&"Anna".to_owned()).unwrap();
-    assert!(shop.own().update(&customer::update(&customer, update.clone()).unwrap()).await.is_err());
+    assert!(shop.own().update(&customer::update(&customer, update.clone()).unwrap()).await.unwrap().is_err());
     let names = Names { email: &customer.email, email_verified: false, username: &customer.username };
     let rename = customer::rename(&customer, names, update, Instant::now()).unwrap();
-    assert!(shop.own().transact(&rename).await.is_err());
+    assert!(shop.own().transact(&rename).await.unwrap().is_err());
     let verify = verification::verify(&customer, None, Instant::now()).unwrap();
-    let refused = shop.own().transact(&verify).await.unwrap_err();
-    let TransactError::Refused(refusals) = refused else { panic!("{refused}") };
-    assert_eq!(refusals[0].label, VerificationAction::Profile);
+    let refusals = shop.own().transact(&verify).await.unwrap().unwrap_err();
+    assert_eq!(refusals[0].action, VerificationAction::Profile);
 
     assert_eq!(erase(&shop, 1).await.status, 204);
     assert_eq!(shop.read("ann").await.status, 404);
@@ -370,13 +368,13 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
     let change = Change::<Customer>::visible(now).name(&"Anna".to_owned()).unwrap();
     let update = customer::update(&earlier, change).unwrap();
     for stale in [customer::begin_erasure(&earlier, now).unwrap(), update] {
-        assert!(shop.own().update(&stale).await.is_err());
+        assert!(shop.own().update(&stale).await.unwrap().is_err());
     }
     let other = "other".parse().unwrap();
     let names = Names { email: &earlier.email, email_verified: true, username: &other };
     let rename = customer::rename(&earlier, names, Change::<Customer>::visible(now), now).unwrap();
     for stale in [customer::delete(&earlier, now).unwrap(), rename] {
-        assert!(shop.own().transact(&stale).await.is_err());
+        assert!(shop.own().transact(&stale).await.unwrap().is_err());
     }
     assert_eq!(shop.keys("").await, before);
 }

@@ -142,7 +142,7 @@ async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
         id.to_owned(),
     );
     let customer = Stored::new(customer, Born::new(id).unwrap(), Instant::now());
-    shop.own().transact(&customer::create(&customer).unwrap()).await.unwrap();
+    shop.own().transact(&customer::create(&customer).unwrap()).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -158,14 +158,14 @@ async fn ask(shop: &Shop) {
         title: "Ice".to_owned(),
         text: "Does it melt?".to_owned(),
     });
-    shop.own().transact(&question::ask(&question, None).unwrap()).await.unwrap();
+    shop.own().transact(&question::ask(&question, None).unwrap()).await.unwrap().unwrap();
     let answer = stored(Answer {
         id: AnswerId::generate(at, [2; 10]),
         question_id: question.id.clone(),
         by: id("s"),
         text: "Above 0 °C.".to_owned(),
     });
-    shop.own().transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
+    shop.own().transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap().unwrap();
 }
 
 /// Creates the club, with ann as its admin.
@@ -173,7 +173,7 @@ async fn join_the_club(shop: &Shop) {
     let head = stored(Organization { id: club(), teams: 0, admins: 1, invited: 0, name: "Club".to_owned() });
     let admin = stored(Member { id: club(), customer_id: id("ann"), role: Role::Admin, team: None });
     let create = organization::create(&head, &admin, Authority::Staff).unwrap();
-    shop.own().transact(&create).await.unwrap();
+    shop.own().transact(&create).await.unwrap().unwrap();
 }
 
 /// Creates a document of ann.
@@ -193,7 +193,7 @@ async fn write(shop: &Shop, document: &str, organization_id: Option<Organization
     let (by, at) = (owner.clone(), Instant::now());
     let section = stored(DocumentSection { id: document_id, name, number: 1, text: "A".to_owned(), by, at });
     let create = document::create(&head, &[section], &owner, false).unwrap();
-    shop.own().transact(&create).await.unwrap();
+    shop.own().transact(&create).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -109,7 +109,7 @@ impl Shop {
         let products: Vec<String> = (0..lines).map(|n| format!("p{n}")).collect();
         let lines: Vec<(&str, u64)> = products.iter().map(|product| (product.as_str(), 1)).collect();
         let cart = stored(seed::cart(customer, &lines, seconds));
-        self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+        self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap().unwrap();
     }
 }
 

@@ -37,7 +37,7 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
     let document = key_schema::id::DocumentId::new(DOC).unwrap();
     let at = key_schema::instant::Instant::now();
     let retire = key_schema::document::retire(&document, 2, None, at).unwrap();
-    desk.own().update(&retire).await.unwrap();
+    desk.own().update(&retire).await.unwrap().unwrap();
     for call in [read(DOC), versions(DOC), version(DOC, 1), put(DOC, "a", "X", 3), add_editor(DOC, "ben")] {
         for caller in [call.clone().customer("ann"), call.staff("s1")] {
             assert_eq!(desk.refusal(caller).await, hidden());

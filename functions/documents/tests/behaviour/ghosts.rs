@@ -17,7 +17,7 @@ async fn release(desk: &Desk, id: &str, customer: &str, tie: Tie) {
     let head =
         desk.own().get(&document::read_for_update(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
     let release = document::release(&head, &CustomerId::new(customer).unwrap(), tie).unwrap();
-    desk.own().transact(&release).await.unwrap();
+    desk.own().transact(&release).await.unwrap().unwrap();
 }
 
 async fn ties(desk: &Desk, customer: &str) -> Vec<Tie> {

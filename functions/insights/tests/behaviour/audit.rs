@@ -30,7 +30,7 @@ impl Shop {
             archive: Some(format!("expired/{item}.json")),
         };
         let record = expiration::record(&entry.stored().unwrap()).unwrap();
-        self.test.table().write(&record).await.unwrap();
+        self.test.table().write(&record).await.unwrap().unwrap();
     }
 }
 

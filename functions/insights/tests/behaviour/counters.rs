@@ -119,11 +119,11 @@ async fn an_addition_with_an_outdated_number_of_shards_is_counted() {
     let name = CounterName::new("views").unwrap();
     for seen in [1, 2, 4] {
         for shard in 0..seen {
-            desk.own().transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+            desk.own().transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap().unwrap();
         }
         desk.done(split("views")).await;
         for shard in 0..seen {
-            desk.own().transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+            desk.own().transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap().unwrap();
         }
     }
     assert_eq!(desk.count("views").await, (140, 8));
@@ -146,7 +146,7 @@ async fn repeated_conflicts_between_additions_split_a_counter_once() {
     let head = desk.own().get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
     let again = |at| counter::split(&name, Some(&head), Reason::Hot, at).unwrap().unwrap();
     let since = head.meta.updated_at;
-    assert!(desk.own().update(&again(since.plus_seconds(9))).await.is_err());
-    let after = desk.own().update(&again(since.plus_seconds(10))).await.unwrap();
+    assert!(desk.own().update(&again(since.plus_seconds(9))).await.unwrap().is_err());
+    let after = desk.own().update(&again(since.plus_seconds(10))).await.unwrap().unwrap();
     assert_eq!((after.shards, desk.count("views").await), (4, (4, 4)));
 }

@@ -26,7 +26,7 @@ impl Shop {
             path("A~B~C").lineage().map(|path| Stored::new(CategoryNode::new(path), born.clone(), now)).collect();
         assert_eq!(self.own().batch_write(&category::add(&nodes).unwrap()).await.unwrap(), []);
         let wanted = CategoryMove::new(path("A~B"), path("Z"), now);
-        self.own().transact(&relocation::begin(wanted, None, born, now).unwrap()).await.unwrap();
+        self.own().transact(&relocation::begin(wanted, None, born, now).unwrap()).await.unwrap().unwrap();
     }
 
     async fn phase(&self) -> Phase {

@@ -29,7 +29,7 @@ fn ann() -> CustomerId {
 async fn erase(shop: &Shop, seconds: i64) {
     let profile = shop.own().get(&customer::read_for_update(&ann()).unwrap()).await.unwrap().unwrap();
     let at = Instant::now().plus_seconds(-seconds);
-    shop.own().transact(&customer::delete(&profile, at).unwrap()).await.unwrap();
+    shop.own().transact(&customer::delete(&profile, at).unwrap()).await.unwrap().unwrap();
 }
 
 /// Archives this many objects under each of these prefixes.
@@ -75,7 +75,7 @@ async fn begin_session(shop: &Shop, id: &str, at: Instant) {
 async fn begin_cart(shop: &Shop, at: Instant) {
     let cart = Cart { customer_id: ann(), expires_at: Instant::now().plus_seconds(3_600), lines: [].into() };
     let cart = Stored::new(cart, Born::new("b2").unwrap(), at);
-    shop.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+    shop.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap().unwrap();
 }
 
 async fn sessions(shop: &Shop) -> Vec<String> {
@@ -198,7 +198,7 @@ async fn a_second_erasure_of_a_customer_who_returned_waits_again() {
     shop.sign_up().await;
     erase(&shop, 0).await;
     // The note of the second erasure is refused to a janitor that is finishing the first.
-    assert!(shop.own().write(&erasure::done(&first).unwrap()).await.is_err());
+    assert!(shop.own().write(&erasure::done(&first).unwrap()).await.unwrap().is_err());
     assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);
 }

@@ -47,7 +47,7 @@ async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
     again.order.data.reference = left.order.reference.clone();
     again.order.data.unfinished = left.order.unfinished.clone();
     let Err(StagingError::Refused(refusals)) = shop.place(&again).await else { panic!("both are taken") };
-    let taken: Vec<OrderAction> = refusals.iter().map(|refusal| refusal.label).collect();
+    let taken: Vec<OrderAction> = refusals.iter().map(|refusal| refusal.action).collect();
     assert_eq!(taken, [OrderAction::Reference, OrderAction::Idempotency]);
 
     shop.tidy().await;

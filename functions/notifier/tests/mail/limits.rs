@@ -180,7 +180,7 @@ async fn a_permanent_bounce_and_a_complaint_stop_mail_to_an_address_in_any_spell
         shop.profile("other@example.com", true).await;
         assert_eq!(take(&shop, &shop.moved(4, "pending", "paid"), at(NOW)).await, Outcome::Sent);
         let hash = RecipientHash::of(&"zoe@example.com".parse().unwrap());
-        shop.table.own().write(&recipient::lift(&hash).unwrap()).await.unwrap();
+        shop.table.own().write(&recipient::lift(&hash).unwrap()).await.unwrap().unwrap();
         shop.profile("zoe@example.com", true).await;
         assert_eq!(take(&shop, &shop.moved(5, "pending", "paid"), at(NOW)).await, Outcome::Sent);
     }

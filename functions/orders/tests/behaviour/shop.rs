@@ -80,7 +80,7 @@ impl Shop {
     /// Fills the cart of ann, the first product first.
     pub async fn fill_cart(&self, lines: &[(&str, u64)]) {
         let cart = stored(seed::cart("ann", lines, 3_600));
-        self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+        self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap().unwrap();
     }
 
     /// Checks out the cart of ann.

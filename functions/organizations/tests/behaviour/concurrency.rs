@@ -5,7 +5,6 @@ use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::{self, Authority, Member, Role};
-use table::TransactError;
 
 use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_member, rename, rename_team};
 
@@ -57,7 +56,7 @@ async fn a_membership_that_began_after_the_read_is_not_overwritten() {
     let member = Member { id: CLUB.parse().unwrap(), customer_id: ann.clone(), role: Role::Admin, team: None };
     let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
     let late = organization::put_member(None, &member, Authority::Customer(&ann)).unwrap();
-    assert!(matches!(club.own().transact(&late).await, Err(TransactError::Refused(_))));
+    assert!(club.own().transact(&late).await.unwrap().is_err());
     assert_eq!(club.roles().await["ann"], ("admin".to_owned(), Some("t".to_owned())));
     // The organization still counts one admin, so ann cannot leave.
     assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await, (409, "last_admin".to_owned()));

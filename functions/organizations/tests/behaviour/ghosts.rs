@@ -13,7 +13,7 @@ use crate::club::{
 async fn erase(club: &Club, id: &str) {
     let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
     let member = club.own().get(&get).await.unwrap().unwrap();
-    club.own().transact(&organization::erase_member(&member).unwrap()).await.unwrap();
+    club.own().transact(&organization::erase_member(&member).unwrap()).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -177,7 +177,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     };
     let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
     let late = invitation::accept(state.invitation.as_ref().unwrap(), &state, &member).unwrap();
-    assert!(club.own().transact(&late).await.is_err());
+    assert!(club.own().transact(&late).await.unwrap().is_err());
     assert!(!club.roles().await.contains_key("eve"));
     // The admin invites once more.
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;

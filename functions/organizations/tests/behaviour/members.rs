@@ -79,7 +79,6 @@ async fn a_member_who_is_no_admin_may_only_leave() {
 async fn a_membership_that_was_ended_and_made_again_is_another_one() {
     use key_schema::id::{CustomerId, OrganizationId};
     use key_schema::organization::{self, Authority, Role};
-    use table::TransactError;
 
     let club = Club::open().await;
     let (id, bob) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new("bob").unwrap());
@@ -92,8 +91,7 @@ async fn a_membership_that_was_ended_and_made_again_is_another_one() {
         organization::put_member(Some(&old), &promoted, Authority::Staff).unwrap(),
         organization::remove_member(&old, Authority::Staff).unwrap(),
     ] {
-        let refused = club.own().transact(&change).await;
-        assert!(matches!(refused, Err(TransactError::Refused(_))), "{refused:?}");
+        assert!(club.own().transact(&change).await.unwrap().is_err());
     }
     // The club has two admins, each counted once, so one may leave.
     club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;

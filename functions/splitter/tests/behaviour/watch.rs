@@ -89,7 +89,7 @@ impl Watch {
         let Ok(head) = self.table.get(&counter::head(&name).unwrap()).await else { return false };
         let shard = self.turn.fetch_add(1, Ordering::Relaxed) % counter::shards(head.as_deref());
         let add = counter::add(&name, shard, 1, None, Instant::now()).unwrap();
-        self.table.transact(&add).await.is_ok()
+        matches!(self.table.transact(&add).await, Ok(Ok(())))
     }
 
     /// Reads the value and the number of shards of a counter like its readers.

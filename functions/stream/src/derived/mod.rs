@@ -21,7 +21,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::request::Single;
-use table::{TableError, WriteError};
+use table::TableError;
 
 use crate::batch::{Change, Record};
 use crate::lane;
@@ -75,10 +75,8 @@ impl<I: Items> Sink for Derived<I> {
 
 /// Writes a copy. If its condition fails, the copy is newer or its target item does not exist.
 async fn copy<I: Items>(table: &I, write: &Single<()>) -> Result<(), DeriveError> {
-    match table.write(write).await {
-        Ok(()) => telemetry::crash_point("stream.derived.applied"),
-        Err(WriteError::Refused(_)) => {}
-        Err(WriteError::Table(error)) => return Err(error.into()),
+    if table.write(write).await?.is_ok() {
+        telemetry::crash_point("stream.derived.applied");
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ use key_schema::order::{self, Order, OrderStatus};
 use key_schema::place::{self, SalePlace};
 use key_schema::request::{Transaction, Write};
 use key_schema::sales;
-use table::{TableError, TransactError};
+use table::TableError;
 use tokio::time::Instant;
 
 use super::DeriveError;
@@ -97,10 +97,9 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
     };
     for transaction in sales::apply(&head, &lines, &seen, place)? {
         let _turn = turns.take(counters(&transaction)).await;
-        match table.transact(&transaction).await {
+        match table.transact(&transaction).await? {
             Ok(()) => telemetry::crash_point("stream.derived.applied"),
-            Err(TransactError::Refused(_)) => return Ok(Attempt::Overtaken),
-            Err(TransactError::Table(error)) => return Err(error.into()),
+            Err(_) => return Ok(Attempt::Overtaken),
         }
     }
     Ok(Attempt::Done)

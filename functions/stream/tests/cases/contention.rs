@@ -18,7 +18,7 @@ use stream::consumer::Consumer;
 use stream::derived::Derived;
 use stream::ports::Items;
 use stream::sink::Sink;
-use table::{Backoff, Page, Table, TableError, TransactError, WriteError};
+use table::{Backoff, Page, Refusal, Refusals, Table, TableError};
 use tokio::time::Instant;
 
 use crate::derived::Shop;
@@ -67,29 +67,30 @@ impl Items for Contended {
         self.table.query(query).await
     }
 
-    async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
+    async fn write(&self, write: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
         self.table.write(write).await
     }
 
-    async fn transact<L: Clone + Send + Sync>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+    async fn transact<A: Clone + Send + Sync>(
+        &self,
+        transaction: &Transaction<A>,
+    ) -> Result<Result<(), Refusals<A>>, TableError> {
         let before = std::mem::take(&mut *self.before.lock().unwrap());
         for other in before {
-            self.table.transact(&other).await.unwrap();
+            self.table.transact(&other).await.unwrap().unwrap();
         }
         if let Some(stuck) = self.stuck {
             self.conflicts.fetch_add(1, Ordering::Relaxed);
             tokio::time::pause();
             tokio::time::sleep(stuck).await;
             tokio::time::resume();
-            return Err(TableError::Contended.into());
+            return Err(TableError::Contended);
         }
         let keys: BTreeSet<Key> = transaction.actions().iter().map(|(_, guarded)| key_of(guarded)).collect();
         let mut backoff = Backoff::new();
         while !self.claim(&keys) {
             self.conflicts.fetch_add(1, Ordering::Relaxed);
-            if !backoff.wait().await {
-                return Err(TableError::Contended.into());
-            }
+            backoff.after_conflict().await?;
         }
         let done = self.table.transact(transaction).await;
         self.under_way.lock().unwrap().retain(|key| !keys.contains(key));

@@ -28,7 +28,7 @@ impl Shop {
     async fn with_product(available: u64) -> Self {
         let shop = Self::open().await;
         let nodes: [Stored<CategoryNode>; 0] = [];
-        shop.table.transact(&schema::create(&product("p1", 1), available, &nodes).unwrap()).await.unwrap();
+        shop.table.transact(&schema::create(&product("p1", 1), available, &nodes).unwrap()).await.unwrap().unwrap();
         let _ = shop.table.meter().take();
         shop
     }

@@ -112,7 +112,7 @@ async fn an_order_of_161_lines_is_counted_line_by_line_and_once_over_a_crash() {
     assert!(transactions.len() == 4 && transactions.iter().all(|transaction| transaction.check_size().is_ok()));
     // A consumer crashed after the second of four transactions.
     for transaction in &transactions[..2] {
-        shop.table.transact(transaction).await.unwrap();
+        shop.table.transact(transaction).await.unwrap().unwrap();
     }
     let batch = [insert("1", &large)];
     shop.deliver(&[&batch, &batch]).await;

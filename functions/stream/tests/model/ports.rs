@@ -10,7 +10,7 @@ use storage::objects::{Class, ObjectError, Put};
 use stream::ports::{Index, Items, Objects, Publisher};
 use stream::quarantine::{Entry, Quarantine};
 use stream::verdict::Reason;
-use table::{Page, Refusal, TableError, TransactError, WriteError};
+use table::{Page, Refusal, Refusals, TableError};
 
 use crate::memory::{Refused, target};
 use crate::process::{Fate, Process, digest};
@@ -48,26 +48,26 @@ impl Items for Process {
         Ok(Page::new(read.collect::<Result<Vec<_>, TableError>>()?, next))
     }
 
-    async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
+    async fn write(&self, write: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
         let guarded = [write.guarded()];
         let footprint = Footprint::keys([target(&guarded[0].write)]);
         let act = |world: &mut World, fate| answered(fate, || world.transact(&guarded));
         let done = self.call("write", footprint, act, |done| digest_answer(done, digest_refusals)).await?;
-        done.map_err(|refused| WriteError::Refused(refused.into_iter().next().and_then(|(_, item)| item).map(Box::new)))
+        Ok(done.map_err(|refused| Refusal { action: (), item: refused.into_iter().next().and_then(|(_, item)| item) }))
     }
 
-    async fn transact<L: Clone + Send + Sync>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+    async fn transact<A: Clone + Send + Sync>(
+        &self,
+        transaction: &Transaction<A>,
+    ) -> Result<Result<(), Refusals<A>>, TableError> {
         let writes: Vec<&Guarded> = transaction.actions().iter().map(|(_, guarded)| guarded).collect();
         let footprint = Footprint::keys(writes.iter().map(|guarded| target(&guarded.write)));
         let act = |world: &mut World, fate| answered(fate, || world.transact(&writes));
         let done = self.call("transact", footprint, act, |done| digest_answer(done, digest_refusals)).await?;
-        done.map_err(|refused| {
-            let refusal = |(position, item): (usize, Option<Item>)| Refusal {
-                label: transaction.actions()[position].0.clone(),
-                item: item.map(Box::new),
-            };
-            TransactError::Refused(refused.into_iter().map(refusal).collect())
-        })
+        Ok(done.map_err(|refused| {
+            let action = |position: usize| transaction.actions()[position].0.clone();
+            refused.into_iter().map(|(position, item)| Refusal { action: action(position), item }).collect()
+        }))
     }
 
     async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {

@@ -82,7 +82,7 @@ impl Desk {
             let question = Stored::new(question, Born::generate(at, [9; 10]), at);
             async move {
                 for _ in 0..50 {
-                    if self.own().transact(&question::ask(&question, None).unwrap()).await.is_ok() {
+                    if self.own().transact(&question::ask(&question, None).unwrap()).await.unwrap().is_ok() {
                         return question.id.to_string();
                     }
                 }

@@ -136,7 +136,9 @@ fn a_second_product_on_the_model_needs_no_code_of_the_shop_not_even_in_tests() {
     assert!(needed.contains("bodega-item-model") && needed.contains("bodega-table"), "not a list of crates: {tree}");
     let packages = packages();
     let shop = packages.iter().filter(|package| package.folder.starts_with("functions/"));
-    let shop: Vec<&str> =
-        shop.map(|package| package.name.as_str()).chain(["bodega-key-schema", "bodega-http-api", "bodega-local"]).collect();
+    let shop: Vec<&str> = shop
+        .map(|package| package.name.as_str())
+        .chain(["bodega-key-schema", "bodega-http-api", "bodega-local"])
+        .collect();
     assert_eq!(shop.iter().find(|name| needed.contains(*name)), None);
 }

@@ -162,7 +162,7 @@ async fn rest(bench: &mut Bench) {
         if number == 1 {
             bench.transact("5 lines", apply).await;
         } else {
-            bench.table.transact(&apply).await.unwrap();
+            bench.table.transact(&apply).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -202,7 +202,7 @@ async fn subscribers(bench: &mut Bench) {
     let to = RecipientHash::of(&"ada@example.com".parse().unwrap());
     bench.transact("one event", mail::claim(&first, &to, false, at(0)).unwrap()).await;
     bench.write("one event", mail::settle(&first.event_id, MailState::Sent, at(1)).unwrap()).await;
-    bench.table.transact(&mail::claim(&second, &to, false, at(0)).unwrap()).await.unwrap();
+    bench.table.transact(&mail::claim(&second, &to, false, at(0)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.write("one event", mail::release(&second.data, at(1)).unwrap()).await;
     bench.transact("one event", mail::reclaim(&second, &to, at(2)).unwrap()).await;
@@ -221,7 +221,7 @@ async fn subscribers(bench: &mut Bench) {
             tracking: None,
             money: None,
         };
-        bench.table.transact(&order::advance(step).unwrap()).await.unwrap();
+        bench.table.transact(&order::advance(step).unwrap()).await.unwrap().unwrap();
         let (job, born) = (data::waiting(number), data::born(number));
         let _ = bench.table.meter().take();
         let admit = picking::admit(&job.order_id, 10, &born, at(301)).unwrap();
@@ -229,9 +229,9 @@ async fn subscribers(bench: &mut Bench) {
             bench.transact("one order", picking::wait(&job).unwrap()).await;
             bench.transact("the last of 10 stations", admit).await;
         } else {
-            bench.table.transact(&picking::wait(&job).unwrap()).await.unwrap();
+            bench.table.transact(&picking::wait(&job).unwrap()).await.unwrap().unwrap();
             if number < 13 {
-                bench.table.transact(&admit).await.unwrap();
+                bench.table.transact(&admit).await.unwrap().unwrap();
             }
         }
     }

@@ -40,7 +40,7 @@ fn at_endpoint(test: &TestTable, url: &str) -> Table {
 #[tokio::test]
 async fn a_table_that_was_reached_answers_the_first_request_over_the_same_connection() {
     let test = TestTable::create().await;
-    test.table().transact(&customer::create(&data::customer(1)).unwrap()).await.unwrap();
+    test.table().transact(&customer::create(&data::customer(1)).unwrap()).await.unwrap().unwrap();
     let (url, connections) = counted(test.endpoint()).await;
     let table = at_endpoint(&test, &url);
     table.reach(&reach::nothing().unwrap()).await;

@@ -8,7 +8,7 @@ use table::Backoff;
 
 use crate::relocation::copy::Copied;
 use crate::relocation::walk::Children;
-use crate::relocation::{Mover, Stop, refusals};
+use crate::relocation::{Mover, Stop};
 
 /// A category while its children are processed.
 struct Open {
@@ -53,12 +53,11 @@ impl Mover<'_> {
     async fn clear(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
         let mut backoff = Backoff::new();
         loop {
-            let refusals = refusals(self.table.transact(&relocation::clear(moving, path, Instant::now())?).await)?;
-            if refusals.is_empty() {
+            let Err(refusals) = self.transact(&relocation::clear(moving, path, Instant::now())?).await? else {
                 telemetry::crash_point("catalog.move.cleared");
                 return Ok(true);
-            }
-            match refusals.iter().find(|refusal| refusal.label == CategoryMoveAction::From) {
+            };
+            match refusals.of(CategoryMoveAction::From) {
                 Some(refusal) if refusal.item.is_none() => return Ok(true),
                 // The category was created after the walk, or written again. It has no mark.
                 Some(_) => {
@@ -82,6 +81,6 @@ impl Mover<'_> {
 
     /// Removes the mark from a category that stays. Returns whether the category exists.
     async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
-        Ok(refusals(self.table.transact(&relocation::keep(moving, path, Instant::now())?).await)?.is_empty())
+        Ok(self.transact(&relocation::keep(moving, path, Instant::now())?).await?.is_ok())
     }
 }

@@ -8,7 +8,7 @@ use key_schema::product::CategoryPath;
 use table::Backoff;
 
 use crate::relocation::walk::Walk;
-use crate::relocation::{Mover, Stop, refusals};
+use crate::relocation::{Mover, Stop};
 
 /// A walk that changes no category records its progress after this many categories.
 const NOTED_EVERY: usize = 50;
@@ -53,17 +53,16 @@ impl Mover<'_> {
         loop {
             let about = self.table.get(&relocation::about(path)?).await?;
             let copy = relocation::copy(moving, path, to, about.as_ref(), Instant::now())?;
-            let refusals = refusals(self.table.transact(&copy).await)?;
-            let refused = |action| refusals.iter().any(|refusal| refusal.label == action);
-            if refusals.is_empty() {
+            let Err(refusals) = self.transact(&copy).await? else {
                 telemetry::crash_point("catalog.move.copied");
-            }
-            if refusals.is_empty() || refused(CategoryMoveAction::From) {
+                return Ok(Copied::Yes);
+            };
+            if refusals.names(CategoryMoveAction::From) {
                 return Ok(Copied::Yes);
             }
             // If the description changed since it was read, the loop copies it again, unless that
             // happens too often.
-            if refused(CategoryMoveAction::AboutTo) || !backoff.wait().await {
+            if refusals.names(CategoryMoveAction::AboutTo) || !backoff.wait().await {
                 tracing::warn!("a category stays where it was: something else is said about its successor");
                 return Ok(Copied::Stays);
             }
@@ -105,7 +104,7 @@ impl Mover<'_> {
             paths.iter().zip(known).filter(|(_, node)| node.is_none()).map(|(path, _)| path).collect();
         for paths in missing.chunks(ADDED_AT_ONCE) {
             let add = relocation::add(moving, paths.iter().copied(), Instant::now())?;
-            refusals(self.table.transact(&add).await)?;
+            let _ = self.transact(&add).await?;
         }
         Ok(())
     }

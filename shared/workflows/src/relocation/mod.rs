@@ -13,8 +13,8 @@ use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction, P
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
-use key_schema::request::Single;
-use table::{Refusal, Table, TableError, TransactError, WriteError};
+use key_schema::request::{Single, Transaction};
+use table::{Refusals, Table, TableError};
 use tokio::time::{self, timeout_at};
 
 pub use walk::Walk;
@@ -116,25 +116,17 @@ impl<'a> Mover<'a> {
     }
 
     async fn update(&self, update: Single<Stored<CategoryMove>>) -> Result<(), Stop> {
-        match self.table.update(&update).await {
-            Ok(_) => Ok(()),
-            Err(WriteError::Refused(_)) => Err(Stop::Late),
-            Err(WriteError::Table(error)) => Err(error.into()),
-        }
+        self.table.update(&update).await?.map(drop).map_err(|_| Stop::Late)
     }
-}
 
-/// Returns the refused actions of a transaction, or an empty list if DynamoDB executed it. If the
-/// action on the move itself was refused, the error is [`Stop::Late`].
-fn refusals(answer: Result<(), TransactError<CategoryMoveAction>>) -> Result<Vec<Refusal<CategoryMoveAction>>, Stop> {
-    match answer {
-        Ok(()) => Ok(Vec::new()),
-        Err(TransactError::Refused(refusals))
-            if refusals.iter().any(|refusal| refusal.label == CategoryMoveAction::Move) =>
-        {
-            Err(Stop::Late)
+    /// Executes a transaction of the move. Its refusal is [`Stop::Late`] if it names the move.
+    async fn transact(
+        &self,
+        transaction: &Transaction<CategoryMoveAction>,
+    ) -> Result<Result<(), Refusals<CategoryMoveAction>>, Stop> {
+        match self.table.transact(transaction).await? {
+            Err(refusals) if refusals.names(CategoryMoveAction::Move) => Err(Stop::Late),
+            answer => Ok(answer),
         }
-        Err(TransactError::Refused(refusals)) => Ok(refusals),
-        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }

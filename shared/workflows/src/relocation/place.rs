@@ -9,9 +9,9 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::membership::ProductCategories;
 use key_schema::product::{CategoryPath, Product};
-use table::{TableError, TransactError};
+use table::TableError;
 
-use crate::relocation::{Mover, Stop, refusals};
+use crate::relocation::{Mover, RelocationError, Stop};
 
 /// How many entries of the list are read at once. One product may have many.
 const PAGE: usize = 100;
@@ -87,7 +87,7 @@ impl Mover<'_> {
         further: &Stored<ProductCategories>,
     ) -> Result<(), Stop> {
         if let Some(transfer) = relocation::transfer(moving, product, further, Instant::now())?
-            && refusals(self.table.transact(&transfer).await)?.is_empty()
+            && self.transact(&transfer).await?.is_ok()
         {
             telemetry::crash_point("catalog.move.transferred");
         }
@@ -100,23 +100,24 @@ impl Mover<'_> {
         let mut groups = vec![places.to_vec()];
         while let Some(mut group) = groups.pop() {
             let place = relocation::place(moving, &group, Instant::now())?;
-            let answer = self.table.transact(&place).await;
-            if matches!(answer, Err(TransactError::Table(TableError::Contended))) {
-                if group.len() > 1 {
-                    groups.push(group.split_off(group.len() / 2));
-                    groups.push(group);
+            let refusals = match self.transact(&place).await {
+                Ok(Ok(())) => {
+                    telemetry::crash_point("catalog.move.placed");
+                    continue;
                 }
-                continue;
-            }
-            let refusals = refusals(answer)?;
-            if refusals.is_empty() {
-                telemetry::crash_point("catalog.move.placed");
-                continue;
-            }
-            let refused =
-                |position| refusals.iter().any(|refusal| refusal.label == CategoryMoveAction::Product(position));
+                Ok(Err(refusals)) => refusals,
+                Err(Stop::Failed(RelocationError::Table(TableError::Contended))) => {
+                    if group.len() > 1 {
+                        groups.push(group.split_off(group.len() / 2));
+                        groups.push(group);
+                    }
+                    continue;
+                }
+                Err(stop) => return Err(stop),
+            };
             let whole = group.len();
-            let kept = group.into_iter().enumerate().filter(|(position, _)| !refused(*position));
+            let is_kept = |position: usize| !refusals.names(CategoryMoveAction::Product(position));
+            let kept = group.into_iter().enumerate().filter(|(position, _)| is_kept(*position));
             let rest: Vec<Place<'_>> = kept.map(|(_, place)| place).collect();
             if !rest.is_empty() && rest.len() < whole {
                 groups.push(rest);

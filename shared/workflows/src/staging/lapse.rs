@@ -3,10 +3,10 @@
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use key_schema::order::{self, OrderStatus, RETURNED_AT_ONCE};
-use table::{Table, TransactError};
+use key_schema::order::{self, OrderAction, OrderStatus, RETURNED_AT_ONCE};
+use table::Table;
 
-use crate::staging::{StagingError, advance, give_back, moved};
+use crate::staging::{StagingError, advance, give_back};
 
 /// The result for an order that was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +44,10 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     // Clocks may differ. The history is ordered by its instants and never runs backward.
     let at = now.max(last.plus_millis(1));
     lines.sort_by_key(|line| line.line);
-    match advance(table, order::lapse(&head, &lines, at)?).await {
+    match advance(table, order::lapse(&head, &lines, at)?).await? {
         Ok(()) => {}
-        Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(Lapsed::Kept),
-        Err(error) => return Err(error.into()),
+        Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::Kept),
+        Err(refusals) => return Err(refusals.into()),
     }
     telemetry::crash_point("orders.lapsed");
     if lines.len() > RETURNED_AT_ONCE {

@@ -17,7 +17,7 @@ mod undo;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::order::OrderAction;
-use table::{Refusal, TableError, TransactError};
+use table::{Refusals, TableError};
 
 pub use advance::advance;
 pub use lapse::{Lapsed, lapse};
@@ -32,8 +32,8 @@ const ATTEMPTS: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
     /// A condition of the order itself or of a line does not hold. That transaction had no effect.
-    #[error("refused: {:?}", .0.iter().map(|refusal| refusal.label).collect::<Vec<_>>())]
-    Refused(Vec<Refusal<OrderAction>>),
+    #[error("refused: {:?}", .0.iter().map(|refusal| refusal.action).collect::<Vec<_>>())]
+    Refused(Refusals<OrderAction>),
     /// Other workers kept changing the same order.
     #[error("others work on the order")]
     Contended,
@@ -45,12 +45,9 @@ pub enum StagingError {
     Encode(#[from] EncodeError),
 }
 
-impl From<TransactError<OrderAction>> for StagingError {
-    fn from(error: TransactError<OrderAction>) -> Self {
-        match error {
-            TransactError::Refused(refusals) => Self::Refused(refusals),
-            TransactError::Table(error) => Self::Table(error),
-        }
+impl From<Refusals<OrderAction>> for StagingError {
+    fn from(refusals: Refusals<OrderAction>) -> Self {
+        Self::Refused(refusals)
     }
 }
 
@@ -58,9 +55,4 @@ impl From<KeyError> for StagingError {
     fn from(error: KeyError) -> Self {
         Self::Encode(error.into())
     }
-}
-
-/// Returns whether the refusals say that another worker has changed the order.
-fn moved(refusals: &[Refusal<OrderAction>]) -> bool {
-    refusals.iter().any(|refusal| refusal.label == OrderAction::Order)
 }

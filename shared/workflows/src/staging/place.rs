@@ -8,7 +8,7 @@ use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{Order, OrderAction, OrderLine};
 use key_schema::product::Stock;
 use key_schema::request::Guarded;
-use table::{Refusal, Table};
+use table::{Refusal, Refusals, Table};
 
 use crate::staging::StagingError;
 use crate::staging::undo::{Undone, undo};
@@ -67,38 +67,38 @@ pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingErr
 
 async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError> {
     let mut head = placing.order.clone();
-    table.transact(&staged::begin(&head, placing.claim.clone(), placing.open.clone())?).await?;
+    table.transact(&staged::begin(&head, placing.claim.clone(), placing.open.clone())?).await??;
     telemetry::crash_point("orders.staged.begun");
     // An order that cannot be served completely should not take stock from others, even briefly.
     // The check runs after the claims, because a refused claim is the more useful response.
     let short = short(table, placing.lines).await?;
     if !short.is_empty() {
-        return Err(StagingError::Refused(short));
+        return Err(short.into());
     }
     for lines in placing.lines.chunks(RESERVED_AT_ONCE) {
-        table.transact(&staged::reserve(&head, lines)?).await?;
+        table.transact(&staged::reserve(&head, lines)?).await??;
         head = staged::counted(&head, lines.len(), true);
         telemetry::crash_point("orders.staged.reserved");
     }
-    table.transact(&staged::commit(&head, placing.by, placing.cart.clone())?).await?;
+    table.transact(&staged::commit(&head, placing.by, placing.cart.clone())?).await??;
     telemetry::crash_point("orders.placed");
     Ok(())
 }
 
 /// Returns the lines that have too little stock now, as the refusals that their transactions would
 /// get.
-async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal<OrderAction>>, StagingError> {
+async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<OrderAction>, StagingError> {
     let stocks = table.batch_get(&staged::available(lines.iter().map(|line| &line.product_id))?).await?;
     let mut short = Vec::new();
     for (line, stock) in lines.iter().zip(stocks) {
         let stock = match stock {
             Some(AnyEntity::Stock(stock)) if serves(&stock, line) => continue,
-            Some(AnyEntity::Stock(stock)) => Some(Box::new(stock.to_item()?)),
+            Some(AnyEntity::Stock(stock)) => Some(stock.to_item()?),
             _ => None,
         };
-        short.push(Refusal { label: OrderAction::Stock(line.line), item: stock });
+        short.push(Refusal { action: OrderAction::Stock(line.line), item: stock });
     }
-    Ok(short)
+    Ok(short.into_iter().collect())
 }
 
 fn serves(stock: &Stock, line: &OrderLine) -> bool {
@@ -108,12 +108,12 @@ fn serves(stock: &Stock, line: &OrderLine) -> bool {
 /// Adds the lines with too little stock from the other transactions. The order is already undone,
 /// so the stock that this function reads no longer lacks the order's own pieces.
 async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
-    let StagingError::Refused(mut refusals) = error else { return error };
-    if refusals.iter().any(|refusal| matches!(refusal.label, OrderAction::Stock(_)))
+    let StagingError::Refused(refusals) = error else { return error };
+    if refusals.iter().any(|refusal| matches!(refusal.action, OrderAction::Stock(_)))
         && let Ok(short) = short(table, placing.lines).await
     {
-        let known: Vec<OrderAction> = refusals.iter().map(|refusal| refusal.label).collect();
-        refusals.extend(short.into_iter().filter(|refusal| !known.contains(&refusal.label)));
+        let others = short.iter().filter(|refusal| !refusals.names(refusal.action));
+        return StagingError::Refused(refusals.iter().chain(others).cloned().collect());
     }
     StagingError::Refused(refusals)
 }

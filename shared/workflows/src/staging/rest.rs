@@ -4,11 +4,11 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::order::staged::{self, GIVEN_BACK_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, MAX_LINES};
-use table::{Table, TransactError};
+use key_schema::order::{self, MAX_LINES, OrderAction};
+use table::Table;
 
 use crate::staging::advance::return_pieces;
-use crate::staging::{ATTEMPTS, StagingError, moved};
+use crate::staging::{ATTEMPTS, StagingError};
 
 /// The transactions of the largest order, and additional attempts for conflicts with other workers.
 const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
@@ -35,13 +35,14 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     lines.sort_by_key(|line| line.line);
     for _ in 0..STEPS {
         let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };
-        match return_pieces(table, transaction).await {
+        match return_pieces(table, transaction).await? {
             Ok(()) => advance(&mut head.data.unfinished, lines.len()),
-            Err(TransactError::Refused(refusals)) if moved(&refusals) => {
+            // Another worker has changed the order.
+            Err(refusals) if refusals.names(OrderAction::Order) => {
                 let Some(current) = table.get(&order::head(id)?).await? else { return Ok(()) };
                 head = current;
             }
-            Err(error) => return Err(error.into()),
+            Err(refusals) => return Err(refusals.into()),
         }
         telemetry::crash_point("orders.staged.given_back");
     }

@@ -6,10 +6,10 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus};
-use table::{Backoff, Table, TransactError};
+use table::{Backoff, Table};
 
 use crate::staging::advance::return_pieces;
-use crate::staging::{ATTEMPTS, StagingError, moved};
+use crate::staging::{ATTEMPTS, StagingError};
 
 /// The result of undoing an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,30 +68,28 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
     let mut chunks: Vec<&[&Stored<OrderLine>]> = lines.chunks(UNDONE_AT_ONCE).collect();
     let last = chunks.pop().unwrap_or_default();
     for chunk in chunks {
-        match return_pieces(table, staged::undo(&head, chunk, at)?).await {
+        match return_pieces(table, staged::undo(&head, chunk, at)?).await? {
             Ok(()) => head = staged::counted(&head, chunk.len(), false),
-            Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
-            Err(error) => return Err(error.into()),
+            Err(refusals) if refusals.names(OrderAction::Order) => return Ok(false),
+            Err(refusals) => return Err(refusals.into()),
         }
         telemetry::crash_point("orders.staged.undone");
     }
     let mut claims = Claims { reference: true, idempotency: true, open: true };
     // Each iteration drops at least one claim, or ends the loop.
     loop {
-        let refusals = match return_pieces(table, staged::undo_last(&head, last, claims, at)?).await {
-            Ok(()) => return Ok(true),
-            Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(error) => return Err(error.into()),
-        };
-        let other = |action| refusals.iter().any(|refusal| refusal.label == action);
+        let done = return_pieces(table, staged::undo_last(&head, last, claims, at)?).await?;
+        let Err(refusals) = done else { return Ok(true) };
+        if refusals.names(OrderAction::Order) {
+            return Ok(false);
+        }
         let kept = Claims {
-            reference: claims.reference && !other(OrderAction::Reference),
-            idempotency: claims.idempotency && !other(OrderAction::Idempotency),
-            open: claims.open && !other(OrderAction::Open),
+            reference: claims.reference && !refusals.names(OrderAction::Reference),
+            idempotency: claims.idempotency && !refusals.names(OrderAction::Idempotency),
+            open: claims.open && !refusals.names(OrderAction::Open),
         };
         if kept == claims {
-            return Err(StagingError::Refused(refusals));
+            return Err(refusals.into());
         }
         claims = kept;
     }

@@ -111,7 +111,7 @@ impl Shop {
         let index_key = CategoryIndexKey { category_path: path, id: &product.id };
         let change = key_schema::change::Change::visible(Instant::now()).enter(&index_key).unwrap();
         let update = product::update(&product.id, change, product.meta.version).unwrap();
-        self.own().update(&update).await.unwrap();
+        self.own().update(&update).await.unwrap().unwrap();
         self.known.products.get_mut(name).unwrap().0 = path.clone();
     }
 
@@ -133,7 +133,7 @@ impl Shop {
         let about = CategoryAbout { path: path.clone(), title: Some(title.to_owned()), description: None };
         let mut about = Stored::new(about, born(), Instant::now());
         about.meta.version = 2;
-        let done = self.own().transact(&category::describe(&about).unwrap()).await.is_ok();
+        let done = self.own().transact(&category::describe(&about).unwrap()).await.unwrap().is_ok();
         if done {
             self.known.titles.insert(path.clone(), title.to_owned());
             self.said.push(title.to_owned());

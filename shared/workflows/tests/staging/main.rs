@@ -29,7 +29,7 @@ fn stride() -> usize {
 fn lines_refused(error: &StagingError) -> Vec<u64> {
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
     let line = |action| if let OrderAction::Stock(line) = action { line } else { panic!("{action:?}") };
-    let mut lines: Vec<u64> = refusals.iter().map(|refusal| line(refusal.label)).collect();
+    let mut lines: Vec<u64> = refusals.iter().map(|refusal| line(refusal.action)).collect();
     lines.sort_unstable();
     lines
 }
@@ -42,8 +42,12 @@ async fn a_large_order_is_invisible_until_it_is_placed_completely() {
     shop.assert_placed(&basket, "placed").await;
 
     let other = shop.basket(2, LINES);
-    shop.own().transact(&staged::begin(&other.order, None, None).unwrap()).await.unwrap();
-    shop.own().transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap()).await.unwrap();
+    shop.own().transact(&staged::begin(&other.order, None, None).unwrap()).await.unwrap().unwrap();
+    shop.own()
+        .transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap())
+        .await
+        .unwrap()
+        .unwrap();
     let pending = shop.own().query(&order::by_status(OrderStatus::Pending, None, None).unwrap()).await.unwrap();
     assert_eq!(pending.items.len(), 1);
     let mine = shop.own().query(&order::of_customer(&other.order.customer_id, None, None).unwrap()).await.unwrap();
@@ -83,7 +87,7 @@ async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() 
     second.order.data.reference.clone_from(&first.order.reference);
     let error = shop.place(shop.own(), &second).await.unwrap_err();
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
-    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [OrderAction::Reference]);
+    assert_eq!(refusals.iter().map(|refusal| refusal.action).collect::<Vec<_>>(), [OrderAction::Reference]);
     // The conflicting claim still belongs to the first order.
     let error = shop.place(shop.own(), &second).await.unwrap_err();
     assert!(matches!(error, StagingError::Refused(_)));
@@ -153,9 +157,9 @@ async fn an_interrupted_undoing_is_continued() {
     let basket = shop.basket(1, LINES);
     let begun = async |shop: &Shop, basket: &Basket| {
         let mut head = basket.order.clone();
-        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
         for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
-            shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+            shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
             head = staged::counted(&head, lines.len(), true);
         }
     };
@@ -183,14 +187,14 @@ async fn a_slow_placer_takes_no_step_after_an_undoer_and_an_undoer_misses_no_ste
         let basket = shop.basket(1, FEW);
         let mut head = basket.order.clone();
         let (first, rest) = basket.lines.split_at(RESERVED_AT_ONCE);
-        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
-        shop.own().transact(&staged::reserve(&head, first).unwrap()).await.unwrap();
+        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
+        shop.own().transact(&staged::reserve(&head, first).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, first.len(), true);
         // The undoing worker has seen the first lines, and pauses at some point.
         let other = shop.table();
         let mut undoing = Box::pin(undo(&other, &basket.order.id));
         let ended = crash_after(waits, &mut undoing).await;
-        match shop.own().transact(&staged::reserve(&head, rest).unwrap()).await {
+        match shop.own().transact(&staged::reserve(&head, rest).unwrap()).await.unwrap() {
             Ok(()) => before += 1,
             Err(_) => behind += 1,
         }
@@ -269,14 +273,14 @@ async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let mut head = basket.order.clone();
-    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
-        shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+        shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, lines.len(), true);
     }
     shop.remove_customer().await;
-    let refused = shop.own().transact(&staged::commit(&head, "c1", None).unwrap()).await.unwrap_err();
-    assert!(matches!(refused, table::TransactError::Refused(refusals) if refusals[0].label == OrderAction::Customer));
+    let refused = shop.own().transact(&staged::commit(&head, "c1", None).unwrap()).await.unwrap().unwrap_err();
+    assert_eq!(refused[0].action, OrderAction::Customer);
     assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     shop.assert_untouched(&basket, "gone").await;
 }

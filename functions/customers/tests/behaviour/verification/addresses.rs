@@ -138,7 +138,7 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
     let ann = shop.customer("ann").await;
     let hash = RecipientHash::of(&"ANN@example.com".parse().unwrap());
     let stop = || recipient::stop(&hash, StopReason::Bounce, Instant::now()).unwrap();
-    shop.own().write(&stop()).await.unwrap();
+    shop.own().write(&stop()).await.unwrap().unwrap();
     let stopped = async || shop.keys("").await.iter().any(|(_, sk)| sk == "STOP");
     for (call, body) in [
         (patch_call().customer("ann"), json!({ "email": "ann@example.com" })),

@@ -27,7 +27,7 @@ pub async fn measure(bench: &mut Bench) {
             if measured {
                 bench.transact("one edge", put).await;
             } else {
-                bench.table.transact(&put).await.unwrap();
+                bench.table.transact(&put).await.unwrap().unwrap();
             }
         }
         let _ = bench.table.meter().take();
@@ -45,7 +45,7 @@ pub async fn measure(bench: &mut Bench) {
             if measured {
                 bench.transact("one like", put).await;
             } else {
-                bench.table.transact(&put).await.unwrap();
+                bench.table.transact(&put).await.unwrap().unwrap();
             }
         }
         let _ = bench.table.meter().take();

@@ -61,7 +61,7 @@ pub async fn measure(bench: &mut Bench) {
     let mut old = old;
     (old.data.draft, old.meta.version) = (None, old.meta.version + 1);
     let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
-    bench.table.transact(&begin).await.unwrap();
+    bench.table.transact(&begin).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let draft = old.draft.clone().unwrap();
     let (publish, old) =
@@ -86,7 +86,7 @@ pub async fn measure(bench: &mut Bench) {
     for delete in document::delete(&retired).unwrap() {
         bench.transact("without editors", delete).await;
     }
-    bench.table.transact(&document::create(&head, &sections, &owner, false).unwrap()).await.unwrap();
+    bench.table.transact(&document::create(&head, &sections, &owner, false).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.query("one document", 1, document::of_customer(&owner).unwrap().limit(25)).await;
     bench.transact("the owner", document::release(&head, &owner, Tie::Owner).unwrap()).await;

@@ -34,8 +34,8 @@ async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>,
         bench.transact("with reference and key", begin).await;
         bench.transact("5 lines of many", reserve).await;
     } else {
-        bench.table.transact(&begin).await.unwrap();
-        bench.table.transact(&reserve).await.unwrap();
+        bench.table.transact(&begin).await.unwrap().unwrap();
+        bench.table.transact(&reserve).await.unwrap().unwrap();
     }
     head = staged::counted(&head, lines.len(), true);
     let _ = bench.table.meter().take();
@@ -111,7 +111,7 @@ pub async fn measure(bench: &mut Bench) {
         if number == 2 {
             bench.transact("one order", issue).await;
         } else {
-            bench.table.transact(&issue).await.unwrap();
+            bench.table.transact(&issue).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();

@@ -120,13 +120,13 @@ impl Bench {
 
     pub(super) async fn write(&mut self, on: &str, write: Single<()>) {
         let before = self.everything().await;
-        self.table.write(&write).await.unwrap();
+        self.table.write(&write).await.unwrap().unwrap();
         self.writes(on, before, 1, 0).await;
     }
 
     pub(super) async fn update<T: FromItem>(&mut self, on: &str, write: Single<T>) -> T {
         let before = self.everything().await;
-        let item = self.table.update(&write).await.unwrap();
+        let item = self.table.update(&write).await.unwrap().unwrap();
         self.writes(on, before, 1, 0).await;
         item
     }
@@ -139,7 +139,7 @@ impl Bench {
 
     pub(super) async fn transact<L: Clone + std::fmt::Debug>(&mut self, on: &str, transaction: Transaction<L>) {
         let before = self.everything().await;
-        self.table.transact(&transaction).await.unwrap();
+        self.table.transact(&transaction).await.unwrap().unwrap();
         let checked = transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
             Write::Check { key } => before.get(key),
             _ => None,

@@ -58,7 +58,7 @@ async fn furnish(bench: &mut Bench, from: &CategoryPath, leaf: &CategoryPath, ke
     let nodes = [from, leaf, kept].map(|path| stored(CategoryNode::new(path.clone()), 90));
     assert!(bench.table.batch_write(&category::add(&nodes).unwrap()).await.unwrap().is_empty());
     let about = CategoryAbout { path: leaf.clone(), title: Some("Barbecue".to_owned()), description: None };
-    bench.table.transact(&category::describe(&stored(about, 90)).unwrap()).await.unwrap();
+    bench.table.transact(&category::describe(&stored(about, 90)).unwrap()).await.unwrap().unwrap();
     let products = (200..225).map(|number| {
         let mut product: Stored<Product> = data::product(number);
         product.data.category_path = leaf.clone();
@@ -66,9 +66,9 @@ async fn furnish(bench: &mut Bench, from: &CategoryPath, leaf: &CategoryPath, ke
     });
     let products: Vec<Stored<Product>> = products.collect();
     let create = product::create_many(products.iter().map(|product| (product, 5))).unwrap();
-    bench.table.transact(&create).await.unwrap();
+    bench.table.transact(&create).await.unwrap().unwrap();
     let add = membership::add(&products[0], kept, None, &born(90), at(890)).unwrap();
-    bench.table.transact(&add).await.unwrap();
+    bench.table.transact(&add).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     products.into_iter().map(|product| product.data.id).collect()
 }

@@ -33,7 +33,7 @@ pub async fn measure(bench: &mut Bench) {
         if team.id.as_str() == "team-0" {
             bench.transact("one team", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -44,7 +44,7 @@ pub async fn measure(bench: &mut Bench) {
         if number == 2 {
             bench.transact("a new member of a team", put).await;
         } else {
-            bench.table.transact(&put).await.unwrap();
+            bench.table.transact(&put).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -102,9 +102,9 @@ async fn invitations(bench: &mut Bench) {
             bench.query("one invitation", 1, invitation::of_customer(&customer, at(603)).unwrap().limit(20)).await;
             let new = member(customer.clone(), Role::Member, Some(&team));
             bench.transact("into a team", invitation::accept(&open, &state, &new).unwrap()).await;
-            bench.table.transact(&organization::erase_member(&new).unwrap()).await.unwrap();
+            bench.table.transact(&organization::erase_member(&new).unwrap()).await.unwrap().unwrap();
         } else {
-            bench.table.transact(&invite).await.unwrap();
+            bench.table.transact(&invite).await.unwrap().unwrap();
             let _ = bench.table.meter().take();
             bench.transact("by an admin", invitation::withdraw(&open, &state, Some(&admin), at(603)).unwrap()).await;
         }

@@ -30,8 +30,8 @@ pub async fn measure(bench: &mut Bench) {
             bench.write("one object", media::note(&note).unwrap()).await;
             bench.transact("the fifth picture", add).await;
         } else {
-            bench.table.write(&media::note(&note).unwrap()).await.unwrap();
-            bench.table.transact(&add).await.unwrap();
+            bench.table.write(&media::note(&note).unwrap()).await.unwrap().unwrap();
+            bench.table.transact(&add).await.unwrap().unwrap();
         }
         known = list(bench).await;
     }
@@ -57,12 +57,12 @@ async fn list(bench: &mut Bench) -> Option<Stored<ProductPictures>> {
 async fn texts(bench: &mut Bench) {
     let long = note(MediaKind::Content, 6);
     let file = ProductContent { product_id: product_id(4), text: String::new(), file: Some(object(6)) };
-    bench.table.write(&media::note(&long).unwrap()).await.unwrap();
+    bench.table.write(&media::note(&long).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let create = product::create_content(&stored(file.clone(), 6), Some(&long)).unwrap();
     bench.transact("a text that was uploaded", create).await;
     let next = note(MediaKind::Content, 7);
-    bench.table.write(&media::note(&next).unwrap()).await.unwrap();
+    bench.table.write(&media::note(&next).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let file = ProductContent { file: Some(object(7)), ..file };
     let replace = product::replace_content(&file, Some(&next), Some(&long), 1, at(4)).unwrap();

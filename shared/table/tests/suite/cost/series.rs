@@ -40,7 +40,7 @@ async fn counters(bench: &mut Bench) {
     let split = counter::split(&name, None, Reason::Hot, at(502)).unwrap().unwrap();
     let head = bench.update("one shard", split).await;
     bench.get("2 shards", counter::head(&name).unwrap()).await;
-    bench.table.transact(&counter::add(&name, 1, 1, None, at(503)).unwrap()).await.unwrap();
+    bench.table.transact(&counter::add(&name, 1, 1, None, at(503)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.batch_get("head and first shard", counter::read(&name).unwrap()).await;
     bench.batch_get("the other of 2 shards", counter::rest(&head).unwrap().unwrap()).await;

@@ -49,7 +49,7 @@ async fn questions(bench: &mut Bench) {
         if number == 1 {
             bench.transact("400 bytes of text", ask).await;
         } else {
-            bench.table.transact(&ask).await.unwrap();
+            bench.table.transact(&ask).await.unwrap().unwrap();
         }
     }
     let mut record = data::record(26);
@@ -64,7 +64,7 @@ async fn questions(bench: &mut Bench) {
         match number {
             1 => bench.transact("the first: it leaves the list", answer).await,
             2 => bench.transact("one more", answer).await,
-            _ => bench.table.transact(&answer).await.unwrap(),
+            _ => bench.table.transact(&answer).await.unwrap().unwrap(),
         }
     }
     let _ = bench.table.meter().take();

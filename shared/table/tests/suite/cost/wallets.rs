@@ -60,7 +60,7 @@ pub async fn measure(bench: &mut Bench) {
         match number {
             3 => bench.transact("to a wallet that it opens", moved).await,
             4 => bench.transact("between two wallets", moved).await,
-            _ => bench.table.transact(&moved).await.unwrap(),
+            _ => bench.table.transact(&moved).await.unwrap().unwrap(),
         }
     }
     let _ = bench.table.meter().take();
