@@ -85,7 +85,8 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
             (Some(old), role) if is_own && confirms(old, role, team.as_ref()) => {
                 Some(Response::ok(&MemberView::from(old)))
             }
-            (Some(old), Some(role)) => {
+            (Some(old), role) => {
+                let role = role.unwrap_or(old.role);
                 let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
                 change(services, &caller, old, asking.as_ref(), wanted).await?
             }
@@ -98,7 +99,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
                     invitations::invite(services, caller.id(), &read, &wanted).await?
                 }
             }
-            (_, None) => return Err(Problem::internal("a request without a role was read")),
+            (None, None) => return Err(Problem::internal("a request without a role was read")),
         })
     })
     .await

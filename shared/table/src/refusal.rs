@@ -65,6 +65,7 @@ impl<A> FromIterator<Refusal<A>> for Refusals<A> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use item_model::item::DecodeError;
 
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn refusals_are_found_by_the_name_of_their_action() {
-        let item = Item::from(std::collections::HashMap::new());
+        let item = Item::default();
         let refusals: Refusals<_> =
             [("stock", Some(item)), ("key", None)].map(|(action, item)| Refusal { action, item }).into_iter().collect();
         assert!(refusals.names("stock") && refusals.names("key") && !refusals.names("order"));

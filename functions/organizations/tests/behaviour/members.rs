@@ -1,5 +1,6 @@
 //! Tests of members: a membership can be set and ended repeatedly.
 
+use http_api::sample::Call;
 use serde_json::json;
 
 use crate::club::{CLUB, Club, add_team, hidden, members, organizations_of, put_member, read, remove_member};
@@ -52,6 +53,24 @@ async fn the_last_admin_neither_leaves_nor_becomes_a_mere_member() {
     club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await, hidden());
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
+}
+
+/// Only an acceptance has no role. A member's request without one cannot promote or fail.
+#[tokio::test]
+async fn a_members_own_request_without_a_role_keeps_the_role() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    let own = |customer: &str, team: &str| {
+        let call = Call::new("PUT /v1/organizations/{id}/members/{customer}").path("id", CLUB);
+        call.path("customer", customer).json(&json!({ "team": team })).customer(customer)
+    };
+    let kept = club.expect(200, own("ann", "t")).await;
+    assert_eq!((&kept["role"], &kept["team"]), (&json!("admin"), &json!("t")));
+    let unknown = club.send(own("ann", "none")).await;
+    assert_eq!((unknown.status, &unknown.body["errors"][0]["pointer"]), (422, &json!("/team")));
+    assert_eq!(club.refusal(own("bob", "t")).await, (403, "forbidden".to_owned()));
+    let roles = club.roles().await;
+    assert_eq!((roles["ann"].0.as_str(), roles["bob"].0.as_str()), ("admin", "member"));
 }
 
 #[tokio::test]

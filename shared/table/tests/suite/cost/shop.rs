@@ -18,7 +18,7 @@ use crate::data::{self, at, customer_id, order_id, product_id};
 pub(super) async fn verifications(bench: &mut Bench) {
     let mut profile = data::customer(200);
     profile.data.email_verified = false;
-    bench.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    bench.table.transact(&customer::create(&profile).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let nonce = "00112233445566778899aabbccddeeff";
     let born = Born::new("verification").unwrap();
@@ -35,7 +35,7 @@ pub(super) async fn customers(bench: &mut Bench) {
         if number == 1 {
             bench.transact("a customer with one address", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -72,7 +72,7 @@ pub(super) async fn customers(bench: &mut Bench) {
         if number == 1 {
             bench.transact("one session", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -98,7 +98,7 @@ pub(super) async fn customers(bench: &mut Bench) {
         if number == 5 {
             bench.update("the fifth line", put).await;
         } else {
-            bench.table.update(&put).await.unwrap();
+            bench.table.update(&put).await.unwrap().unwrap();
             let _ = bench.table.meter().take();
         }
     }
@@ -113,7 +113,7 @@ pub(super) async fn products(bench: &mut Bench) {
         if number == 1 {
             bench.transact("one product", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -125,7 +125,7 @@ pub(super) async fn products(bench: &mut Bench) {
         if number == 2 {
             bench.transact("one review", create).await;
         } else {
-            bench.table.transact(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap().unwrap();
         }
         let _ = bench.table.meter().take();
     }
@@ -195,7 +195,7 @@ async fn memberships(bench: &mut Bench) {
         if number == 3 {
             bench.transact("the third category", add).await;
         } else {
-            bench.table.transact(&add).await.unwrap();
+            bench.table.transact(&add).await.unwrap().unwrap();
         }
         known = bench.table.batch_get(&membership::lists([&product.id]).unwrap()).await.unwrap().remove(0);
         let _ = bench.table.meter().take();
@@ -253,7 +253,7 @@ pub(super) async fn orders(bench: &mut Bench) {
         if number == 1 {
             bench.transact("5 lines with reference and key", place).await;
         } else {
-            bench.table.transact(&place).await.unwrap();
+            bench.table.transact(&place).await.unwrap().unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -276,7 +276,7 @@ pub(super) async fn orders(bench: &mut Bench) {
     for to in [OrderStatus::Paid, OrderStatus::Picking] {
         let step = Step { at: at(100 + i64::try_from(third.meta.version).unwrap()), ..step(&third, &lines, to) };
         let moved = order::advance(step).unwrap();
-        bench.table.transact(&moved).await.unwrap();
+        bench.table.transact(&moved).await.unwrap().unwrap();
         third.meta.version += 1;
         third.data.status = to;
     }
