@@ -52,7 +52,9 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
         if path.is_dir() {
-            constructors(&path, Some(stem), found);
+            // The folder of an area is no part of a constructor's path.
+            let is_area = folder.ends_with("src");
+            constructors(&path, (!is_area).then_some(stem), found);
             continue;
         }
         let source = std::fs::read_to_string(&path).unwrap();
