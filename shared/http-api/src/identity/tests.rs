@@ -104,11 +104,6 @@ fn a_token_proves_only_the_address_of_a_verified_claim() {
     }
     // Another domain that folds to the same text.
     assert!(!proves(r#""email":"a@strasse.example","email_verified":true"#, "a@straße.example"));
-    // An address beyond ASCII would claim the other domain, and gets no mail anyway.
-    assert!(!proves(r#""email":"a@straße.example","email_verified":true"#, "a@straße.example"));
-    // Without its invisible character the claim is another address.
-    assert!(!proves("\"email\":\"so\u{200b}l@example.com\",\"email_verified\":true", "sol@example.com"));
-    assert!(!proves(r#""email":"ann@example.com, eve@example.com","email_verified":true"#, "ann@example.com"));
 }
 
 #[test]
