@@ -122,7 +122,8 @@ fn the_printed_lines_end_with_a_search_that_finds_products() {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let printed: Vec<String> = lines.take_while(|line| !line.starts_with("ready: ")).collect();
-    let is_shell = |line: &&String| ["ANN=", "STAFF=", "curl ", "  -d "].iter().any(|start| line.starts_with(start));
+    let is_shell =
+        |line: &&String| ["ANN=", "STAFF=", "curl ", "  -", "       "].iter().any(|start| line.starts_with(start));
     let script: Vec<&str> = printed.iter().filter(is_shell).map(String::as_str).collect();
     let last = script.last().unwrap();
     assert!(last.contains("/v1/search/"), "{last}");
