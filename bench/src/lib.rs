@@ -33,7 +33,7 @@ use clap::{Parser, Subcommand};
 use local::Options;
 use tokio::runtime::Builder;
 
-/// The reason that a measurement failed. Every error becomes its text.
+/// The reason why a measurement failed: the text of an error.
 #[derive(Debug)]
 pub struct BenchError(String);
 
@@ -49,8 +49,8 @@ impl<E: std::error::Error> From<E> for BenchError {
     }
 }
 
-/// Returns the template's path. Without a configured template it is the one in the source tree,
-/// which a measurement always has.
+/// Returns the path of the configured template, or of the one in the source tree. Measurements run
+/// only in a source tree.
 fn template_file(options: &Options) -> PathBuf {
     let of_the_source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     options.template_file().unwrap_or_else(of_the_source)
@@ -73,10 +73,10 @@ enum Command {
     /// totals with those of the files.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
-    /// an empty function and with one made in the usual way.
+    /// an empty function and with one on the usual libraries.
     ColdStart(cold_start::ColdStartArgs),
-    /// Count the instructions of each part of a function, next to those of a function made in the
-    /// usual way.
+    /// Count the instructions of each part of a function, next to those of a function on the usual
+    /// libraries.
     Instructions(cold_start::parts::InstructionsArgs),
     /// Measure the wait for a response through the local gateway, next to the same routes in
     /// Node.js and Python.
@@ -92,8 +92,8 @@ enum Command {
     /// Measure each route with more and more items in the table. Requests and capacity must stay
     /// the same.
     Growth(growth::GrowthArgs),
-    /// Let many clients order the same product. Measure which share of one item's maximum rate
-    /// remains, and the responses.
+    /// Let many clients order the same product. Measure the rate of orders as a share of one item's
+    /// maximum rate, and the responses.
     Contention(contention::ContentionArgs),
     /// Import a history into a local system, replay it twice in random order, and compare the shop
     /// with its table.

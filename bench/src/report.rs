@@ -13,7 +13,7 @@ use crate::BenchError;
 
 const PATH: &str = "docs/performance.md";
 
-/// The options that each measurement of docs/performance.md has.
+/// The options of every measurement in docs/performance.md.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Output {
     /// Write the figures to this file.
@@ -68,8 +68,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Returns the shortest measured duration that at least this many thousandths of the durations do
-/// not exceed.
+/// Returns a quantile in thousandths: 990 is the 99th percentile. The result is one of the
+/// durations, without interpolation.
 pub(crate) fn quantile(durations: &[Duration], thousandths: usize) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_a_measured_value_that_its_share_does_not_exceed() {
+    fn a_quantile_is_one_of_the_measured_durations() {
         let of = |millis: std::ops::RangeInclusive<u64>| millis.rev().map(Duration::from_millis).collect::<Vec<_>>();
         let at = |thousandths| quantile(&of(1..=100), thousandths).as_millis();
         assert_eq!((at(500), at(900), at(990), at(1_000)), (50, 90, 99, 100));

@@ -8,7 +8,7 @@
 //!   matches any value.
 //! - `batch_item_failures`: the failures in the response to a batch.
 //! - `mail`: the mail that the function sent.
-//! - `answer`: the result of a function that reports its work.
+//! - `answer`: the result of a function that no client calls.
 //! - `error`: a part of the message of a function that fails.
 //! - `then`: API calls that show the event's effects.
 //!
@@ -64,7 +64,7 @@ struct Expected {
     /// A part of the error message of a function that fails. The error type belongs to the runtime,
     /// so the samples do not name it.
     error: Option<String>,
-    /// The mail that the function sent. Such a function returns null.
+    /// The mail that the function sent. A function that sends mail returns null.
     mail: Option<Mail>,
     #[serde(default)]
     then: Vec<Check>,
@@ -190,7 +190,7 @@ async fn send(system: &System, request: &Request) -> Answer {
         Some(("customer", id)) => call.customer(id),
         None if request.caller == "staff" => call.staff(),
         None if request.caller == "anonymous" => call,
-        _ => panic!("nobody is called {}", request.caller),
+        _ => panic!("unknown caller {}: use anonymous, staff or customer:<id>", request.caller),
     };
     for (name, value) in &request.headers {
         call = call.header(name, value);
@@ -302,7 +302,11 @@ fn every_event_has_its_expectation_and_every_expectation_its_event() {
     for case in cases() {
         let function = &case.expected.function;
         assert!(functions.contains(function), "{}: there is no function {function}", case.name);
-        assert!(case.name.starts_with(&format!("{}-", kebab(function))), "{} is a sample of {function}", case.name);
+        assert!(
+            case.name.starts_with(&format!("{}-", kebab(function))),
+            "{} must begin with {function} in kebab case",
+            case.name
+        );
     }
 }
 
@@ -355,7 +359,7 @@ fn route_key(event: &Json) -> Option<&str> {
     event["routeKey"].as_str().filter(|key| *key != "$default")
 }
 
-/// Ensures that the samples show each attribute as the table and its stream contain it.
+/// A sample with an outdated attribute would test an item that no function writes.
 #[test]
 fn every_item_in_a_sample_has_the_stored_form_of_the_schema() {
     for case in cases() {

@@ -13,8 +13,7 @@ use crate::support::{read, root};
 pub struct User {
     /// The crate.
     pub package: &'static str,
-    /// The route. Other users have the name of their crate, or of their occasion in every function
-    /// with routes.
+    /// The key of a route, the name of a crate without routes, or a name in [`SHARED_PATTERNS`].
     pub name: &'static str,
     /// The access patterns that it declares.
     pub patterns: Vec<&'static Pattern>,
@@ -73,19 +72,29 @@ fn every_pattern_of_the_registry_is_used_and_every_used_one_is_registered() {
 }
 
 #[test]
-fn a_user_declares_each_pattern_once_and_a_route_none_of_the_system() {
+fn a_user_declares_each_pattern_once_and_no_route_declares_one_of_the_system() {
     for user in users() {
         // A search reads only the index.
-        assert_eq!(user.patterns.is_empty(), user.package == "search", "{} declares no pattern", user.name);
+        assert_eq!(
+            user.patterns.is_empty(),
+            user.package == "search",
+            "{}: only a search declares no pattern",
+            user.name
+        );
         let distinct: BTreeSet<&str> = user.patterns.iter().map(|pattern| pattern.id).collect();
         assert_eq!(distinct.len(), user.patterns.len(), "{} declares a pattern twice", user.name);
         for pattern in user.patterns.iter().filter(|_| user.is_route()) {
-            assert!(pattern.callers != "system", "{} can be caused by a client through {}", pattern.id, user.name);
+            assert!(
+                pattern.callers != "system",
+                "{} is the system's, but the route {} declares it",
+                pattern.id,
+                user.name
+            );
         }
     }
 }
 
-/// The crate of the schema generates the other sections, which need no routes.
+/// A test of `key-schema` generates the other sections, because they need no routes.
 #[test]
 fn the_table_of_access_patterns_is_fresh() {
     let (file, [begin, end]) = (root().join("docs/access-patterns.md"), ["## Patterns\n", "\n## Entities\n"]);

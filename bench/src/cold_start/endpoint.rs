@@ -1,7 +1,7 @@
-//! The table and the search engine behind TLS, as a function in a region reaches them.
+//! A TLS endpoint in front of the table or the search engine, as AWS has one.
 //!
 //! The endpoint caches the responses of the embedded table or engine. The measurement then covers
-//! the function and not the engine.
+//! only the function.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -89,8 +89,8 @@ impl Drop for Endpoint {
 
 fn issuer(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
     let mut params = CertificateParams::default();
-    // The issuer needs a unique name. OpenSSL takes a certificate with its issuer's name for
-    // self-signed.
+    // The issuer needs a unique name. OpenSSL treats a certificate as self-signed when its subject
+    // and its issuer have the same name.
     params.distinguished_name.push(DnType::CommonName, format!("issuer of the endpoint {name}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate()?;

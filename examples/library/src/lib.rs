@@ -1,7 +1,7 @@
 //! A public library on `item-model` and `table`: books, members and loans.
 //!
-//! It is a second product on the engine of Bodega, and needs nothing of the shop. Copy it to start
-//! a schema of your own.
+//! It is a second product on the engine of Bodega, and uses no code of the shop. Copy it to start
+//! your own schema.
 //!
 //! - [`member`], [`book`] and [`loan`] are the schema. Each module declares its entities, their
 //!   keys, the access patterns, and a constructor for each request.

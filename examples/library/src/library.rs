@@ -45,7 +45,7 @@ pub enum LibraryError {
     /// The cursor of the next page cannot be sealed.
     #[error(transparent)]
     Seal(#[from] CursorKeyError),
-    /// A value is too large, or has no form in the table.
+    /// A value is too large, or cannot be stored in the table.
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// The table did not execute the request.
@@ -223,7 +223,7 @@ impl Library {
         })
     }
 
-    /// Returns a book, once.
+    /// Ends a loan, because the member has returned the book. A loan ends only once.
     ///
     /// # Errors
     /// [`LibraryError::AlreadyReturned`], and others.

@@ -2,7 +2,7 @@
 //!
 //! A loan has its index keys only until the return. So both lists by due date contain only the
 //! loans that are out, however many loans the library has ever made. The overdue loans are the
-//! first ones of a list: a range of its sort keys ends at the present.
+//! first entries of a list: the range of their sort keys ends at the present.
 
 use item_model::change::{Change, IndexEntry};
 use item_model::encoding::join;
@@ -92,7 +92,8 @@ impl IndexEntry for DueEntry {
     }
 }
 
-/// Returns a loan's keys in both lists. No function makes only one of them, so they move together.
+/// Returns a loan's keys in both lists. No other function builds these keys, so both always have
+/// the same due date.
 fn due_entries(member: &MemberId, id: &LoanId, due_at: Instant) -> Result<[DueEntry; 2], KeyError> {
     let sort = SortKey::of(DUE, &[&due_at, id])?;
     let entry = |index, partition| DueEntry { key: IndexKey { index, partition, sort: sort.clone() }, due_at };
@@ -217,7 +218,7 @@ pub(crate) fn renew(
     Ok(Single::new(&RENEW, Guarded::update(key(member, id)?, change, is_out())))
 }
 
-/// Returns a book whose loan was read.
+/// Ends a loan that was read, and puts the copy back.
 pub(crate) fn give_back(loan: &Loan, at: Instant) -> Result<Transaction<LoanAction>, EncodeError> {
     let change = Change::<Loan>::visible(at).set("returned_at", at)?.leave(GSI1).leave(GSI2);
     Ok(Transaction::new(&RETURN)

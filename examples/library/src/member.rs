@@ -1,8 +1,8 @@
 //! Members, and the claims that keep their email addresses unique.
 //!
 //! Only keys are unique in `DynamoDB`. So each email address has an item of its own, a claim, whose
-//! key is the folded address. Member and claim are written in one transaction. The condition that
-//! no claim exists refuses an address that another member has.
+//! key is the folded address. One transaction writes the member and the claim. `DynamoDB`
+//! refuses it if a claim of the address exists already.
 
 use item_model::change::Change;
 use item_model::expression::{Condition, value};
@@ -24,7 +24,7 @@ ids! { check:
 }
 
 impl Email {
-    /// Returns the form in which two spellings of one address are equal.
+    /// Returns the address in a form that is equal for all its spellings.
     #[must_use]
     pub fn folded(&self) -> String {
         self.as_str().trim().to_lowercase()
@@ -97,7 +97,7 @@ pub enum MemberAction {
     Member,
     /// Another member has the email address.
     Email,
-    /// The claim of the former address belongs to another member.
+    /// The claim of the former address is missing, or belongs to another member.
     OldEmail,
 }
 

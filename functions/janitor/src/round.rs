@@ -23,14 +23,13 @@ use crate::{Grace, Moved};
 pub(crate) const AT_ONCE: usize = 4;
 /// The number of orders on a page of the list.
 pub(crate) const PAGE: usize = 100;
-/// The maximum number of pages in one round. Later rounds find the orders behind them, once these
-/// are finished.
+/// The maximum number of pages in one round. A later round finds the other orders.
 const MAX_PAGES: usize = 50;
 
 /// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
-    /// Orders on the list. Another function may finish one meanwhile. It then counts nowhere else.
+    /// Orders on the list. An order that another function finishes meanwhile is in no other count.
     pub found: u32,
     /// Orders that were not placed and have been removed completely.
     pub undone: u32,
@@ -38,14 +37,15 @@ pub struct Round {
     pub finished: u32,
     /// Pending orders that had lapsed and have been cancelled.
     pub lapsed: u32,
-    /// Unreferenced objects of the bucket that have been deleted.
+    /// Unreferenced media objects that have been deleted.
     pub deleted: u32,
-    /// Erased customers without any objects left in the archive.
+    /// Completed erasures of customers.
     pub erased: u32,
     /// Orders, objects and erasures that failed, plus the category if its move failed. Each is
     /// logged.
     pub failed: u32,
-    /// Orders, objects and erasures for which no time was left.
+    /// Orders, objects and erasures for which no time was left, and lapsed orders that another
+    /// worker holds.
     pub left: u32,
     /// The outcome of the category move, if an abandoned one was found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Round {
     pub oldest: Duration,
 }
 
-/// A list cannot be read: unfinished or lapsed orders, possibly unreferenced objects, or erasures.
+/// A list of work cannot be read: orders, erasures or objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The table cannot be read.
@@ -122,9 +122,9 @@ impl Janitor {
         }
     }
 
-    /// Handles all orders that have been unfinished for longer than the grace, until `stop`, and
-    /// then orders that have lapsed, erasures and objects. If the list breaks off, the orders read
-    /// so far are still handled.
+    /// Handles the orders that have been unfinished for longer than the grace. Then handles lapsed
+    /// orders, erasures and objects. All work ends at `stop`. If the list of unfinished orders
+    /// cannot be read to its end, the janitor still handles the orders that it has read.
     pub async fn run_round(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
         // Listing takes at most half of the time, because a slow table and a long list would leave
@@ -156,8 +156,8 @@ impl Janitor {
         (round, listed.and(lapsed).and(erased).and(cleared))
     }
 
-    /// Reads the whole list first. Its length is the backlog, and an order that fails does not
-    /// block the orders behind it.
+    /// Reads the list before any work, up to [`MAX_PAGES`]. Its length is the backlog, and an order
+    /// that fails does not block the orders after it.
     async fn list(&self, before: Instant, found: &mut Vec<OrderId>) -> Result<(), ListError> {
         let mut after = None;
         for _ in 0..MAX_PAGES {

@@ -12,7 +12,7 @@ use crate::App;
 use crate::body::{self, Wanted};
 
 /// Answers `GET /v1/settings` with the public values, at most [`http_api::SETTINGS_MAX_AGE`] old.
-/// Caches of the response keep to the same age: the response states its remaining time.
+/// The response tells caches how much of that age is left.
 pub async fn public(app: &App) -> Result<Response, Problem> {
     let (known, rest) = app.settings.current(&app.services).await?;
     let values = stored(&known.values)?;
@@ -43,7 +43,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     };
     let written = app.services.table.transact(&transaction).await;
     if !matches!(written, Ok(Ok(()))) {
-        // The settings were changed by another request, or it is unknown whether this one did.
+        // Another request has changed the settings, or the outcome of this write is unknown.
         app.settings.forget();
     }
     written?.map_err(|_| match precondition {

@@ -1,6 +1,7 @@
-//! Transfers: one transaction moves money from one customer to another. It reads nothing
-//! beforehand, because its conditions check all requirements. A refusal shows a wallet that an
-//! earlier version opened in another currency. The function converts it and repeats the transfer.
+//! Transfers: one transaction moves money from one customer to another. The function reads nothing
+//! beforehand, because the conditions check all requirements. Earlier versions opened wallets in
+//! any currency. If a refusal carries such a wallet, the function converts it and repeats the
+//! transfer.
 
 use http_api::fields::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Services};

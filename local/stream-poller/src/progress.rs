@@ -7,8 +7,7 @@ pub struct Progress {
     pub mappings: Vec<MappingProgress>,
 }
 
-/// The progress of one mapping. Counts are numbers of records since the poller started, unless
-/// stated otherwise.
+/// The progress of one mapping. All counts except `pending` begin at the start of the poller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
     /// Name of the mapping's function.
@@ -22,13 +21,13 @@ pub struct MappingProgress {
     /// Records that the poller dropped, because the filter excludes them or the write changed
     /// nothing.
     pub filtered: u64,
-    /// Records that the poller gave up. The destination, if there is one, has stored them.
+    /// Records on which the poller gave up. The destination, if there is one, has stored them.
     pub discarded: u64,
-    /// Records that the poller gave up and lost, because the destination failed too.
+    /// Records on which the poller gave up, and which are lost because the destination failed too.
     pub lost: u64,
-    /// Calls of the function.
+    /// Attempts to call the function.
     pub invocations: u64,
-    /// Calls in which at least one record failed.
+    /// Attempts after which at least one record is unprocessed.
     pub failed_invocations: u64,
 }
 
@@ -37,10 +36,10 @@ pub struct MappingProgress {
 pub struct ShardProgress {
     /// Id of the shard.
     pub shard_id: String,
-    /// The newest settled record without an unsettled record before it.
+    /// The last record up to which all records are settled.
     pub position: Option<SequenceNumber>,
     /// Whether the shard is closed and all its records are settled.
     pub finished: bool,
-    /// The error of the last read, if it failed. Unread records are not in any count.
+    /// The error of the last read, if it failed. No count includes unread records.
     pub trouble: Option<SourceError>,
 }

@@ -24,12 +24,12 @@ use crate::error::OpsError;
 use crate::items::Items;
 use crate::progress::Progress;
 
-/// The time limit for one object.
+/// The time limit for one object in the sinks other than the search index.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A source of sinks.
+/// Opens the sinks of a replay.
 pub trait Sinks {
-    /// Returns the search index.
+    /// Opens the search index.
     fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>>;
 
     /// Opens another sink by its name.
@@ -88,12 +88,12 @@ pub struct Replayed {
 pub struct Failed {
     /// The name of the object.
     pub name: String,
-    /// The present reasons with their sinks. Each different reason appears once.
+    /// The reasons of this replay, each with its sink. No reason appears twice.
     pub reasons: Vec<String>,
 }
 
 impl Replayed {
-    /// Returns whether no object stays.
+    /// Returns whether no object was kept.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.kept.is_empty()
@@ -122,8 +122,8 @@ impl fmt::Display for Replayed {
 /// [`OpsError::Usage`] for a name that is not the name of a record or batch that was set aside.
 /// Then nothing is replayed.
 ///
-/// [`OpsError`] when the bucket or a sink cannot be reached at all. Objects that were replayed
-/// before are deleted. The same call again replays the rest.
+/// [`OpsError`] when the bucket or a sink cannot be reached at all. The objects that were replayed
+/// before the error are already deleted. Call the function again to replay the other objects.
 pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -> Result<Replayed, OpsError> {
     names.iter().try_for_each(|name| check(name))?;
     let bar = Progress::new("replay", u64::try_from(names.len()).ok());
@@ -164,8 +164,8 @@ struct Opened<'s, S> {
 }
 
 impl<S: Sinks> Opened<'_, S> {
-    /// Replays the records of one object. Returns the reasons why some are not durable, each
-    /// different one once.
+    /// Replays the records of one object. Returns the reasons why some records are not durable,
+    /// without repetition.
     async fn take(&mut self, kept: &Kept) -> Result<Vec<String>, OpsError> {
         let names = kept.sinks();
         if let Some(unknown) = names.iter().find(|name| !ALL.contains(name)) {
@@ -221,7 +221,7 @@ impl Observed {
 }
 
 impl Observed {
-    /// Replays the records. Returns the reasons why some are not durable.
+    /// Replays the records. Returns the reasons why some records are not durable.
     async fn take(&self, event: &Event) -> Vec<String> {
         let taken = match self.consumer.take(event, Instant::now() + PATIENCE).await {
             Ok(taken) => taken,

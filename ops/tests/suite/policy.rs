@@ -26,8 +26,8 @@ const BUS: &str = "shop";
 const FAILED: &str = "failed-records";
 const ARCHIVE: &str = "archive";
 
-/// Returns the policy of a group of commands from the document. It follows the line that begins
-/// with the group's name.
+/// Returns the policy of a group of commands. In the document, the policy follows the line that
+/// begins with the group's name.
 fn policy(group: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -140,7 +140,7 @@ fn rules(shop: &Shop, group: &str) -> Vec<Rule> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_is_kept_under_its_policy() {
+async fn search_commands_run_under_their_policy() {
     let operator = Operator::of("search").await;
     let shop = &operator.shop;
     shop.put_and_deliver(&product("tea", 1)).await;
@@ -189,7 +189,7 @@ async fn quarantined_records_are_replayed_under_their_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_are_retired_and_come_back_under_their_policies() {
+async fn orders_are_retired_and_restored_under_their_policies() {
     let operator = Operator::of("orders").await;
     delivered(&operator.shop).await;
     // This order has more lines than one transaction takes.

@@ -2,7 +2,7 @@
 //! roots that AWS endpoints chain to.
 //!
 //! `DynamoDB` is called through its SDK crate with [`config()`]. Every other service is called
-//! through [`Service`]. Each of them needs one to four operations, and an SDK crate for that costs
+//! through [`Service`]. Bodega uses at most six operations of each of them, and one SDK crate costs
 //! more build time than the rest of a function.
 //!
 //! # Roots
@@ -12,19 +12,21 @@
 //! <https://www.amazontrust.com/repository/>).
 //!
 //! AWS may change its issuers, and a function may run for years without a new version. When a
-//! server's certificate has an unknown issuer, the connection is opened once more with the system's
-//! roots, which the runtime image keeps current. A process loads them once, remembers and logs the
-//! host, and counts it (`UnknownIssuers`). The alarm on that metric says that a new version is due.
-//! With these roots, a function trusts the same servers as every AWS SDK. `AWS_CA_BUNDLE` names a
-//! PEM file that replaces both sets, as it does for AWS's own tools.
+//! server's certificate has an unknown issuer, the connector tries once more with the system's
+//! roots. The runtime image keeps these current. A process loads them once. It remembers and logs
+//! each host that needs them, and counts these hosts in the metric `UnknownIssuers`. An alarm on
+//! that metric says that a new version is due. With the system's roots, a function trusts the same
+//! servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both sets, as it does
+//! for AWS's own tools.
 //!
 //! # Configuration
 //!
-//! The SDK's standard variables configure both ways: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its
-//! companions, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`, and the endpoints.
-//! `AWS_ENDPOINT_URL` is for all services. `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, …
-//! are each for one. The SDK's chains for profiles and other sources of credentials are left out. A
-//! function does not have these, and the chains are larger than all other code of a function.
+//! The SDK's standard variables configure the SDK and [`Service`]: `AWS_REGION`,
+//! `AWS_ACCESS_KEY_ID` and its companions, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`,
+//! and the endpoints. `AWS_ENDPOINT_URL` applies to all services. `AWS_ENDPOINT_URL_DYNAMODB`,
+//! `AWS_ENDPOINT_URL_S3` and others apply to one service each. This crate leaves out the SDK's
+//! chains for profiles and other sources of credentials. A function has none of these sources, and
+//! the chains are larger than all other code of a function.
 
 mod connector;
 pub mod s3;
@@ -55,7 +57,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Time limit of one attempt of one call.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit of one call with its retries. It is shorter than every function's timeout in
-/// template.yaml; a test compares them.
+/// template.yaml, which a test checks.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 /// Attempts of one call, the first one included.
 const ATTEMPTS: u32 = 4;
@@ -69,8 +71,8 @@ pub enum SetupError {
     /// The TLS client cannot be built.
     #[error("the TLS client cannot be built: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
-    /// The trust store has no certificates, or something other than certificates.
-    #[error("the trust store holds no certificates in PEM, or something else")]
+    /// The trust store has no certificates, or an entry that is not a certificate.
+    #[error("the trust store must contain certificates in PEM, and nothing else")]
     Roots,
     /// `AWS_CA_BUNDLE` does not name a readable file.
     #[error("AWS_CA_BUNDLE cannot be read: {0}")]
@@ -139,7 +141,7 @@ pub fn connector() -> Result<Connector, SetupError> {
 }
 
 /// Creates a connector to one host, like [`connector()`]. For hosts outside AWS it trusts the
-/// system's roots from the start.
+/// system's roots from the start, unless `AWS_CA_BUNDLE` is set.
 ///
 /// # Errors
 /// As [`connector()`].

@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::services::Services;
 
-/// A page of a list as it was requested, and the items that the table has for it.
+/// A requested page of a list, with the items that were read for it.
 #[derive(Debug)]
 pub struct List<'p, T> {
     /// The requested page.
@@ -21,8 +21,8 @@ pub struct List<'p, T> {
 }
 
 impl Request<'_> {
-    /// Reads the requested page of a query's list. `parameters` select the list. With the query's
-    /// access pattern they bind its cursors, as in [`Request::page`].
+    /// Reads the requested page of the query's list. `parameters` are those that select the list. A
+    /// cursor is valid only for the same access pattern, parameters and caller.
     ///
     /// # Errors
     /// As [`Request::page`] and [`Page::read`].
@@ -48,7 +48,7 @@ impl<'p> Page<'p> {
 }
 
 impl<T> List<'_, T> {
-    /// Builds the response of [`Page::answer`] with a view of each item.
+    /// Builds a response with the views of the items, as [`Page::answer`] does.
     ///
     /// # Errors
     /// As [`Page::answer`].
@@ -56,7 +56,7 @@ impl<T> List<'_, T> {
         self.answer_with(view, &serde_json::Map::new())
     }
 
-    /// Builds the response of [`Page::answer_with`] with a view of each item.
+    /// Builds a response with the views of the items, as [`Page::answer_with`] does.
     ///
     /// # Errors
     /// As [`Page::answer`].

@@ -1,4 +1,4 @@
-//! The schema of Bodega's DynamoDB table, and every request that reaches the table.
+//! The schema of Bodega's DynamoDB table, and every request that functions send to it.
 //!
 //! One table serves the whole shop. This crate declares, on top of [`item_model`]:
 //!
@@ -10,7 +10,8 @@
 //! - the pure rules that derive copies and totals.
 //!
 //! It passes the types of `item_model` on to its users, but not the means to make a request
-//! ([`item_model::prelude`]). So every request to the table is a function of this crate.
+//! ([`item_model::prelude`]). So only this crate builds the requests of Bodega's functions.
+//! The operators' commands also scan the table, and read any item by its key.
 
 mod catalogue;
 mod community;

@@ -1,5 +1,5 @@
-//! Refusals: conditions that do not hold. They are not errors, because only the caller knows their
-//! meaning.
+//! Refusals: writes with a condition that does not hold. A refusal is not an error, because only
+//! the caller knows its meaning.
 
 use std::ops::Deref;
 
@@ -26,7 +26,7 @@ impl<A> Refusal<A> {
     }
 }
 
-/// The refused actions of a transaction, in the order of the actions. Nothing was done.
+/// The refused actions of a transaction, in their order. The transaction wrote nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusals<A>(Vec<Refusal<A>>);
 

@@ -1,16 +1,19 @@
-//! Retries that the SDK does not make. They concern unprocessed parts of a batch, transactions that
-//! conflict with another one, and a caller's own read-then-write after a conflict.
+//! Retries that the SDK does not make:
+//!
+//! - of the unprocessed parts of a batch;
+//! - of a transaction that conflicts with another one;
+//! - of a caller's own read and write, after a conflict.
 
 use std::time::{Duration, Instant};
 
 use crate::error::TableError;
 
-/// The upper bound of the first wait. Each later bound is twice as long.
+/// The upper bound of the first wait. Each later bound is twice as long, up to [`CAP`].
 const BASE: Duration = Duration::from_millis(25);
 /// The upper bound of every wait.
 const CAP: Duration = Duration::from_millis(800);
-/// No attempt begins after this time. A function's own deadline may come earlier (`http_api::run`
-/// then responds).
+/// No attempt begins after this time. If the function's own deadline is earlier, `http_api::run`
+/// sends the response.
 const BUDGET: Duration = Duration::from_secs(5);
 /// The maximum number of attempts, even if they are quick.
 const MAX_ATTEMPTS: u32 = 30;
@@ -59,10 +62,10 @@ impl Backoff {
 }
 
 /// Repeats an attempt until it returns a value, with a wait after each conflict. An attempt returns
-/// [`None`] when another writer came first. Each attempt reads again the items that it depends on.
+/// [`None`] when another writer came first. Each attempt must read its items again.
 ///
-/// An attempt that keeps data for the next one cannot be a closure here. It is a loop with
-/// [`Backoff::after_conflict`].
+/// The future of an attempt cannot borrow mutable data of the closure. So write a loop with
+/// [`Backoff::after_conflict`] if an attempt keeps data for the next one.
 ///
 /// # Errors
 /// The error of an attempt, or [`TableError::Contended`] when the budget is used up.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The maximum length of an id. API Gateway's ids have 16 characters, Lambda's 36.
 pub const MAX_ID: usize = 64;
-/// The maximum number of ids on one line. In a larger batch, each failed record has its own line.
+/// The maximum number of ids on one log line. The records that fail have separate log lines.
 pub const MAX_NAMED: usize = 20;
 /// The maximum length of a trace header that EventBridge accepts (API reference,
 /// `PutEventsRequestEntry`).
@@ -29,8 +29,8 @@ pub fn id(text: &str) -> Option<&str> {
     Some(text).filter(|text| (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
-/// The ids of the requests that caused the work of one invocation, for its log line. Each id counts
-/// once. The first ones are named, and all are counted.
+/// The ids of the requests that caused the work of one invocation, for its log line. It keeps the
+/// first [`MAX_NAMED`] different ids, and the number of all different ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ids {
     named: Vec<String>,
@@ -78,6 +78,7 @@ pub fn cause() -> Option<Arc<str>> {
 }
 
 /// Runs `work` inside a trace. The header is the invocation's (`Root=1-…;Parent=…;Sampled=1`).
+/// Work with an empty or too long header has no trace.
 pub async fn traced<F: Future>(header: Option<&str>, work: F) -> F::Output {
     let fit = |header: &&str| (1..=MAX_TRACE_HEADER).contains(&header.len());
     TRACE.scope(header.filter(fit).map(Arc::from), work).await

@@ -1,7 +1,8 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
-//! A function begins the work, and the janitor finds and ends interrupted work through a sparse
-//! index. `key_schema` has the transactions, and this crate sends them in order.
+//! A function begins the work, and the janitor ends interrupted work. The janitor finds
+//! orders through sparse indexes, and the category move by its key. `key_schema` has the
+//! transactions, and this crate sends them in order.
 //!
 //! | work | steps | after an interruption |
 //! | --- | --- | --- |
@@ -10,8 +11,8 @@
 //! | an order that was not paid in time | cancel, give back stock | [`lapse`](staging::lapse) cancels each order once |
 //! | a category that moves, [`Mover`](relocation::Mover) | copy, place, clear, settle, check | [`go_on`](relocation::Mover::go_on) continues in the recorded phase. No phase is undone |
 //!
-//! Two workers may run the same work at once. A condition on the head of the order, or on the item
-//! of the move, lets only one of them take each step.
+//! Two workers may do the same work at once. Each step has a condition on the head of the order, or
+//! on the item of the move. The condition refuses the step of a late worker.
 
 pub mod relocation;
 pub mod staging;

@@ -24,11 +24,11 @@ impl List {
         good.query.push(("limit".to_owned(), "1".to_owned()));
         let page = good.call().send(system).await.expect(200);
         let cursor = page.body["next_cursor"].as_str();
-        let cursor = cursor.unwrap_or_else(|| panic!("{}: has one page only: {}", operation.key(), page.body));
+        let cursor = cursor.unwrap_or_else(|| panic!("{}: the list has only one page: {}", operation.key(), page.body));
         Self { operation, good, cursor: cursor.to_owned() }
     }
 
-    /// Returns the request for the list from a cursor on, with changed parameters.
+    /// Returns the request for the page after a cursor, with changed parameters.
     fn with(&self, cursor: &str, change: impl FnOnce(&mut Good)) -> Good {
         let mut good = self.good.clone();
         change(&mut good);
@@ -44,7 +44,7 @@ impl List {
 async fn lists(system: &System) -> Vec<List> {
     let world = World::create(system).await;
     drain(system).await;
-    // The stations appear full. The function admits no jobs until a message arrives.
+    // These orders keep waiting, because only a message to the function gives them a station.
     for order in ["waiting-1", "waiting-2"] {
         let born = order.parse().unwrap();
         let job = Stored::new(WaitingJob { order_id: order.parse().unwrap() }, born, Instant::now());
@@ -75,7 +75,7 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
             }
             let mut others: Vec<Good> = Vec::new();
             for (position, (name, value)) in list.good.parameters.iter().enumerate() {
-                // Another existing record, where the world has one.
+                // Replace the id of one record with that of another, if the world has another.
                 let other = match (name.as_str(), value.as_str()) {
                     (_, "bad-ann") => "bad-bob",
                     (_, "bad-1") => "bad-2",
@@ -102,7 +102,7 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
                     name @ "path" => others.push(set(name, "unknown")),
                     name @ "tier" => others.push(set(name, "gold")),
                     name @ "kind" => others.push(set(name, "likes")),
-                    // Questions have only one list.
+                    // `status` has only one permitted value here.
                     "status" if list.operation.path == "/v1/questions" => {}
                     name @ "status" => others.push(set(name, "shipped")),
                     name @ "sort" => {
@@ -110,7 +110,7 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
                     }
                     name @ ("q" | "brand" | "category") => others.push(set(name, "bad")),
                     name @ ("min_price" | "max_price") => others.push(set(name, "5")),
-                    other => panic!("{}: what else could {other} be?", list.operation.key()),
+                    other => panic!("{}: this test needs another value of {other}", list.operation.key()),
                 }
             }
             trials.extend(others.iter().map(|other| list.refusal(other.call(), other.url())));
@@ -127,7 +127,7 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
         }
         run_all(system, trials).await;
         for list in &lists {
-            // The cursor remains valid, also with another page size.
+            // The cursor is still valid, even with another page size.
             for limit in ["1", "100"] {
                 let mut good = list.with(&list.cursor, |_| {});
                 good.query.retain(|(name, _)| name != "limit");

@@ -1,4 +1,4 @@
-//! Everything that the system stores anywhere, as text.
+//! All data that the local system stores, as text.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::support::table::scan;
 /// Lists of stored data other than the table and the index.
 const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
 
-/// Stored texts with their kind of place: an item's entity, a document's index or another list's
-/// name.
+/// Stored texts, each with the kind of its place: an item's entity, a document's index, or the name
+/// of another list.
 pub struct Kept(Vec<(String, String)>);
 
 impl Kept {

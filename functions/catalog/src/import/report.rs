@@ -13,13 +13,13 @@ const MAX_ERRORS: usize = 3;
 /// The outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The product is new, or was revived.
+    /// The product was created, or a retired product was revived.
     Created,
     /// The product already equals the line.
     Unchanged,
     /// The product was updated and now equals the line.
     Updated,
-    /// The line was refused, and nothing was written for it.
+    /// The line was refused. Nothing was written for it, unless a write had no readable response.
     Refused(Refusal),
 }
 

@@ -1,5 +1,5 @@
-//! Tests of tokens that outlive their customer. Such a token changes nothing in organizations,
-//! whether or not the memberships still exist.
+//! Tests of tokens that outlive their customer. A request with such a token changes no
+//! organization, even while the membership still exists.
 
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::organization;
@@ -76,7 +76,7 @@ async fn an_organization_does_not_exist_to_an_erased_customer() {
     ] {
         assert_eq!(club.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
     }
-    // The organization has no admin, and bob is only a member. Staff can appoint one.
+    // The organization has no admin, and bob is only a member. Staff can appoint an admin.
     assert_eq!(club.refusal(rename(CLUB, "X", 1).customer("bob")).await, (403, "forbidden".into()));
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     club.expect(200, rename(CLUB, "X", 1).customer("bob")).await;
@@ -92,7 +92,7 @@ async fn staff_removes_a_last_admin_whose_erasure_has_begun() {
 }
 
 #[tokio::test]
-async fn staff_removes_only_a_last_admin_without_a_profile() {
+async fn staff_cannot_remove_a_last_admin_before_the_erasure() {
     let club = Club::open().await;
     let last = (409, "last_admin".to_owned());
     assert_eq!(club.refusal(remove_member(CLUB, "ann").staff("s1")).await, last);
@@ -108,7 +108,7 @@ async fn staff_removes_only_a_last_admin_without_a_profile() {
 }
 
 #[tokio::test]
-async fn an_organization_whose_members_were_all_erased_is_still_there_to_staff() {
+async fn staff_reaches_an_organization_without_members() {
     let club = Club::open().await;
     for id in ["ann", "bob"] {
         club.delete_profile(id).await;

@@ -17,7 +17,7 @@ fn shelf() -> Vec<ProductDocument> {
 }
 
 #[tokio::test]
-async fn anybody_finds_products_by_words_and_typing_mistakes() {
+async fn anybody_finds_products_by_words_despite_typing_mistakes() {
     let shop = Shop::with(&shelf(), &[]).await;
     assert_eq!(shop.ids(&[("q", "strawberry")]).await, ["p3"]);
     assert_eq!(shop.ids(&[("q", "strawbery yogurt")]).await, ["p3"]);
@@ -126,7 +126,7 @@ async fn filters_and_orders_select_and_sort_the_hits() {
 }
 
 #[tokio::test]
-async fn every_order_can_be_paged_through_without_gap_or_repetition() {
+async fn pages_in_every_order_leave_no_gap_and_repeat_no_product() {
     let many: Vec<_> =
         (0..23).map(|n| product(&format!("p{n:02}"), "Ice \"é\"", "Private", &["GROCERY"], n % 5)).collect();
     let shop = Shop::with(&many, &[]).await;
@@ -153,7 +153,7 @@ async fn every_order_can_be_paged_through_without_gap_or_repetition() {
 }
 
 #[tokio::test]
-async fn a_full_last_page_has_no_next_one_and_a_next_one_is_linked() {
+async fn a_full_last_page_has_no_cursor_and_an_earlier_page_links_to_the_next() {
     let shop = Shop::with(&shelf(), &[]).await;
     assert_eq!(shop.products(&[("limit", "4")]).await.body["next_cursor"], json!(null));
     let first = shop.products(&[("limit", "3"), ("q", "")]).await;

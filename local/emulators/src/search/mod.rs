@@ -2,29 +2,29 @@
 //!
 //! [`SearchServer`] serves a loopback port: index templates, indices, mappings and aliases, `_bulk`
 //! with external versions, `_search`, `_count`, `_refresh`, `GET _doc` and `_mget`. It supports the
-//! few query types, analyzers and options that `search-index` sends. It returns 400 to all others,
-//! so that every accepted query means the same to OpenSearch. Scores are BM25 but not the same
-//! numbers.
+//! few query types, analyzers and options that `search-index` sends. It refuses every other request
+//! with 400, so that every accepted query means the same to OpenSearch. Scores are BM25, but their
+//! numbers differ from OpenSearch's.
 //!
 //! It differs from OpenSearch on purpose:
 //! - Writes become visible with the next search, which refreshes first. OpenSearch takes up to a
 //!   second.
 //! - A write to a missing index fails. OpenSearch creates the index unless configured otherwise.
-//! - A search or a write names one index, directly or by an alias of only that index. `GET`,
-//!   `_refresh` and `GET _alias` accept patterns.
+//! - A search or a write names one index, directly or by an alias of only that index.
+//!   `GET /<index>`, `_refresh` and `GET /_alias/<name>` accept patterns.
 //! - Sequence numbers of documents become invalid when the engine closes, because its primary term
 //!   changes.
 //!
 //! # Faults
 //!
-//! [`SearchServer::faults`] makes requests fail. With these faults nothing is done:
+//! [`SearchServer::faults`] makes requests fail. These faults prevent the processing:
 //! - `throttle` returns 429.
 //! - `error` returns 503.
 //! - `reset` closes the connection.
 //!
-//! With these faults the request is processed:
+//! These faults occur after the processing:
 //! - `slow` delays the response.
-//! - `timeout` never responds.
+//! - `timeout` sends no response, and closes the connection after ten seconds.
 //! - `truncate` closes the connection in the middle of the response.
 //!
 //! `partial` rejects single operations of a bulk request with 429, each by the rate of the fault.
@@ -67,7 +67,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// This engine did not write a file in the data folder.
+    /// A file in the data folder is damaged, or another program has written it.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {
         /// Path of the file.

@@ -1,10 +1,10 @@
 //! An HTTP/1.1 client with a connection pool, for the SDK and for this crate's own calls. It uses
 //! TLS for `https` addresses.
 //!
-//! The SDK's own connector brings HTTP/2, a second pool, proxies and the system's trust store. They
-//! are a quarter of a function's size, and AWS endpoints do not need them. This module opens a
-//! connection within a time limit and sends a request over it. It keeps the connection when the
-//! response has been read to the end.
+//! The SDK's own connector brings HTTP/2, a second pool, proxies and the system's trust store.
+//! These parts are a quarter of a function's size, and AWS endpoints do not need them. This module
+//! opens a connection within a time limit and sends a request over it. It keeps the connection when
+//! the response has been read to the end, unless the response was a server error.
 //!
 //! The connector retries in one case only: a pooled connection was already closed, and nothing of
 //! the request was sent. The caller sets the timeouts of an attempt and of a call. Dropping the
@@ -147,8 +147,8 @@ struct Origin {
 }
 
 impl Origin {
-    /// Moves the origin out of the request's URI, which keeps path and query, and adds a `Host`
-    /// header if the request has none.
+    /// Moves the origin out of the request's URI, which keeps path and query. Adds a `Host` header
+    /// if the request has none.
     fn of(request: &mut Request<SdkBody>) -> Result<Self, Cause> {
         let parts = std::mem::take(request.uri_mut()).into_parts();
         let is_encrypted = match parts.scheme {

@@ -16,7 +16,8 @@ const MAX_BYTES: usize = 10_240;
 /// A signature algorithm. All others are unsupported, including `none` and shared secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
-    /// RSASSA-PKCS1-v1_5 with SHA-256. Cognito uses it, and API Gateway accepts no other.
+    /// RSASSA-PKCS1-v1_5 with SHA-256. Cognito uses it. The JWT authorizer of an HTTP API accepts
+    /// only algorithms based on RSA.
     Rs256,
     /// ECDSA on P-256 with SHA-256.
     Es256,
@@ -35,19 +36,19 @@ impl Algorithm {
 /// A reason why a token is invalid, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Invalid {
-    #[error("it is no signed token")]
+    #[error("the token is not a signed JWT in compact form")]
     Form,
-    #[error("it is signed in a way that is not taken")]
+    #[error("the signature algorithm is not supported")]
     Algorithm,
-    #[error("it names a key that the issuer does not have")]
+    #[error("the token names a key that the issuer does not have")]
     Key,
-    #[error("its signature is not the issuer's")]
+    #[error("the signature is not valid for the issuer's key")]
     Signature,
-    #[error("it is another issuer's")]
+    #[error("another issuer made the token")]
     Issuer,
-    #[error("it is for somebody else")]
+    #[error("the token is for another audience")]
     Audience,
-    #[error("it has expired, or does not hold yet")]
+    #[error("the token has expired, or is not valid yet")]
     Time,
 }
 

@@ -18,7 +18,7 @@ use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
 use crate::request::Guarded;
 
-/// The lifetime of a day's counts, from the first request.
+/// The lifetime of a day's counts, from the last request.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
 /// A kind of request that has a quota.

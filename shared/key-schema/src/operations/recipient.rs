@@ -1,8 +1,8 @@
-//! The shop's records about the recipients of its mail. They count an address's mails of a day, and
-//! mark an address that must get no more.
+//! The shop's records about the recipients of its mail. A record counts the mails of a day to one
+//! address, or stops all further mail to it.
 //!
 //! The keys hold a hash of the folded address instead of the address. An erased customer's address
-//! is therefore not in these items, and a complaint of its owner still holds.
+//! is therefore not in these items, and a complaint stays effective after the erasure.
 //!
 //! An address has a stop mark after a permanent bounce or a complaint. The mark has no time to
 //! live: only staff lifts it.
@@ -19,12 +19,12 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
 use crate::request::{Guarded, Single, Write};
 use crate::text::Email;
 
-/// The number of mails to one address on a day of UTC.
+/// The maximum number of mails to one address on a day of UTC.
 pub const MAX_MAILS: u64 = 50;
-/// The number of mails with codes among them. Any customer can request such a mail to any address,
-/// so these mails must leave room for the others.
+/// The maximum number of mails with codes among these mails. Any customer can request a code for
+/// any address, so mails with codes must leave room for other mail.
 pub const MAX_CODES: u64 = 10;
-/// The lifetime of a day's count, from the first mail.
+/// The lifetime of a day's count, from the last mail or request.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
 /// The hash of a folded address.
@@ -32,7 +32,7 @@ const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 pub struct RecipientHash(String);
 
 impl RecipientHash {
-    /// Returns the hash of an address. All spellings have the same one.
+    /// Returns the hash of an address. All spellings of the address have the same hash.
     #[must_use]
     pub fn of(email: &Email) -> Self {
         Self(hash("mail recipient", &email.folded()))
@@ -72,7 +72,7 @@ entity! {
         mutable by MailDayChanges {
             /// The number of all mails.
             mails: u64,
-            /// The number of mails with codes.
+            /// The number of mails with codes, or of requests for codes.
             codes: u64,
         }
     }

@@ -13,8 +13,8 @@ pub struct Currency([u8; 3]);
 impl Currency {
     /// The United States dollar.
     pub const USD: Self = Self(*b"USD");
-    /// The currency of the shop. [`crate::wallet`] stores the balance in it apart from the others,
-    /// so a change of it needs a migration.
+    /// The currency of the shop. [`crate::wallet`] has a separate attribute for the balance in this
+    /// currency. So a change of the shop's currency needs a migration.
     pub const SHOP: Self = Self::USD;
 
     /// Returns whether the code is in the list of ISO 4217. A client may send only listed codes, so
@@ -94,14 +94,14 @@ pub struct Money {
     pub currency: Currency,
 }
 
-/// An error of a calculation with money, or of a text that is not money.
+/// A calculation with money failed, or a text is not a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
     /// The result does not fit in 64 bits.
     #[error("the amount is too large")]
     Overflow,
     /// The two amounts have different currencies.
-    #[error("amounts of different currencies do not go together")]
+    #[error("amounts in different currencies cannot be added")]
     Mixed,
     /// The text is not three upper-case letters. [`Currency::is_listed`] checks the list of ISO
     /// 4217.
@@ -166,13 +166,13 @@ pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
             Ok(i64::try_from(amount).unwrap_or(i64::MAX))
         }
 
-        // The deserializer passes fractions and numbers beyond 64 bits as `f64`. This code compares
-        // the size and computes nothing with it.
+        // The deserializer passes fractions and numbers beyond 64 bits as `f64`. This code only
+        // compares the number, so rounding changes no amount.
         fn visit_f64<E: de::Error>(self, amount: f64) -> Result<i64, E> {
             match amount {
                 _ if amount >= BEYOND => Ok(i64::MAX),
                 _ if amount <= -BEYOND => Ok(i64::MIN),
-                _ => Err(E::custom("an amount is whole")),
+                _ => Err(E::custom("an amount must be a whole number")),
             }
         }
     }

@@ -59,15 +59,15 @@ impl Mover<'_> {
             };
             match refusals.of(CategoryMoveAction::From) {
                 Some(refusal) if refusal.item.is_none() => return Ok(true),
-                // The category was created after the walk, or written again. It has no mark.
+                // The category has no mark, because it was created or written after its copy.
                 Some(_) => {
                     let Some(to) = moving.destination(path) else { return Ok(false) };
                     if self.copy(moving, path, &to).await? == Copied::Stays {
                         return Ok(false);
                     }
                 }
-                // The category was described despite the mark. Removing the mark lets the
-                // description move, too.
+                // The category has a description despite the mark. Without the mark, the next
+                // attempt copies the description.
                 None => {
                     self.keep(moving, path).await?;
                 }

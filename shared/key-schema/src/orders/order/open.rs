@@ -1,17 +1,18 @@
 //! Open orders, which lock stock: when they lapse, and how many of them a customer may have and may
 //! place on a day.
 //!
-//! A pending order keeps its pieces from everybody else. So it has an instant at which it lapses
-//! ([`Order::lapses_at`]). An order by staff has one only if the request sets `lapses`. Until it
-//! leaves the status `pending` it is in a sparse index ([`LapseIndexKey`]). The janitor lists the
-//! orders that are due there, and cancels each of them with [`lapse`](super::lapse). The condition
-//! on the head's version and status lets one of payment, cancellation and lapse win.
+//! No other customer can buy the pieces of a pending order. So the order has an instant at which it
+//! lapses ([`Order::lapses_at`]). An order by staff lapses only if the request sets `lapses`. A
+//! sparse index ([`LapseIndexKey`]) holds the order until it leaves the status `pending`. The
+//! janitor lists the due orders in this index, and cancels each of them with
+//! [`lapse`](super::lapse). A payment, a cancellation and a lapse require the head's version and
+//! status, so only one of them succeeds.
 //!
 //! # The item of a customer
-//! `CUSTOMER#<id>`, `OPEN` has an entry for each order that the customer placed and that is placing
-//! or pending. The transaction that places an order adds its entry, on the condition that the item
-//! is the one that was read. So the bounds, computed from that item, hold under races. The
-//! transaction in which the order leaves these statuses removes the entry.
+//! The item `CUSTOMER#<id>`, `OPEN` has an entry for each order of the customer in status `placing`
+//! or `pending`, except those by staff. The transaction that places an order adds its entry, on the
+//! condition that the item has not changed since it was read. The limits were checked on that item,
+//! so races cannot exceed them. The transaction that ends these statuses removes the entry.
 //!
 //! The item also counts the orders of the newest day of UTC, so cancelled orders have a bound too.
 //!
@@ -23,8 +24,9 @@
 //! [`MAX_ORDERS`] entries has less than 100 KB.
 //!
 //! # Its end
-//! The item expires a week after the last of its orders was due. An order whose entry is gone
-//! leaves the list without it: [`Transaction::without`](crate::request::Transaction::without).
+//! The item expires a week after the last of its orders was due. If an order has no entry any more,
+//! its transaction is sent without the removal of the entry
+//! ([`Transaction::without`](crate::request::Transaction::without)).
 
 use crate::index::GSI3;
 use std::collections::BTreeMap;
@@ -149,7 +151,7 @@ entity! {
         fixed {
             /// The customer.
             customer_id: CustomerId,
-            /// When the item expires; also its time to live.
+            /// The instant at which the item expires, which is also its time to live.
             expires_at: Instant,
         }
         mutable by OpenOrdersChanges {
@@ -229,8 +231,9 @@ pub fn lapsing(until: Instant) -> Result<Query<LapsingOrder>, KeyError> {
     Ok(Query::sharded(&LAPSING, shards, Range::Between(Instant::MIN.to_string(), format!("{until}$"))))
 }
 
-/// Adds an order to its customer's open orders, which were read as `known`. An action of the
-/// transaction that places the order, or begins to. Refused when the open orders changed since.
+/// Adds an order to its customer's open orders, as an action of the transaction that places the
+/// order or begins its placement. DynamoDB refuses it if the open orders have changed since they
+/// were read as `known`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -257,7 +260,8 @@ pub fn enter(
     Ok(Guarded::update(key(&order.customer_id)?, change, unchanged))
 }
 
-/// Removes an order from its customer's open orders. Refused when it is not among them.
+/// Removes an order from its customer's open orders. DynamoDB refuses it if the order is not among
+/// them.
 pub(super) fn leave(order: &Order) -> Result<Guarded, KeyError> {
     let change = Change::<OpenOrders>::copied().remove_entry("entries", order.id.as_str());
     let listed = Condition::HasEntry("entries", order.id.to_string());

@@ -1,4 +1,4 @@
-//! Measures requests, and computes the units that DynamoDB charges for them.
+//! Measures requests, and computes the write units that DynamoDB charges for them.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ impl Bench {
         assert!(units > 0, "{on} changed nothing");
         let write_units = (units + checks) as f64;
         if factor == 1 {
-            assert_eq!(one.capacity_units, write_units, "{on}: the table's own figure");
+            assert_eq!(one.capacity_units, write_units, "{on}: the table reports other units");
         }
         self.costs.push(Cost {
             pattern: one.pattern,
