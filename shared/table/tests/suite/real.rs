@@ -10,7 +10,7 @@ use fixture::TestTable;
 use crate::techniques::root;
 
 /// The tests of these packages use no table.
-const WITHOUT_A_TABLE: [&str; 6] = ["connector", "endurance", "media", "model", "objects", "poller"];
+const WITHOUT_A_TABLE: [&str; 7] = ["connector", "endurance", "media", "model", "objects", "poller", "requests"];
 
 #[test]
 fn the_tests_run_on_dynamodb_local_before_a_change_lands() {
