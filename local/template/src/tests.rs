@@ -50,10 +50,7 @@ Resources:
       KeySchema: [{AttributeName: A, KeyType: HASH}, {AttributeName: B, KeyType: RANGE}]
   Api:
     Type: AWS::Serverless::HttpApi
-    Properties:
-      Auth:
-        DefaultAuthorizer: Jwt
-        Authorizers: {Jwt: {JwtConfiguration: {issuer: https://issuer.example, audience: [shop]}}}
+    Properties: {Auth: {DefaultAuthorizer: Jwt, Authorizers: {Jwt: {JwtConfiguration: {issuer: https://issuer.example, audience: [shop]}}}}}
   One:
     Type: AWS::Serverless::Function
     Properties:

@@ -34,9 +34,7 @@ const BUS: &str = "  Bus: {Type: AWS::Events::EventBus, Properties: {Name: thing
 ";
 
 fn with_bus(from: &str, to: &str) -> Result<Template, TemplateError> {
-    let events = "      EventInvokeConfig:
-        MaximumRetryAttempts: 1
-        DestinationConfig: {OnFailure: {Type: SQS, Destination: !GetAtt Dead.Arn}}
+    let events = "      EventInvokeConfig: {MaximumRetryAttempts: 1, DestinationConfig: {OnFailure: {Type: SQS, Destination: !GetAtt Dead.Arn}}}
       Events:
 ";
     let text = SMALL.replace("  One:\n", BUS).replace("      Events:\n", events);
