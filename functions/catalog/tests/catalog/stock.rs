@@ -106,7 +106,7 @@ async fn fifty_adjustments_at_once_all_count_and_each_answer_is_exact() {
     let calls = (0..50_i64).map(|n| {
         let by = if n % 2 == 0 { n + 1 } else { -n };
         let shop = &shop;
-        async move { (by, shop.staff(adjust(by, &format!("k{n}"))).await) }
+        async move { (by, shop.settled(adjust(by, &format!("k{n}")).staff("s1")).await) }
     });
     let answers = join_all(calls).await;
     let sum: i64 = answers.iter().map(|(by, _)| by).sum();
