@@ -121,7 +121,7 @@ impl Issuer {
         match self.verify(token).await {
             Ok(caller) => Ok(caller),
             Err(Refusal::Invalid(reason)) => {
-                debug!(%reason, "a token was taken for none");
+                debug!(%reason, "a token is invalid, so its caller is anonymous");
                 Ok(Caller::Anonymous)
             }
             Err(Refusal::Unknown(error)) => Err(Problem::unavailable(error)),
