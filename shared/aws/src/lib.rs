@@ -65,7 +65,7 @@ const ATTEMPTS: u32 = 4;
 /// A reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The environment does not name the table, bucket or bus, or the region.
+    /// The environment does not name the region, or the table, bucket or bus.
     #[error("the environment variable {0} is not set")]
     NotSet(&'static str),
     /// The TLS client cannot be built.
@@ -121,7 +121,6 @@ fn switch(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 
-/// Returns the environment's region.
 fn region() -> Result<String, SetupError> {
     variable("AWS_REGION").or_else(|missing| variable("AWS_DEFAULT_REGION").map_err(|_| missing))
 }

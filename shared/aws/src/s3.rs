@@ -142,7 +142,7 @@ fn base(bucket: &str, region: &str, address: Option<&str>, variant: Variant) -> 
 
 fn is_passing(call: &Call<'_>, response: &Response) -> bool {
     match response.status {
-        // S3 may start the response to a copy with status 200 and then send an error document.
+        // S3 may begin the response to a copy with status 200 and then send an error document.
         200 => (call.method == Method::PUT && error_code(response).is_some()) || is_damaged(call, response),
         status => is_transient(status, error_code(response).as_deref()),
     }

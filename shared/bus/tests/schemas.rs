@@ -16,7 +16,7 @@ use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
 
-/// The field of an event that may be missing.
+/// The field of the envelope that may be missing.
 const OPTIONAL: &str = "correlation_id";
 
 fn folder() -> PathBuf {
@@ -305,7 +305,8 @@ fn an_id_is_a_function_of_the_change_and_every_part_of_it_counts() {
     let origin = Origin { table: "shop", key: &ours, born: &born, rev: 7 };
     let id = EventId::derive(origin, Kind::OrderPlaced);
     assert_eq!(id, EventId::derive(origin, Kind::OrderPlaced));
-    // Pinned: a program that derives another id repeats every event that is still in delivery.
+    // Events with this id may still be in delivery. If a change of the program changed the id,
+    // subscribers would see these events twice.
     assert_eq!(id.as_str(), "963328b8c72069d691ea1fcb252d883e");
     let others = [
         EventId::derive(origin, Kind::OrderStatusChanged),

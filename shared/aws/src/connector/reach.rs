@@ -1,4 +1,4 @@
-//! Opens connections, and names the reasons when that fails.
+//! Opens connections, and classifies the failures.
 
 use std::io;
 use std::net::SocketAddr;
