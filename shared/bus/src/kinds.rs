@@ -106,8 +106,7 @@ pub struct OrderPlaced {
     pub customer_id: CustomerId,
     /// The shop where it was placed, if any.
     pub store_id: Option<StoreId>,
-    /// The status. An order that staff take together with the payment never has the status
-    /// `pending`.
+    /// The status with which the order became visible.
     pub status: OrderStatus,
     /// The sum of the order's lines.
     #[serde(deserialize_with = "money")]

@@ -112,7 +112,7 @@ fn the_compiler_is_pinned_to_the_version_of_the_manifest() {
     assert_eq!(pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3, "{pinned} is no whole version");
 }
 
-/// Returns whether a parameter's name is that of a secret.
+/// Returns whether this is the name of a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     ["key", "secret", "password", "token"].iter().any(|word| name.trim_end_matches('s').ends_with(word))
