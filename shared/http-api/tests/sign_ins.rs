@@ -65,7 +65,8 @@ impl Desk {
     }
 }
 
-/// A handler of a public route. It gets the claims of a token that it has verified itself.
+/// A handler of a public route. The test gives it the claims of a token that it would have
+/// verified.
 async fn window(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = services.unless_ended(request.caller().clone()).await?;
     Ok(Response::ok(&caller.key()))

@@ -30,7 +30,7 @@ impl Aliases {
         self.0.entry(alias.to_owned()).or_default().insert(index.to_owned());
     }
 
-    /// Removes an alias from an index. The alias ends with its last index.
+    /// Removes an alias from an index. An alias without an index no longer exists.
     pub(super) fn remove(&mut self, index: &str, alias: &str) -> Result<(), Problem> {
         let indices = self.0.get_mut(alias).ok_or_else(|| Problem::no_such_alias(alias))?;
         if !indices.remove(index) {
@@ -57,7 +57,7 @@ impl Aliases {
     }
 }
 
-/// Also reads the older format, in which an alias had one index as a plain name.
+/// Also reads files of an earlier version, in which an alias had one index as a plain name.
 impl<'de> Deserialize<'de> for Aliases {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Aliases {
     }
 }
 
-/// Names, and patterns with a final `*`, separated by commas.
+/// Names, and patterns that end in `*`, separated by commas.
 #[derive(Debug)]
 pub(super) struct Patterns<'a>(Vec<&'a str>);
 

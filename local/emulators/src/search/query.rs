@@ -117,7 +117,7 @@ impl Compiler<'_> {
         if !matches!(field.kind, Kind::Keyword { .. } | Kind::Text { .. }) {
             return Err(Problem::illegal(format!("[prefix] queries need text or keywords, [{name}] is neither")));
         }
-        // A fuzzy prefix of distance 0 is a plain prefix.
+        // A fuzzy prefix query with distance 0 is an exact prefix query.
         Ok(Box::new(FuzzyTermQuery::new_prefix(exact(field, handle, value)?, 0, true)))
     }
 
@@ -160,8 +160,8 @@ impl Compiler<'_> {
         Ok(Box::new(ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 1.0)))
     }
 
-    /// Returns an indexed field. OpenSearch finds nothing in an unknown field. Here it is an error,
-    /// because it is always a mistake.
+    /// Returns an indexed field. For an unknown field OpenSearch finds nothing. This emulator
+    /// returns an error, because an unknown field is always a mistake.
     fn indexed(&self, name: &str) -> Result<(&Field, Handle), Problem> {
         let field = self.mapping.field(name).and_then(|(_, field)| Some((field, field.handle?)));
         field.ok_or_else(|| Problem::illegal(format!("Cannot search on field [{name}] since it is not indexed.")))

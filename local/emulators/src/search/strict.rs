@@ -1,13 +1,13 @@
-//! Reads JSON objects in which every key must be known.
+//! Reads JSON objects and rejects unknown keys.
 
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
 
-/// An object being read. The caller reads keys one by one, and [`Strict::finish`] rejects unread
-/// keys. An option that is silently ignored here would have an effect in OpenSearch.
+/// An object that is being read. The caller reads keys one by one, and [`Strict::finish`] rejects
+/// unread keys. Otherwise the emulator would ignore options that have an effect in OpenSearch.
 pub(super) struct Strict<'a> {
-    /// Name of the object, for messages.
+    /// Name of the object, for error messages.
     what: &'a str,
     object: &'a Map<String, Value>,
     asked: Vec<&'static str>,

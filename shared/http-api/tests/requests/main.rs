@@ -48,8 +48,8 @@ fn routes() -> Routes<App> {
         })
 }
 
-/// Responds with the results of `Once::first` for three records: of another request, of this
-/// request, and an expired one.
+/// Responds with the results of `Once::first` for a record of this request, an expired record, and
+/// one of another request.
 async fn once(request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
     let at = Instant::EPOCH.plus_seconds(1_700_000_000);
