@@ -1,7 +1,7 @@
-//! Serves the local token issuer's key, as a Cognito user pool does under its URL.
+//! Serves the public key of the local token issuer, as a Cognito user pool does.
 //!
-//! A function that verifies tokens itself finds the endpoint in `JWT_ISSUER_ENDPOINT`, because the
-//! issuer's name is not an address.
+//! The issuer's name is not an address. So a function that verifies tokens itself gets the address
+//! in `JWT_ISSUER_ENDPOINT`.
 
 use axum::Router;
 use axum::middleware::from_fn;

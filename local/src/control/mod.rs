@@ -46,7 +46,6 @@ pub(crate) struct Control {
     /// See [`environment`].
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) grants: Grants,
-    /// Signs tokens.
     pub(crate) key: SigningKey,
     pub(crate) backends: Arc<Backends>,
     pub(crate) dynamodb: DynamoDb,
@@ -86,7 +85,7 @@ async fn environment(State(control): State<Arc<Control>>) -> axum::Json<BTreeMap
     axum::Json(control.environment.clone())
 }
 
-/// Returns each function's permissions with their uses, and its denied calls.
+/// Returns each function's permissions with the numbers of their uses, and its denied calls.
 async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
     axum::Json(json!({"functions": control.grants.report()}))
 }

@@ -103,7 +103,7 @@ struct Summary {
 }
 
 async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError> {
-    // Opens every file before the first call, so that a wrong path is reported at once.
+    // Every file is opened before the first call, so that a wrong path is reported at once.
     let products: Option<Vec<ProductRow>> = args.products.as_deref().map(source::rows).transpose()?;
     let households: Option<Vec<HouseholdRow>> = args.households.as_deref().map(source::rows).transpose()?;
     let survey = args.baskets.as_deref().map(|path| source::survey(path, args.limit)).transpose()?.unwrap_or_default();
@@ -134,7 +134,7 @@ async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError
 
 fn progress(what: &'static str, length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
-    // The template is a constant. If it were wrong, the default bar would be used.
+    // The template is a constant. If it were invalid, the default style would be used.
     if let Ok(style) = ProgressStyle::with_template("{prefix:>10} {bar:40} {human_pos}/{human_len} {per_sec} {eta}") {
         bar.set_style(style);
     }
@@ -147,7 +147,7 @@ impl Summary {
         self.phases.iter().all(|(_, tally, _)| tally.failed.is_empty())
     }
 
-    /// Returns whether an earlier run had already loaded everything.
+    /// Returns whether an earlier run has already loaded everything.
     fn changed_nothing(&self) -> bool {
         let mut done = self.phases.iter().flat_map(|(_, tally, _)| tally.done.keys()).peekable();
         self.is_complete() && done.peek().is_some() && done.all(|outcome| outcome == "already there")

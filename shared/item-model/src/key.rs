@@ -40,7 +40,7 @@ macro_rules! key_text {
         pub struct $name(String);
 
         impl $name {
-            /// Takes text that is already escaped.
+            /// Creates a key from text that is already escaped.
             ///
             /// # Errors
             /// [`KeyError`] when the text is empty or over the limit.

@@ -60,8 +60,8 @@ const DELAYS: Delays = Delays { slow: Duration::from_millis(300), silence: Durat
 type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 
 /// An HTTP proxy in front of a DynamoDB endpoint. It forwards requests unchanged unless a fault
-/// hits them. It also corrects the identity of TTL deletions in stream records (see the module
-/// `body`), and limits pages of stream records to DynamoDB's size (see the module `pages`).
+/// hits them. The module `body` corrects the identity of TTL deletions in stream records. The
+/// module `pages` limits pages of stream records to DynamoDB's size.
 ///
 /// The proxy parses bodies only if a fault or a setting requires it. Dropping the value closes the
 /// proxy.
