@@ -32,7 +32,6 @@ const ACCESS_KEY: &str = "local";
 /// Sender of the messages to customers.
 const MAIL_FROM: &str = "shop@example.com";
 
-/// The running backends.
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
     pub(crate) proxy: FaultProxy,

@@ -24,7 +24,6 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Writes the sample's files.
     pub(crate) fn write() -> io::Result<Self> {
         let name = format!("bodega-demo-{}-{:016x}", std::process::id(), fastrand::u64(..));
         let folder = std::env::temp_dir().join(name);

@@ -16,7 +16,6 @@ const PATH: &str = "/_local/issuer";
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/.well-known/jwks.json";
 
-/// Returns the issuer's address in the system at `url`.
 pub(crate) fn endpoint(url: &str) -> String {
     format!("{url}{PATH}")
 }

@@ -31,7 +31,6 @@ pub const ISSUER: &str = "urn:bodega:local";
 pub const AUDIENCE: &str = "bodega-local";
 
 const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
-/// File of the private key, in PKCS #8 format.
 const FILE: &str = "bodega-signing-key.p8";
 /// The file of a secret that earlier versions shared with the gateway.
 const FORMER_FILE: &str = "bodega-signing-key";

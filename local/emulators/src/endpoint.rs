@@ -23,18 +23,15 @@ use crate::faults::{FaultKind, Faults};
 
 /// Maximum request body. It is larger than any request that an emulated service accepts.
 const MAX_BODY: usize = 64 << 20;
-/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
 /// Time after which the `timeout` fault closes a connection without a response.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// The service behind an endpoint.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Handles a request.
     fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Answer> + Send;
 
     /// Returns the service's error response for a throttle, an error or a conflict. Returns `None`
@@ -46,7 +43,6 @@ pub(crate) trait Service: Send + Sync + 'static {
         access::caller(request.headers()).map(Cow::Borrowed)
     }
 
-    /// Returns the permissions that a request needs.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need>;
 
     /// Returns the service's error response to a caller that lacks a permission.

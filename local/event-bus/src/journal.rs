@@ -142,7 +142,6 @@ impl Journal {
         self.lock().closed = true;
     }
 
-    /// Stores a given-up message until it is settled.
     pub(crate) fn give_up(&self, message: GivenUp) {
         self.note(Line::GivenUp(message));
     }

@@ -182,7 +182,6 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
 /// The kind of fault that makes a function's clock wrong.
 const CLOCK: &str = "clock";
 
-/// The other kinds of faults of a function.
 const KINDS: [(&str, runtime_api::FaultKind); 5] = [
     ("crash", runtime_api::FaultKind::Crash),
     ("error", runtime_api::FaultKind::Error),

@@ -43,7 +43,6 @@ pub(crate) struct Control {
     pub(crate) index: SearchClient,
     pub(crate) functions: Arc<Functions>,
     pub(crate) crash_points: CrashPoints,
-    /// See [`environment`].
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) grants: Grants,
     pub(crate) key: SigningKey,

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 
-/// Entries per page.
 pub(super) const PAGE: usize = 1000;
 
 #[derive(Debug, Deserialize)]

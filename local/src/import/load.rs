@@ -61,7 +61,6 @@ impl Tally {
     }
 }
 
-/// The outcome of one row.
 #[derive(Debug)]
 enum Outcome {
     Done(&'static str),

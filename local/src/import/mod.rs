@@ -20,7 +20,6 @@ use client::Client;
 use load::Tally;
 use source::{HouseholdRow, ProductRow, SourceError};
 
-/// Exit code if no server listens at the port.
 const EXIT_NOTHING_LISTENS: u8 = 3;
 /// Exit code if a file cannot be used.
 const EXIT_USAGE: u8 = 2;

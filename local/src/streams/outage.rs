@@ -53,7 +53,6 @@ impl StreamSource for Records {
 /// The state of the services that the consumer calls.
 #[derive(Debug, Default)]
 struct World {
-    /// End of the search engine's outage.
     down_until: Option<Instant>,
     /// Id of a document that the engine always rejects with a transient error.
     poison: Option<String>,

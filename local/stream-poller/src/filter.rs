@@ -3,7 +3,6 @@
 use event_pattern::{Dialect, Pattern, PatternError};
 use serde_json::Value;
 
-/// Maximum length of a pattern, in characters.
 const MAX_PATTERN: usize = 4096;
 /// Maximum number of patterns of a mapping.
 const MAX_PATTERNS: usize = 10;

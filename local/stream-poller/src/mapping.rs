@@ -63,7 +63,6 @@ pub(crate) struct Attention {
     pub(crate) drains: usize,
 }
 
-/// A running mapping.
 pub(crate) struct MappingState {
     pub(crate) mapping: Mapping,
     pub(crate) pace: Pace,
@@ -158,7 +157,6 @@ impl MappingState {
     }
 }
 
-/// The state of one mapping in one shard.
 pub(crate) struct ShardState {
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
@@ -173,7 +171,6 @@ pub(crate) struct ShardState {
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) checkpoint: Checkpoint,
-    /// Whether a reader has started.
     pub(crate) started: bool,
     /// Whether the shard is closed and all its records are settled.
     pub(crate) finished: bool,

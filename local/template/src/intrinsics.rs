@@ -116,7 +116,6 @@ impl<'a> Resolver<'a> {
         Ok(Some(Node::text(line, text)))
     }
 
-    /// Returns whether the condition `name` is true.
     pub(crate) fn condition(&self, name: &str, line: usize) -> Result<bool, TemplateError> {
         let Some(node) = self.conditions.and_then(|all| all.child(name)) else {
             let message = format!("there is no condition {name}");

@@ -51,7 +51,6 @@ impl Node {
         }
     }
 
-    /// Returns the node's kind for error messages.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Scalar { text, plain: true } if is_null(text) => "nothing",

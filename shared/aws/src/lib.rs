@@ -52,9 +52,7 @@ pub use http::Method;
 /// The roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
 
-/// Time limit of one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
-/// Time limit of one attempt of one call.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit of one call with its retries. It is shorter than every function's timeout in
 /// template.yaml, which a test checks.

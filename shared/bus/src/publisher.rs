@@ -81,7 +81,6 @@ impl Default for Limits {
     }
 }
 
-/// The headers of PutEvents, in AWS JSON 1.1.
 const HEADERS: [(&str, &str); 2] =
     [("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "AWSEvents.PutEvents")];
 

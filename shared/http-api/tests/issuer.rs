@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 const ROUTE: &str = "GET /v1/whoami";
 const ANONYMOUS: Value = Value::Null;
 
-/// Responds with the caller that the issuer identifies.
 async fn whoami(issuer: &Issuer, request: &Request<'_>) -> Result<Response, Problem> {
     Ok(Response::ok(&match issuer.caller(request).await? {
         Caller::Anonymous | Caller::Unnamed(_) => ANONYMOUS,

@@ -10,7 +10,6 @@ use crate::error::SearchError;
 /// on its smaller instances, and recommends 3 to 5 MiB.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum number of operations in a request.
 const MAX_REQUEST_OPERATIONS: usize = 1_000;
 
 /// A write of one document or tombstone.

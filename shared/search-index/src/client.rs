@@ -193,7 +193,6 @@ impl SearchClient {
         Ok(())
     }
 
-    /// Refreshes the indices that match the name or pattern.
     pub(crate) async fn refresh_of(&self, indices: &str) -> Result<(), SearchError> {
         if !self.serverless {
             self.json(Method::POST, &format!("/{indices}/_refresh"), None).await?.accepted()?;
@@ -238,7 +237,6 @@ impl SearchClient {
     }
 }
 
-/// Returns the action that adds an alias to an index.
 fn add(index: &str, alias: &str) -> Value {
     json!({"add": {"index": index, "alias": alias}})
 }

@@ -51,7 +51,6 @@ const MAX_SPLITS: u32 = 200;
 type Targets = BTreeMap<Collection, Vec<String>>;
 
 struct Write<'a> {
-    /// The operation's position among the given ones.
     position: usize,
     operation: &'a BulkOperation,
     /// A write alias.
@@ -231,7 +230,6 @@ fn redirect(writes: &mut Vec<Write<'_>>, targets: &Targets) -> bool {
     added
 }
 
-/// Returns the combined outcome of each operation.
 fn combined(count: usize, writes: Vec<Write<'_>>) -> Vec<BulkOutcome> {
     let mut outcomes: Vec<Vec<BulkOutcome>> = vec![Vec::new(); count];
     for write in writes {

@@ -218,7 +218,6 @@ impl Guard {
     }
 }
 
-/// Returns the caller that the headers of a signed call name.
 pub(crate) fn caller(headers: &HeaderMap) -> Option<&str> {
     headers.get(TOKEN)?.to_str().ok()
 }

@@ -107,7 +107,6 @@ impl Entry {
         texts + self.time.map_or(0, |_| TIME_BYTES)
     }
 
-    /// Converts the entry into an event on one of the buses.
     pub(super) fn event(self, buses: &[String]) -> Result<Published, Refusal> {
         let required = |value: Option<String>, name: &str| {
             let value = value.filter(|value| !value.is_empty());

@@ -53,7 +53,6 @@ pub(super) fn preflight(rules: &[CorsRule], request: &Request<Bytes>) -> Option<
     Some(answer)
 }
 
-/// Returns the CORS headers for the response to this request.
 pub(super) fn share(rules: &[CorsRule], request: &Request<Bytes>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(origin) = text(request.headers(), &ORIGIN)

@@ -35,7 +35,6 @@ pub(super) enum Call {
     Delete { name: String },
 }
 
-/// The source of a copy.
 pub(super) struct Source {
     pub(super) bucket: String,
     pub(super) name: String,
@@ -43,7 +42,6 @@ pub(super) struct Source {
 
 pub(super) struct List {
     pub(super) prefix: String,
-    /// The parameter `start-after` as received.
     pub(super) start_after: String,
     /// The continuation token as received.
     pub(super) token: Option<String>,

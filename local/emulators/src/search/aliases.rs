@@ -42,7 +42,6 @@ impl Aliases {
         Ok(())
     }
 
-    /// Removes all aliases from an index.
     pub(super) fn remove_index(&mut self, index: &str) {
         for indices in self.0.values_mut() {
             indices.remove(index);

@@ -64,7 +64,6 @@ impl Analysis {
     }
 }
 
-/// Returns the tokens of a text.
 pub(super) fn tokens(analyzer: &TextAnalyzer, text: &str) -> Vec<Token> {
     let mut analyzer = analyzer.clone();
     let mut stream = analyzer.token_stream(text);

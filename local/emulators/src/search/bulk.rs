@@ -10,7 +10,6 @@ use super::problem::Problem;
 use super::strict::{Strict, only_entry};
 use super::version::WriteVersion;
 
-/// The engine's maximum length of an id.
 const MAX_ID_BYTES: usize = 512;
 
 /// A write of a bulk request. Without a source it is a deletion.

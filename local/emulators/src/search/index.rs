@@ -35,7 +35,6 @@ pub(super) struct Index {
     documents: Vec<Option<Document>>,
     slots: HashMap<String, usize>,
     deleted: Deleted,
-    /// The sequence number of the next write.
     next_seq_no: u64,
     /// A number that changes whenever the index is opened. Sequence numbers from before are then
     /// invalid.
@@ -184,7 +183,6 @@ impl Index {
         self.reader.searcher()
     }
 
-    /// Returns the document at a slot that a search found.
     pub(super) fn document(&self, slot: usize) -> Option<&Document> {
         self.documents.get(slot).and_then(Option::as_ref)
     }

@@ -20,7 +20,6 @@ use super::mapping::{Kind, Mapping};
 use super::problem::Problem;
 use super::strict::Strict;
 
-/// The engine's default for `max_expansions`.
 const DEFAULT_EXPANSIONS: u64 = 50;
 
 /// A word that a query searches in a field.

@@ -185,7 +185,6 @@ fn field_value<'a>(kind: &'static str, body: &'a Value) -> Result<(&'a str, &'a 
     Ok((name, value))
 }
 
-/// Returns the term under which a value is indexed.
 fn exact(field: &Field, handle: Handle, value: &Value) -> Result<Term, Problem> {
     let unreadable = || Problem::parsing(format!("cannot look for such a value in [{}]", field.name));
     match &field.kind {

@@ -11,7 +11,6 @@ use super::strict::{Strict, one_or_many, only_entry};
 /// The engine's maximum page size, `index.max_result_window`.
 const MAX_SIZE: u64 = 10_000;
 
-/// A search request, with its fields resolved in the mapping.
 pub(super) struct SearchRequest<'a> {
     pub query: Option<&'a Value>,
     pub sort: Vec<SortKey>,

@@ -31,7 +31,6 @@ const SLOW: Duration = Duration::from_millis(300);
 /// Time after which the `timeout` fault closes a connection without a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// An in-process search engine that responds as OpenSearch does. Dropping the value ends the

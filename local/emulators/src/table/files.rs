@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// Linux's memory file system.
 const MEMORY_FOLDER: &str = "/dev/shm";
 /// Minimum size of a usable memory file system. A container often has only 64 MB, less than a
 /// retail import needs.

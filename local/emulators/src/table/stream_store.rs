@@ -18,7 +18,6 @@ use rusqlite::{Connection, ErrorCode, params};
 
 use super::Error;
 
-/// The columns of the private table that this module uses.
 const COLUMNS: [&str; 4] = ["id", "table_name", "sequence_number", "shard_id"];
 /// SQLite uses an index on an expression only for exactly the same expression. So this expression
 /// must equal the engine's in every character. With `shard_id`, the index alone answers queries for

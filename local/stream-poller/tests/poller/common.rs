@@ -22,7 +22,6 @@ pub struct MemoryStream(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     shards: Vec<MemoryShard>,
-    /// The errors of the next reads.
     troubles: VecDeque<SourceError>,
     reads: usize,
 }

@@ -32,7 +32,6 @@ pub use sign::Signing;
 use crate::connector::{Connector, NoConnection, SendError};
 use crate::{ATTEMPT_TIMEOUT, ATTEMPTS, OPERATION_TIMEOUT, SetupError};
 
-/// The default limit of a response's size in bytes.
 const MAX_RESPONSE: usize = 64 * 1024;
 /// The header that carries a trace. Signatures do not cover it.
 const TRACE_HEADER: &str = "x-amzn-trace-id";

@@ -19,7 +19,6 @@ use super::source::{FetchError, Source};
 use super::token::{Algorithm, Token};
 use crate::json::{Members, Value};
 
-/// The size in bytes of a coordinate on P-256.
 const P256_COORDINATE_BYTES: usize = 32;
 /// The first byte of an uncompressed point, before both coordinates (SEC 1, section 2.3.3).
 const UNCOMPRESSED: u8 = 4;
@@ -105,7 +104,6 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The issuer's keys that this environment has cached.
 pub(super) struct Keys {
     source: Source,
     /// The lock is held while the keys are fetched, so concurrent requests wait for one fetch.

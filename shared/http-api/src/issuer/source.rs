@@ -24,7 +24,6 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// The path of the discovery document below the issuer's URL.
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
-/// The source of the issuer's keys.
 #[derive(Debug)]
 pub(super) struct Source {
     issuer: String,

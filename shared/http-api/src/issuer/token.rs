@@ -94,7 +94,6 @@ impl<'a> Token<'a> {
         self.algorithm
     }
 
-    /// Returns the id of the issuer's key that the token names.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }

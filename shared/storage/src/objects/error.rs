@@ -37,7 +37,6 @@ impl ObjectError {
     }
 }
 
-/// The error codes of S3's throttling.
 const THROTTLES: [&str; 4] = ["SlowDown", "ThrottlingException", "Throttling", "RequestLimitExceeded"];
 /// The error codes of a failure in S3 or on the network.
 const FAILURES: [&str; 5] =

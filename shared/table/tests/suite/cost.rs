@@ -149,7 +149,6 @@ fn compare(text: &str) {
     }
 }
 
-/// Returns a row without its read units and its price.
 fn without_read_units(line: &str) -> String {
     let cells = line.split('|').enumerate().filter(|(column, _)| !matches!(column, 4 | 8));
     cells.map(|(_, cell)| cell).collect::<Vec<_>>().join("|")

@@ -130,7 +130,6 @@ pub fn order_id(number: u8) -> OrderId {
     OrderId::generate(at(i64::from(number)), [number; 10])
 }
 
-/// Creates an order with this number of lines.
 pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     let id = order_id(number);
     let line = |line: u8| OrderLine {

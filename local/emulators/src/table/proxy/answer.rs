@@ -9,7 +9,6 @@ use crate::access::Denied;
 use crate::contributors::Throttles;
 
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
-/// DynamoDB's media type for JSON.
 const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
 
 pub(super) fn throttled() -> Response<Full<Bytes>> {

@@ -48,7 +48,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Durations of the faults that delay.
 #[derive(Debug, Clone, Copy)]
 struct Delays {
-    /// Delay of a slow response.
     slow: Duration,
     /// Time after which a connection without a response is closed. It is longer than a client
     /// should wait.

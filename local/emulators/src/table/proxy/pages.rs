@@ -52,7 +52,6 @@ impl Pages {
     }
 }
 
-/// A request for records.
 pub(super) struct Request {
     body: Map<String, Value>,
     /// Number of records that the client wants.
