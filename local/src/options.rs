@@ -38,8 +38,8 @@ pub struct Options {
     /// the records that all its consumers have read.
     pub keeps_stream: bool,
     /// The duration of a transaction of the table. During this time, single writes and other
-    /// transactions of its items conflict. Without a value, requests run one after the other and
-    /// never conflict.
+    /// transactions that use its items conflict. Without a value, requests run one after the other
+    /// and never conflict.
     pub transaction_time: Option<Duration>,
 }
 

@@ -17,8 +17,7 @@ use serde_json::Value;
 
 use crate::queue::GivenUp;
 
-/// The number of lines more than twice the unsettled entries that the file may have before it is
-/// rewritten.
+/// The file is rewritten when it has more lines than twice the unsettled entries plus this number.
 const SLACK: usize = 10_000;
 
 /// An event that a bus has accepted and that at least one target has not finished.
@@ -86,8 +85,8 @@ enum Line {
 impl Journal {
     /// Opens or creates the file, and reads the unsettled entries.
     ///
-    /// It removes an incomplete last line, which a process leaves that ends during a write. It
-    /// skips other unreadable lines with a warning.
+    /// It removes an incomplete last line, left by a process that ended during a write. It skips
+    /// other unreadable lines with a warning.
     ///
     /// # Errors
     /// If the file cannot be used.

@@ -1,9 +1,8 @@
 //! Emulates AWS between an event bus and its subscribers, on one machine.
 //!
 //! An [`EventBus`] passes each event to the targets of the rules whose pattern matches. A function
-//! is invoked by Lambda's rules for asynchronous invocation ([`AsyncFunction`]). A [`Queue`] holds
-//! events until a [`QueueMapping`] passes them to a function, by the rules of an event source
-//! mapping.
+//! is invoked asynchronously, as Lambda does it ([`AsyncFunction`]). A [`Queue`] holds events until
+//! a [`QueueMapping`] passes them to a function, as an event source mapping does.
 //!
 //! An event or message that fails too often moves to a dead-letter queue. The failed step may be
 //! the delivery to a target, the call of a function, or the processing after a reception from a

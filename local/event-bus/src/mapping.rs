@@ -45,9 +45,9 @@ pub enum QueueCall {
 /// queue.
 ///
 /// A failed message becomes visible again soon ([`Pace`]), before the visibility timeout, because
-/// the mapping knows that the call has ended. The reception counts. If the function's [`Role`] may
-/// not receive messages, they stay in the queue. If it may not delete them, they are delivered
-/// again.
+/// the mapping knows that the call has ended. The reception still counts towards the limit of
+/// receptions. If the function's [`Role`] may not receive messages, they stay in the queue. If it
+/// may not delete them, they are delivered again.
 pub struct QueueMapping {
     _tasks: JoinSet<()>,
 }

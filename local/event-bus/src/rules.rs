@@ -116,7 +116,7 @@ impl EventBus {
         true
     }
 
-    /// Delivers a message again. According to the journal, its redrive did not finish.
+    /// Repeats a redrive that did not finish, according to the journal.
     pub async fn redrive_again(
         &self,
         given_up: GivenUp,

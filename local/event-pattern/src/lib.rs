@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 pub enum Dialect {
     /// Filter criteria of an event source mapping.
     Lambda,
-    /// The event pattern of a rule. It also has wildcards, and allows lists and case-insensitive
-    /// operands inside other operators.
+    /// The event pattern of a rule. In addition it has wildcards, and other operators accept lists
+    /// and case-insensitive operands.
     EventBridge,
 }
 

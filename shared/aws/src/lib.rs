@@ -15,18 +15,18 @@
 //! server's certificate has an unknown issuer, the connector tries once more with the system's
 //! roots. The runtime image keeps these current. A process loads them once. It remembers and logs
 //! each host that needs them, and counts these hosts in the metric `UnknownIssuers`. An alarm on
-//! that metric says that a new version is due. With the system's roots, a function trusts the same
-//! servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both sets, as it does
-//! for AWS's own tools.
+//! that metric tells operators to deploy a new version. With the system's roots, a function trusts
+//! the same servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both sets, as
+//! it does for AWS's own tools.
 //!
 //! # Configuration
 //!
 //! The SDK's standard variables configure the SDK and [`Service`]: `AWS_REGION`,
-//! `AWS_ACCESS_KEY_ID` and its companions, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`,
-//! and the endpoints. `AWS_ENDPOINT_URL` applies to all services. `AWS_ENDPOINT_URL_DYNAMODB`,
-//! `AWS_ENDPOINT_URL_S3` and others apply to one service each. This crate leaves out the SDK's
-//! chains for profiles and other sources of credentials. A function has none of these sources, and
-//! the chains are larger than all other code of a function.
+//! `AWS_ACCESS_KEY_ID` and the other credential variables, `AWS_USE_FIPS_ENDPOINT`,
+//! `AWS_USE_DUALSTACK_ENDPOINT`, and the endpoints. `AWS_ENDPOINT_URL` applies to all services.
+//! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3` and others apply to one service each. This
+//! crate leaves out the SDK's chains for profiles and other sources of credentials. A function has
+//! none of these sources, and the chains are larger than all other code of a function.
 
 mod connector;
 pub mod s3;

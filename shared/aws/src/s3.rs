@@ -28,7 +28,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Creates a bucket of a region, at `address` or else at AWS's own address.
+    /// Creates the client of a bucket in a region, at `address` or else at AWS's own address.
     ///
     /// # Errors
     /// As [`crate::connector()`].
@@ -41,8 +41,8 @@ impl Bucket {
         Self::at(&base(name, region, address, Variant::default()), name, region, credentials)
     }
 
-    /// Creates a bucket from the environment: `variable` names it, and the SDK's variables give
-    /// region, credentials and endpoint.
+    /// Creates the client of a bucket from the environment: `variable` names the bucket, and the
+    /// SDK's variables give region, credentials and endpoint.
     ///
     /// # Errors
     /// [`SetupError::NotSet`] when a variable is missing. Otherwise as [`crate::connector()`].
@@ -148,7 +148,7 @@ fn is_passing(call: &Call<'_>, response: &Response) -> bool {
     }
 }
 
-/// Returns whether an object differs from what was written. A checksum with a hyphen covers several
+/// Returns whether an object does not match its checksum. A checksum with a hyphen covers several
 /// parts and is not compared.
 fn is_damaged(call: &Call<'_>, response: &Response) -> bool {
     let sum = response.header(CHECKSUM).filter(|sum| !sum.contains('-'));

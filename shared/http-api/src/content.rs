@@ -38,8 +38,9 @@ impl Request<'_> {
         Ok(texts_of(self.content(BODY_LIMIT)?, array, member))
     }
 
-    /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes, numbered from
-    /// 1. Blank lines are counted and left out. [`Object::parse`] parses a line.
+    /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes. Each line has
+    /// its number in the body, counted from one. Blank lines are left out. [`Object::parse`] parses
+    /// a line.
     ///
     /// # Errors
     /// 415 `unsupported_media_type`. 413 `body_too_large`. 400 `malformed_json` when the body is

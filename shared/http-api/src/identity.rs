@@ -203,7 +203,7 @@ impl Owner {
 }
 
 /// Returns the claim `email` if `email_verified` is true. `email_verified` may be text: the HTTP
-/// API's authorizer passes every claim on as text, and so does Cognito with this one.
+/// API's authorizer passes every claim on as text, and Cognito has this claim as text.
 fn verified_email(claims: &Members<'_>) -> Option<Email> {
     let verified = match claims.get("email_verified") {
         Some(Value::Boolean(verified)) => *verified,

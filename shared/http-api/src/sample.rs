@@ -119,8 +119,8 @@ impl Call {
     pub fn event(&self) -> Value {
         let (method, template) = self.route.split_once(' ').unwrap_or(("GET", self.route));
         let parameter = |name: &str| self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        // An HTTP API passes on a decoded path: <https://github.com/hotsock/voker/pull/8> has live
-        // captures.
+        // An HTTP API passes on a decoded path: <https://github.com/hotsock/voker/pull/8> has
+        // recorded requests.
         let plain = |segment| url::parameter(segment).map_or(segment, |name| parameter(name).unwrap_or_default());
         let path = template.split('/').map(plain).collect::<Vec<_>>().join("/");
         let query: Vec<_> =

@@ -1,7 +1,7 @@
 //! Tests of tokens on a public route, while the issuer rotates keys, fails and recovers.
 //!
-//! The tokens in `tokens/rs256.json` were made with the library joserfc and expire in the year
-//! 9999. Their private keys were never stored.
+//! The library joserfc made the tokens in `tokens/rs256.json`. Their private keys were never
+//! stored, and they expire in 9999.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 

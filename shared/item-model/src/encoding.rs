@@ -67,7 +67,8 @@ pub fn encode_into(part: &str, out: &mut String) {
     }
 }
 
-/// Returns the part that [`encode`] was given, or `None` for text that [`encode`] never writes.
+/// Returns the part that [`encode`] writes as this text, or `None` for text that [`encode`] never
+/// writes.
 #[must_use]
 pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
@@ -155,8 +156,8 @@ impl Part for Instant {
 
 /// An instant whose text sorts in reverse: ascending text order is newest first.
 ///
-/// It is for a list that must be read forward but shows the newest first. One Query reads this list
-/// together with a neighbour in the same partition.
+/// It is for a list that must be read forward and begin with its newest item. One Query can then
+/// read the list together with an item that precedes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestFirst(pub Instant);
 

@@ -75,8 +75,8 @@ pub struct Meta {
     pub updated_at: Instant,
 }
 
-/// The maximum `version` and `rev` of an item. Versions of the search engine are signed integers.
-/// It would refuse a call with a larger version, with all documents of the call.
+/// The maximum `version` and `rev` of an item. The search engine's versions are signed. One larger
+/// version would make it refuse a whole bulk request.
 pub const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
 
 fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

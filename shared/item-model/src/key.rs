@@ -152,7 +152,7 @@ impl Index {
     ///
     /// The key attributes begin with `GSI`, so that no field can have their name. `projected` are
     /// the non-key attributes that the index carries (projection INCLUDE), and `projection_reason`
-    /// says why these and no others.
+    /// is the reason for this choice.
     ///
     /// # Panics
     /// In a constant this fails the build: when a key attribute does not begin with `GSI`, or when

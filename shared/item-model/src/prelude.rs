@@ -145,7 +145,7 @@ impl GuardedWrite for Guarded {
     }
 }
 
-/// Changes fields by name. The schema crate decides which of them others may change, and how.
+/// Changes fields by name. The schema crate decides which fields other crates may change, and how.
 pub trait ChangeFields: Sized {
     /// Begins another incarnation under the same key. `born` and `created_at` are new, while
     /// `version` and `rev` continue.

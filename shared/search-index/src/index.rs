@@ -41,7 +41,7 @@ pub(crate) fn name(prefix: &str, collection: Collection, number: u64) -> String 
     format!("{}-v{number}", alias(prefix, collection))
 }
 
-/// Returns a pattern for all indices of the collection. It may also match indices of a longer
+/// Returns a pattern for all indices of the collection. It may also match indices with a longer
 /// prefix.
 pub(crate) fn pattern(prefix: &str, collection: Collection) -> String {
     format!("{}-v*", alias(prefix, collection))

@@ -108,8 +108,8 @@ pub struct ProductQuery {
     pub after: Option<SearchAfter>,
 }
 
-/// The order of products. The id is the last sort value of each order, so no two products are
-/// equal.
+/// The order of products. The id is the last sort value of each order, so each product has its own
+/// position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProductSort {
     /// Best match first.

@@ -17,7 +17,7 @@
 //! or newer ones, and writes them to N.
 //!
 //! Conversely, the rebuild may write data that has become outdated. The newer write was sent to
-//! both indices, so N has or gets it. Its higher version makes it the one that N keeps.
+//! both indices, so N has it or gets it. N keeps the write with the higher version.
 //!
 //! A removed item is not in the table. If the call with its tombstone missed N,
 //! [`SearchClient::copy_tombstones`] copies the tombstone to N.

@@ -178,8 +178,9 @@ impl Table {
         Ok(Ok(item))
     }
 
-    /// Executes a transaction: all of its writes, or none and then returns the refused actions.
-    /// After a conflict with another transaction it retries with full jitter within a time budget.
+    /// Executes a transaction. If some conditions do not hold, writes nothing and returns the
+    /// refused actions. After a conflict with another transaction it retries with full jitter
+    /// within a time budget.
     ///
     /// # Errors
     /// [`TableError`]. [`TableError::TooManyActions`] before anything is sent.
@@ -233,8 +234,8 @@ impl Table {
                 Err(error) => error,
             };
             if let Some(reasons) = cancelled(&error) {
-                // DynamoDB has ended a cancelled transaction. The caller's next attempt is a new
-                // transaction with another token.
+                // A cancelled transaction has ended. The caller's next attempt is a new transaction
+                // with another token.
                 return judge(reasons, transaction.actions());
             }
             let failure = classify(&error);

@@ -77,8 +77,8 @@ impl Line {
         self
     }
 
-    /// Adds the id of the invocation's trace, if there is one. Operators find the invocation in
-    /// X-Ray by it.
+    /// Adds the id of the invocation's trace, if there is one. With it, operators find the
+    /// invocation in X-Ray.
     #[must_use]
     pub fn trace(self, header: Option<&str>) -> Self {
         match header.and_then(correlation::trace_id) {

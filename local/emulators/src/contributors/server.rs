@@ -1,4 +1,4 @@
-//! Serves the call in CloudWatch's JSON protocol.
+//! Serves `GetInsightRuleReport` in CloudWatch's JSON protocol.
 
 use std::io;
 use std::sync::Arc;

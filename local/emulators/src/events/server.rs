@@ -1,4 +1,4 @@
-//! Serves the call and passes the events to the subscribers.
+//! Serves `PutEvents` and passes the events to the subscribers.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -213,8 +213,8 @@ impl Bus {
         json!({"FailedEntryCount": failed, "Entries": results})
     }
 
-    /// Returns the entries that a partial failure rejects, as bits: at least one. Of several
-    /// entries it accepts at least one.
+    /// Returns the entries that a partial failure rejects, as bits. It rejects at least one entry,
+    /// and accepts at least one of several.
     fn failing(&self, entries: usize) -> u64 {
         let Some(strike) = self.faults.draw(|kind| kind == FaultKind::Partial) else { return 0 };
         let all = (1 << entries.min(MAX_ENTRIES)) - 1;

@@ -1,4 +1,4 @@
-//! Serves the call and keeps the messages.
+//! Serves `SendEmail` and keeps the messages.
 
 use std::io;
 use std::path::Path;

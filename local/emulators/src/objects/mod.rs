@@ -63,7 +63,7 @@ pub enum Error {
     /// A file in the data folder was not written by this store.
     #[error("{} is damaged", .0.display())]
     Damaged(PathBuf),
-    /// The name is not 3 to 63 letters, digits, dots and hyphens or does not begin and end with a
+    /// The name is not 3 to 63 letters, digits, dots and hyphens, or does not begin and end with a
     /// letter or digit.
     #[error("{0} is no name of a bucket")]
     BucketName(String),

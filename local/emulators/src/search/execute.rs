@@ -120,8 +120,8 @@ struct Ranked<'a> {
     sort: Vec<SortValue<'a>>,
 }
 
-/// Returns the documents of the page, in order. It compares each hit only with the worst document
-/// so far, which rules out most hits at once.
+/// Returns the documents of the page, in order. It first compares each hit with the worst document
+/// that it has kept, which rules out most hits.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let mut best: Vec<Ranked<'a>> = Vec::new();
     let mut worst: Option<Vec<SortValue<'a>>> = None;

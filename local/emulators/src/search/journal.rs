@@ -13,7 +13,8 @@ use serde_json::value::RawValue;
 
 use super::Error;
 
-/// At the start, a file with more lines for each document than this is rewritten.
+/// The maximum number of lines for each document. At the start, a file with more lines is
+/// rewritten.
 const LINES_PER_DOCUMENT: usize = 2;
 
 /// A write of a document. Without a source it is a deletion.
@@ -33,7 +34,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens or creates the file, and passes each entry to `replay`. It removes an incomplete last
-    /// line, which a process leaves that ends during a write. That write was never acknowledged.
+    /// line, left by a process that ended during a write. That write was never acknowledged.
     pub(super) fn open(path: &Path, mut replay: impl FnMut(Entry<'_>) -> Result<(), String>) -> Result<Self, Error> {
         let at = |source| Error::File { path: path.to_owned(), source };
         let options = OpenOptions::new().read(true).append(true).create(true).clone();

@@ -18,7 +18,7 @@ use super::strict::{Strict, one_or_many};
 pub(super) struct Mapping {
     fields: Vec<Field>,
     pub schema: Schema,
-    /// The document's id, by which a new version replaces the document.
+    /// The document's id. A new version replaces the document with the same id.
     pub id: Handle,
     /// The document's slot in the table of documents.
     pub slot: Handle,

@@ -13,9 +13,9 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 pub(super) enum WriteVersion {
     /// The next version of the document. It never conflicts.
     Internal,
-    /// `external`: must be higher than the document's version.
+    /// `external`: the version must be higher than the document's.
     External(u64),
-    /// `external_gte`: must not be lower than the document's version.
+    /// `external_gte`: the version must not be lower than the document's.
     ExternalGte(u64),
     /// `if_seq_no` and `if_primary_term`: the last write of the document must have these numbers.
     State { seq_no: u64, primary_term: u64 },

@@ -98,7 +98,7 @@ impl EmbeddedTable {
     /// deletes expired items only by this call.
     ///
     /// The sweep reads whole tables, in steps that let other requests run in between, and blocks
-    /// until it is done. When it returns, all items are deleted that had expired at the call.
+    /// until it is done. When it returns, all items that had expired at the call are deleted.
     ///
     /// # Errors
     /// [`Error::Engine`] if the engine fails, [`Error::Unswept`] if writes outside the server kept

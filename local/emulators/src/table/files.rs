@@ -87,7 +87,8 @@ fn roomy_memory_folder() -> bool {
     fs::read_to_string("/proc/self/mounts").is_ok_and(|mounts| mounts.lines().any(is_roomy_memory_mount))
 }
 
-/// Parses one line of `mounts(5)`: device, mount point, type, options, two numbers.
+/// Returns whether a line of `mounts(5)` is a large enough memory file system. A line has device,
+/// mount point, type, options and two numbers.
 fn is_roomy_memory_mount(line: &str) -> bool {
     let mut fields = line.split(' ');
     let (Some(_), Some(MEMORY_FOLDER), Some("tmpfs"), Some(options)) =

@@ -147,8 +147,8 @@ struct Origin {
 }
 
 impl Origin {
-    /// Moves the origin out of the request's URI, which keeps path and query. Adds a `Host` header
-    /// if the request has none.
+    /// Removes the origin from the request's URI and returns it. Adds a `Host` header if the
+    /// request has none.
     fn of(request: &mut Request<SdkBody>) -> Result<Self, Cause> {
         let parts = std::mem::take(request.uri_mut()).into_parts();
         let is_encrypted = match parts.scheme {

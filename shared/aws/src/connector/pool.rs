@@ -11,7 +11,8 @@ use hyper::client::conn::http1::SendRequest;
 
 use super::Origin;
 
-/// The time after which an idle connection is discarded, because the server has probably closed it.
+/// The time after which an idle connection is discarded, because the server may have closed it
+/// without notice.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Before a connection that was idle this long is used again, the pool yields to the runtime. The
 /// runtime can then notice that the server has closed the connection.
@@ -42,7 +43,8 @@ impl Free {
 }
 
 impl Pool {
-    /// Removes a connection from the pool. The client knows no reason why it should not be usable.
+    /// Removes a usable connection from the pool. It may have ended without this client's
+    /// knowledge.
     pub async fn take(&self, origin: &Origin) -> Option<Sender> {
         while let Some((mut sender, rested)) = self.next(origin) {
             if rested {

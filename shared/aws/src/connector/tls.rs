@@ -88,9 +88,9 @@ impl Tls {
         }
         let count = store.len();
         let mut provider = ring::default_provider();
-        // By default AES-256 comes first, and its handshake hashes with SHA-384. Processors have
-        // instructions for SHA-256, and a server without its own preference takes the client's
-        // first offer.
+        // AES-128 comes first, because its handshake hashes with SHA-256, for which processors have
+        // instructions. AES-256, the default, hashes with SHA-384. A server without a preference
+        // takes the client's first offer.
         provider.cipher_suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
         let config = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()?

@@ -6,8 +6,8 @@
 //! almost nothing.
 //!
 //! The SHA-256 of a body is signed and stored with the object. S3 verifies it on writing, and this
-//! crate on reading. Objects of other programs or earlier versions have other checksums, which this
-//! crate does not verify.
+//! crate on reading. Objects that other programs or earlier releases wrote have other kinds of
+//! checksums, which this crate does not verify.
 //!
 //! Errors contain the error code of S3, never the name or content of an object, because archived
 //! items belong to customers.

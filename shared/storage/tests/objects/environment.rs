@@ -34,7 +34,8 @@ async fn in_the_child() {
 async fn the_endpoint_of_the_environment_is_reached_by_path_with_the_bucket_of_the_variable() {
     for variable in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
         let (server, _) = start().await;
-        // For a host name, unlike an address, a client could put the bucket's name before the host.
+        // With a host name, unlike an IP address, a client might put the bucket's name before the
+        // host.
         let url = server.url().replace("127.0.0.1", "localhost");
         let output = run(&[
             (variable, &url),

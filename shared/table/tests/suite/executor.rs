@@ -226,8 +226,8 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     assert_eq!(table.meter().take(), []);
 }
 
-/// After a lost response the outcome of a write is unknown. A single write is not repeated, because
-/// it could be refused because of its own effect. A transaction is repeated, because DynamoDB
+/// After a lost response the outcome of a write is unknown. A single write is not repeated: its own
+/// effect could make DynamoDB refuse the repetition. A transaction is repeated, because DynamoDB
 /// recognizes its token.
 #[tokio::test]
 async fn a_lost_response_neither_repeats_a_write_nor_fails_its_own_retry() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::FOLDER_VARIABLE;
 
 /// Sets the clock of the processes with this `folder` in [`FOLDER_VARIABLE`] forward by `seconds`,
-/// or back if negative. 0 corrects it.
+/// or back if `seconds` is negative. With 0 the clock is right again.
 ///
 /// # Errors
 /// When the file cannot be written or removed.

@@ -36,8 +36,8 @@ impl Mover<'_> {
                 Some(to) => {
                     self.copy(moving, &node.path, &to).await?;
                 }
-                // The destination would be too deep or too long. The subcategories have none
-                // either.
+                // There is no destination, because the path would be too deep or too long. The
+                // subcategories have none either.
                 None => walk.skip_below(),
             }
         }

@@ -5,12 +5,17 @@ use key_schema::order::OrderAction;
 use key_schema::request::Transaction;
 use table::{Refusal, Refusals, Table, TableError};
 
-/// Sends the transaction that changes an order's status. It may lack two kinds of actions:
+/// Sends the transaction that changes an order's status. If the table refuses only actions of these
+/// kinds, the transaction is sent again without them:
 ///
-/// - The customer's list of open orders has lost the order, because the list has expired.
-/// - Staff have created a line's product again, and its new stock does not count the old pieces.
+/// - the removal from the customer's open orders, because that list has expired
+/// - the return of pieces to a product that staff have created again, because its new stock does
+///   not count them
 ///
 /// Returns the refusals of the last transaction.
+///
+/// # Errors
+/// [`TableError`].
 pub async fn advance(
     table: &Table,
     transaction: Transaction<OrderAction>,

@@ -7,7 +7,7 @@
 //! [`key_schema::order::staged`] contains the transactions. Each of them leaves a valid order. So
 //! after any interruption an order is either invisible or in its new status, and the janitor finds
 //! it. Two concurrent workers on one order, such as a slow function and the janitor, cannot both
-//! take the same step. The condition of the second one fails, and it reads the order again.
+//! take the same step. The second worker's condition fails, and that worker reads the order again.
 
 mod advance;
 mod lapse;

@@ -16,7 +16,7 @@ use crate::staging::{ATTEMPTS, StagingError};
 pub enum Undone {
     /// The order and its lines are gone.
     Gone,
-    /// The order was placed after all, and stays.
+    /// The order was placed, so it is kept.
     Visible,
 }
 

@@ -80,8 +80,8 @@ proptest! {
             for (waits, change) in &meanwhile {
                 let somebody = shop.table();
                 crash_after(*waits, Mover::new(&somebody).settling(1_000_000).go_on(far())).await;
-                // The request has seen its category, so the category must exist if the move does
-                // not concern it.
+                // The request has seen its category, so the category must exist if it is outside
+                // the moved subtree.
                 if let Change::CreateLate(place) = change && !place.is_within(&from) {
                     shop.grow(place).await;
                 }

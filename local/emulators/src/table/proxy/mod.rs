@@ -123,7 +123,7 @@ impl FaultProxy {
     }
 
     /// Makes transactions take time from now on. During a transaction the proxy refuses single
-    /// writes and other transactions of its items as conflicts. It does not check the items of a
+    /// writes and other transactions that use its items. It does not check the items of a
     /// `BatchWriteItem`.
     pub fn let_transactions_take(&self, time: TransactionTime) {
         self.underway.set(time);

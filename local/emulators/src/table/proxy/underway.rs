@@ -1,5 +1,5 @@
 //! Makes transactions take time, as in DynamoDB. While a transaction is in progress, single writes
-//! and other transactions of its items conflict.
+//! and other transactions that use its items conflict.
 //!
 //! An emulator processes one request after the other, so its requests never conflict.
 
