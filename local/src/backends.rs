@@ -23,13 +23,10 @@ use crate::dynamodb::REGION;
 use crate::system::StartError;
 use crate::token::{AUDIENCE, ISSUER, SigningKey};
 
-/// Account of all local resources.
 pub(crate) const ACCOUNT: &str = "000000000000";
-/// Name of the embedded table.
 const TABLE: &str = "bodega";
 /// Access key for all local services, except for a fresh table in another DynamoDB.
 const ACCESS_KEY: &str = "local";
-/// Sender of the messages to customers.
 const MAIL_FROM: &str = "shop@example.com";
 
 pub(crate) struct Backends {
@@ -45,7 +42,7 @@ pub(crate) struct Backends {
     pub(crate) search: Option<SearchServer>,
     pub(crate) search_url: String,
     pub(crate) events: EventBusServer,
-    /// The journal of events that the bus has accepted and its subscribers have not finished.
+    /// The journal of events that the bus has accepted and that its subscribers have not finished.
     /// `None` if the system keeps no data.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,

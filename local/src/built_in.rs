@@ -4,9 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The template at build time.
 pub(crate) const TEMPLATE: &str = include_str!("../../template.yaml");
-/// The API description at build time.
 pub(crate) const OPENAPI: &str = include_str!("../../openapi.yaml");
 
 /// The files of the sample data that `--demo` loads: name and content.

@@ -358,7 +358,6 @@ fn threads() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
 
-/// Waits for Ctrl-C or SIGTERM.
 async fn interrupted() {
     #[cfg(unix)]
     {

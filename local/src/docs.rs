@@ -23,7 +23,6 @@ use crate::built_in;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A file of the page.
 #[derive(Debug, Clone, Copy)]
 struct Asset {
     path: &'static str,

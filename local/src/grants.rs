@@ -12,7 +12,6 @@ use crate::dynamodb::REGION;
 use crate::mappings::MappingRole;
 use crate::system::StartError;
 
-/// The environment variable with the search engine's address.
 const SEARCH_ENDPOINT: &str = "SEARCH_ENDPOINT";
 
 /// The permissions of all functions, and a search gate for each function that uses the search

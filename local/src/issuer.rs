@@ -11,7 +11,6 @@ use serde_json::{Value as Json, json};
 use crate::control::loopback_only;
 use crate::token::{ISSUER, SigningKey};
 
-/// Path below the system's address.
 const PATH: &str = "/_local/issuer";
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/.well-known/jwks.json";

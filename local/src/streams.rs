@@ -50,7 +50,7 @@ pub fn mappings(
 }
 
 /// Deletes records of the embedded stream that every mapping has settled, because the table gets
-/// slower with each record. Ends with the poller.
+/// slower with each record. The task ends with the poller.
 pub fn trim(table: Arc<EmbeddedTable>, name: String, poller: &Poller) -> JoinHandle<()> {
     let mut consumed = poller.consumed();
     tokio::spawn(async move {

@@ -145,12 +145,10 @@ impl Subscribers {
         self.pending.count()
     }
 
-    /// Returns the messages in the dead-letter queues.
     pub(crate) fn failures(&self) -> Vec<GivenUp> {
         self.queues.iter().flat_map(|queue| queue.given_up()).collect()
     }
 
-    /// Returns the number of messages in the dead-letter queues.
     pub(crate) fn count_failures(&self) -> usize {
         self.queues.iter().map(|queue| queue.count_given_up()).sum()
     }
@@ -159,8 +157,8 @@ impl Subscribers {
     pub(crate) async fn redrive(&self) -> usize {
         let mut redriven = 0;
         for queue in &self.queues {
-            // A message that fails again returns to the queue, so the loop ends after the number of
-            // messages at its start.
+            // A message that fails again returns to the queue. So the loop has one turn for each
+            // message that was there at its start.
             for _ in 0..queue.count_given_up() {
                 if !self.bus.redrive(queue, &self.targets, &self.pending).await {
                     break;
@@ -221,7 +219,6 @@ impl Left {
     }
 }
 
-/// Passes events to the rules.
 struct Pump {
     bus: Arc<EventBus>,
     targets: HashMap<String, TargetKind>,

@@ -93,7 +93,6 @@ impl Running {
         drained
     }
 
-    /// Places an order and pays for it.
     async fn paid_order(&self) -> String {
         let tea = json!({
             "id": "tea", "name": "Tea", "brand": "Leaf", "category_path": ["Drinks"],
@@ -126,7 +125,6 @@ impl Running {
         subjects
     }
 
-    /// Returns the types of the published events.
     async fn events(&self) -> Vec<String> {
         let events = self.items("/_local/events").await;
         events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()

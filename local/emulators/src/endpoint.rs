@@ -30,7 +30,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// The service behind an endpoint.
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Answer> + Send;
 
@@ -66,7 +65,6 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Opens a loopback port.
     pub(crate) async fn start<S: Service>(service: Arc<S>, faults: Faults) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);

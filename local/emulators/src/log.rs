@@ -24,7 +24,6 @@ pub struct Page<T> {
     pub more: bool,
 }
 
-/// The newest entries.
 #[derive(Debug)]
 pub(crate) struct Log<T> {
     kept: Mutex<Kept<T>>,

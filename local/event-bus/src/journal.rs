@@ -150,7 +150,6 @@ impl Journal {
         self.note(Line::Redriven(id.to_owned()));
     }
 
-    /// Records that an event or message is finished.
     pub(crate) fn settle(&self, id: &str) {
         self.note(Line::Settled(id.to_owned()));
     }

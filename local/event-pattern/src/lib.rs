@@ -104,7 +104,6 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-/// A part of a wildcard pattern.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
     Literal(String),

@@ -29,7 +29,6 @@ pub struct Functions {
     lines: Arc<Lines>,
 }
 
-/// The environments of one function.
 struct Pool {
     spec: Arc<FunctionSpec>,
     jobs: mpsc::Sender<Job>,

@@ -81,8 +81,7 @@ pub(super) async fn drain(
 }
 
 /// Waits for the stream and for the subscribers in turn, until there is no new event. It must
-/// alternate, because subscribers write to the table and the stream publishes events of these
-/// writes.
+/// alternate, because subscribers write to the table, and these writes cause further events.
 async fn settled(control: &Control) {
     let mut before = None;
     for _ in 0..ROUNDS {

@@ -74,7 +74,6 @@ pub(super) async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
     Json(all.into())
 }
 
-/// Activates a fault.
 pub(super) async fn add(
     State(control): State<Arc<Control>>,
     request: Result<Json<Request>, JsonRejection>,
@@ -87,7 +86,6 @@ pub(super) async fn add(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes every fault.
 pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusCode, Problem> {
     for faults in backends(&control).into_iter().filter_map(|(_, faults)| faults) {
         faults.clear();

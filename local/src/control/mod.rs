@@ -36,7 +36,6 @@ use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::SigningKey;
 
-/// State of these endpoints.
 pub(crate) struct Control {
     pub(crate) poller: Poller,
     pub(crate) subscribers: Subscribers,

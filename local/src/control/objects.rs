@@ -19,7 +19,6 @@ use super::problem::Problem;
 const PAGE: usize = 100;
 /// Objects per request when counting.
 const COUNTED: usize = 10_000;
-/// Logical ids of the buckets.
 const ARCHIVE: &str = "Archive";
 const FAILED_RECORDS: &str = "FailedRecords";
 
@@ -57,7 +56,6 @@ pub(super) async fn quarantine(
     })
 }
 
-/// Counts the objects in quarantine.
 pub(super) fn quarantined(control: &Control) -> Result<usize, Problem> {
     let bucket = control.backends.bucket(FAILED_RECORDS);
     let mut count = 0;

@@ -10,8 +10,8 @@ use percent_encoding::percent_decode_str;
 
 /// Returns the path that selects the route. The function receives it as `rawPath`.
 ///
-/// Returns `None`, for which the gateway responds 400, if one of the two decodings fails. Each
-/// fails if a percent sign lacks its two hex digits, or if the text is not UTF-8.
+/// Returns `None`, for which the gateway responds 400, if one of the two decodings fails. A
+/// decoding fails if a percent sign lacks its two hex digits, or if the text is not UTF-8.
 pub fn routed(sent: &str) -> Option<String> {
     let once = decoded(sent)?;
     let kept = once.split_once('?').map_or(&*once, |(path, _)| path);

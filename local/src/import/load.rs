@@ -16,7 +16,6 @@ use super::source::{self, Basket, HouseholdRow, ProductRow, SourceError, Survey}
 const PRODUCTS_PER_CALL: usize = 1000;
 /// Maximum number of attempts for a product while the table is throttled.
 const ROUNDS: u32 = 6;
-/// Number of concurrent calls.
 const CONCURRENCY: usize = 8;
 /// Price of a new product that no basket contains.
 const DEFAULT_PRICE_CENTS: i64 = 100;
@@ -46,7 +45,6 @@ impl Tally {
         self.refused.entry(reason.into()).or_default().push(name.into());
     }
 
-    /// Adds the outcome of one row.
     fn add(&mut self, name: String, outcome: Outcome) {
         match outcome {
             Outcome::Done(how) => self.done(how),

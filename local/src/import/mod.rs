@@ -93,7 +93,6 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     }
 }
 
-/// The results of all phases.
 #[derive(Debug)]
 struct Summary {
     phases: Vec<(&'static str, Tally, Duration)>,

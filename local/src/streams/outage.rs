@@ -26,7 +26,6 @@ use table::{Refusal, Refusals, TableError};
 use super::*;
 use crate::Options;
 
-/// A stream with a fixed list of records.
 struct Records(Vec<Json>);
 
 impl StreamSource for Records {
@@ -206,7 +205,6 @@ impl Rig {
         self.poller.progress().mappings.into_iter().map(|mapping| (mapping.function.clone(), mapping)).collect()
     }
 
-    /// Returns the discarded batches.
     fn failed(&self) -> Vec<Json> {
         let bucket = self.backends.bucket("FailedRecords");
         let names = self.backends.objects.list(bucket, None, 100).unwrap().items.into_iter().map(|object| object.name);

@@ -49,7 +49,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the last record before which all records are settled, including itself.
+    /// Returns the position: the last record that is settled together with all earlier records.
     pub(crate) fn position(&self) -> Option<&SequenceNumber> {
         self.position.as_ref()
     }

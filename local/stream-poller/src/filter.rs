@@ -4,7 +4,6 @@ use event_pattern::{Dialect, Pattern, PatternError};
 use serde_json::Value;
 
 const MAX_PATTERN: usize = 4096;
-/// Maximum number of patterns of a mapping.
 const MAX_PATTERNS: usize = 10;
 
 /// The reason why filter criteria are invalid.

@@ -21,7 +21,7 @@
 //!
 //! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a
 //! filter has dropped it, or the destination has stored it. The position in a shard is the last
-//! record before which all records are settled, including itself.
+//! record that is settled together with all earlier records.
 
 mod answer;
 mod backoff;

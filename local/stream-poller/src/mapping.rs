@@ -167,7 +167,6 @@ pub(crate) struct ShardState {
     marks: Mutex<Marks>,
 }
 
-/// The progress of the mapping in the shard.
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) checkpoint: Checkpoint,
@@ -213,13 +212,13 @@ impl Marks {
         self.checkpoint.push(record.sequence().clone(), settled)
     }
 
-    /// Records that a read that began at this nudge found no records.
+    /// Notes an empty read that began at this nudge.
     pub(crate) fn see_end(&mut self, nudge: u64) {
         self.end_seen = Some(nudge);
     }
 
     /// Returns whether all records written before a nudge at `time` have been read. If the stream
-    /// never pauses, no read is empty. Then a record that is newer than `time` shows it.
+    /// never pauses, no read is empty. Then a record newer than `time` proves it.
     pub(crate) fn has_read_up_to(&self, nudge: u64, time: SystemTime) -> bool {
         self.end_seen.is_some_and(|seen| seen >= nudge) || self.newest > time
     }

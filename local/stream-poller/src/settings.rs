@@ -17,8 +17,8 @@ pub struct MappingSettings {
     /// Maximum retries of a failed batch, up to 10,000. `None` (-1 in the template) means retries
     /// until the records expire, 24 h after their write.
     pub maximum_retry_attempts: Option<u32>,
-    /// Age at which records are discarded, 60 s to 7 days. `None` (-1 in the template) means when
-    /// they expire.
+    /// Age at which records are discarded, 60 s to 7 days. `None` (-1 in the template) means that
+    /// they are discarded only when they expire.
     pub maximum_record_age: Option<Duration>,
     /// Whether a failed batch is halved before its retry.
     pub bisect_on_function_error: bool,

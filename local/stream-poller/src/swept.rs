@@ -2,14 +2,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-/// Maximum number of items that are remembered.
 const MOST: usize = 10_000;
 
 /// The items that the local system removed because they had expired.
 ///
 /// In the stream records of such removals, DynamoDB names itself as the caller. DynamoDB Local
-/// removes expired items late, so the local system deletes them with ordinary requests. The stream
-/// records of these name no caller, so the poller adds it.
+/// removes expired items late, so the local system deletes them with ordinary requests. Their
+/// stream records name no caller, so the poller adds DynamoDB.
 #[derive(Debug, Clone, Default)]
 pub struct Swept(Arc<Mutex<Vec<Value>>>);
 

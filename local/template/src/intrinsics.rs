@@ -10,7 +10,6 @@ use crate::{Deployment, TemplateError};
 /// template reaches it.
 const MOST_OPEN: usize = 64;
 
-/// Resolves parameters, conditions and resources.
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
     defaults: BTreeMap<&'a str, Option<String>>,
@@ -202,7 +201,6 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Evaluates `node` to a text.
     fn text(&self, node: &Node) -> Result<String, TemplateError> {
         match self.resolve(node)? {
             Some(node) => scalar(&node).map(str::to_owned),

@@ -70,7 +70,6 @@ pub struct QueueMapping {
     pub maximum_concurrency: Option<u32>,
 }
 
-/// A mapping's id, function and source.
 struct Ends {
     id: String,
     function: String,

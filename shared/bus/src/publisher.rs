@@ -25,7 +25,6 @@ pub const MAX_REQUEST_BYTES: usize = 256 * 1024;
 /// The number of bytes that a time adds to the size of an entry, in any notation (same source).
 const TIME_BYTES: usize = 14;
 
-/// The number of concurrent calls.
 const CONCURRENCY: usize = 4;
 /// The upper bound of the first random wait before failed entries are sent again. The bound doubles
 /// each time.

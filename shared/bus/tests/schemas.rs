@@ -112,7 +112,6 @@ fn required(schema: &Value) -> BTreeSet<String> {
     schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// A compiled schema.
 struct Validator {
     schemas: Schemas,
     index: SchemaIndex,
@@ -148,7 +147,6 @@ fn a_schema_has_exactly_the_published_fields_and_requires_all_but_the_request_id
     for event in every_example() {
         let mut schema = schema(event.kind());
         let published = detail(&event);
-        // The optional fields.
         for (object, name) in [("", OPTIONAL), ("/properties/data", "reason")] {
             let schema = schema.pointer_mut(object).unwrap();
             let Some(properties) = schema["properties"].as_object_mut().filter(|all| all.contains_key(name)) else {

@@ -118,7 +118,6 @@ impl Request<'_> {
             hash.update(text.as_bytes());
         }
         Ok(hash.finish().as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
-            // Writing to a String cannot fail.
             let _ = write!(hex, "{byte:02x}");
             hex
         }))

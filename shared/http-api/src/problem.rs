@@ -223,7 +223,6 @@ impl Problem {
         headers
     }
 
-    /// Returns the body that the client sees.
     pub(crate) fn body(&self, request_id: &str) -> String {
         let code = self.0.code;
         let shape = Shape {

@@ -110,7 +110,6 @@ impl SearchDocument for OrderDocument {
     const COLLECTION: Collection = Collection::Orders;
 }
 
-/// The tombstone of a removed document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tombstone<'a> {
     deleted: bool,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// The maximum number of values of a facet.
 const FACET_SIZE: u32 = 20;
 
 /// The maximum number of index terms to which fuzzy matching may expand all words of a query, in
@@ -244,7 +243,6 @@ fn match_all_if_empty(clauses: Vec<Value>) -> Value {
     if clauses.is_empty() { json!([{"match_all": {}}]) } else { clauses.into() }
 }
 
-/// Returns the clause that matches tombstones.
 pub(crate) fn is_deleted() -> Value {
     json!({"term": {"deleted": {"value": true}}})
 }

@@ -17,7 +17,6 @@ use crate::error::{TableError, classify};
 use crate::read::key_map;
 use crate::retry::Backoff;
 
-/// How many requests of one batch run concurrently.
 const CONCURRENCY: usize = 4;
 
 impl Table {

@@ -18,7 +18,6 @@ const TARGET: &str = "GraniteServiceVersion20100801.GetInsightRuleReport";
 const RULES: &str = "DynamoDBContributorInsights-PKT-";
 /// Number of contributors if the request does not name one.
 const CONTRIBUTORS: usize = 10;
-/// Maximum number of contributors in a request.
 const MAX_CONTRIBUTORS: usize = 100;
 
 /// An in-process CloudWatch that answers `GetInsightRuleReport` for throttled keys. Dropping the

@@ -27,7 +27,6 @@ const MAX_LIFE: u64 = 7 * 24 * 60 * 60;
 /// Maximum difference between the clocks of signer and store.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// The query parameters of a presigned request.
 pub(super) struct Presigned(BTreeMap<String, String>);
 
 impl Presigned {
@@ -41,7 +40,6 @@ impl Presigned {
         })
     }
 
-    /// Returns the session token of the signer.
     pub(super) fn token(&self) -> Option<&str> {
         self.0.get("X-Amz-Security-Token").map(String::as_str)
     }
@@ -124,7 +122,6 @@ fn instant(text: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(&format!("{date}T{time}Z"), &Rfc3339).ok().map(Into::into)
 }
 
-/// Formats bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,7 +6,6 @@ use super::Error;
 use super::xml::{element, xml_answer};
 use crate::endpoint::Answer;
 
-/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Problem {
     status: StatusCode,

@@ -43,7 +43,6 @@ pub(super) struct Source {
 pub(super) struct List {
     pub(super) prefix: String,
     pub(super) start_after: String,
-    /// The continuation token as received.
     pub(super) token: Option<String>,
     /// The name after which the list starts, from the token or from `start-after`.
     pub(super) after: String,
@@ -240,7 +239,6 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     Ok(Call::Put { name, kind: Kind { class, content_type, sha256 }, new })
 }
 
-/// Formats a CRC-32 in the form of the header.
 pub(super) fn crc32(sum: u32) -> String {
     STANDARD.encode(sum.to_be_bytes())
 }

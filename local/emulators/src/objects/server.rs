@@ -35,7 +35,6 @@ pub struct ObjectServer {
     cors: Arc<OnceLock<Cors>>,
 }
 
-/// The rules of each bucket.
 type Cors = BTreeMap<String, Vec<CorsRule>>;
 
 impl ObjectServer {

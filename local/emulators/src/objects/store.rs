@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::files::Folder;
 
-/// S3's maximum length of a name.
 pub(super) const MAX_NAME_BYTES: usize = 1024;
 
 /// An object in a list.

@@ -95,7 +95,6 @@ impl<'a> Patterns<'a> {
         })
     }
 
-    /// Returns the patterns that are plain names.
     pub(super) fn literals(&self) -> impl Iterator<Item = &'a str> {
         self.0.iter().copied().filter(|pattern| !pattern.ends_with('*'))
     }

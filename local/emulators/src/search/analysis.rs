@@ -18,7 +18,6 @@ const ENGLISH_STOP_WORDS: [&str; 33] = [
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 ];
 
-/// The analyzers and normalizers of an index.
 #[derive(Default, Clone)]
 pub(super) struct Analysis {
     analyzers: BTreeMap<String, TextAnalyzer>,

@@ -21,7 +21,6 @@ use crate::faults::{FaultKind, Faults};
 
 /// OpenSearch's maximum request size. The emulator's responses are smaller.
 const MAX_ANSWER: usize = 100 << 20;
-/// Maximum duration of a call to the engine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A port to a search engine for one function, which checks that function's permissions. Dropping

@@ -56,7 +56,6 @@ pub(super) struct Document {
     pub row: Row,
 }
 
-/// A completed write or deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
     pub version: u64,
@@ -153,7 +152,6 @@ impl Index {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.append(entry)).map_err(Problem::internal)
     }
 
-    /// Returns the state of a document, if it exists.
     pub(super) fn current(&self, id: &str) -> Option<Current> {
         let primary_term = self.primary_term;
         self.get(id).map(|document| Current { version: document.version, seq_no: document.seq_no, primary_term })
@@ -241,7 +239,6 @@ impl Document {
     }
 }
 
-/// A reason why an index cannot be opened.
 #[derive(Debug)]
 pub(super) enum OpenError {
     Definition(Problem),

@@ -14,7 +14,6 @@ use super::analysis::{Analysis, normalize};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many};
 
-/// The fields of an index.
 pub(super) struct Mapping {
     fields: Vec<Field>,
     pub schema: Schema,

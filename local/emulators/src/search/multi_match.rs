@@ -22,7 +22,6 @@ use super::strict::Strict;
 
 const DEFAULT_EXPANSIONS: u64 = 50;
 
-/// A word that a query searches in a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     /// The field's position in the mapping.
@@ -122,7 +121,6 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Splits `name^3` into name and boost.
 fn parse_boost(field: &str) -> Result<(&str, f32), Problem> {
     match field.split_once('^') {
         None => Ok((field, 1.0)),

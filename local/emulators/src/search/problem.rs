@@ -23,7 +23,6 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "parsing_exception", reason)
     }
 
-    /// An argument is invalid.
     pub(super) fn illegal(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "illegal_argument_exception", reason)
     }

@@ -15,10 +15,8 @@ use super::multi_match::{self, Mark};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many, only_entry};
 
-/// Maximum nesting of clauses.
 const MAX_DEPTH: usize = 20;
 
-/// A translated query.
 pub(super) struct Compiled {
     pub query: Box<dyn Query>,
     /// The searched words, for highlighting.

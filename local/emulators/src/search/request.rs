@@ -90,7 +90,6 @@ impl<'a> SearchRequest<'a> {
         Ok(request)
     }
 
-    /// Returns whether the sort order uses the score.
     pub(super) fn needs_scores(&self) -> bool {
         self.sort.iter().any(|key| key.by == SortBy::Score)
     }

@@ -25,7 +25,6 @@ use super::routes::{Engine, router};
 use super::{Error, FaultKind, Faults};
 use crate::cut::cut;
 
-/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
 
 /// Time after which the `timeout` fault closes a connection without a response.

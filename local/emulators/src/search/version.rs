@@ -21,7 +21,6 @@ pub(super) enum WriteVersion {
     State { seq_no: u64, primary_term: u64 },
 }
 
-/// The state of an existing document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Current {
     pub version: u64,
@@ -50,7 +49,6 @@ impl WriteVersion {
     }
 }
 
-/// The versions of recently deleted documents.
 #[derive(Default)]
 pub(super) struct Deleted(HashMap<String, (u64, Instant)>);
 

@@ -16,7 +16,6 @@ use super::Error;
 const SWEPT: &str = "SELECT table_name, ttl_attribute FROM _tables WHERE ttl_enabled = 1 AND ttl_attribute IS NOT NULL";
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A read-only connection to the engine's database.
 pub(super) struct Expiry(Mutex<Connection>);
 
 impl Expiry {

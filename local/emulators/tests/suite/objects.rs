@@ -47,7 +47,6 @@ impl Folder {
         Self(path)
     }
 
-    /// Returns every file in the subfolders.
     fn files(&self) -> Vec<PathBuf> {
         let buckets = fs::read_dir(&self.0).unwrap().map(|bucket| bucket.unwrap().path());
         buckets.flat_map(|bucket| fs::read_dir(bucket).unwrap()).map(|file| file.unwrap().path()).collect()

@@ -166,7 +166,6 @@ impl Function {
         Self { script: Arc::new(script), calls: Arc::default() }
     }
 
-    /// Returns a function that always succeeds.
     pub fn willing() -> Self {
         Self::new(|_, _| Ok(Value::Null))
     }

@@ -36,7 +36,6 @@ const OPEN: &[(&str, &str)] = &[
 
 /// A technique and its implementation.
 struct Technique {
-    /// Chapter and number.
     id: &'static str,
     /// The technique and its implementation in Bodega.
     what: &'static str,
@@ -48,7 +47,6 @@ struct Technique {
     tests: &'static [&'static str],
 }
 
-/// Returns the repository's root folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

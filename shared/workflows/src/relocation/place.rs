@@ -16,7 +16,6 @@ use crate::relocation::{Mover, RelocationError, Stop};
 /// The number of entries of the list that are read at once. One product may have several entries.
 const PAGE: usize = 100;
 
-/// A product and its destination.
 type Place<'a> = (&'a Stored<Product>, CategoryPath);
 
 impl Mover<'_> {

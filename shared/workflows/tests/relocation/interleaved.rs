@@ -10,7 +10,6 @@ use crate::shop::{Shop, far, path};
 
 const TOPS: [&str; 2] = ["A", "Z"];
 
-/// A change by another client.
 #[derive(Debug, Clone)]
 enum Change {
     Create(CategoryPath),

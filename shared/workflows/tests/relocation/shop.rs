@@ -41,7 +41,6 @@ impl Deref for Shop {
 pub struct Known {
     /// The category of each product, and its further categories.
     pub products: BTreeMap<String, (CategoryPath, BTreeSet<CategoryPath>)>,
-    /// The descriptions of categories.
     pub titles: BTreeMap<CategoryPath, String>,
 }
 
@@ -139,7 +138,6 @@ impl Shop {
         done
     }
 
-    /// Begins the move of a category.
     pub async fn begin(&self, from: &CategoryPath, to: &CategoryPath) {
         if let Some(parent) = to.parent() {
             self.grow(&parent).await;

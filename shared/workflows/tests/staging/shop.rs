@@ -110,7 +110,6 @@ impl Shop {
         self.own().get(&order::head(id).unwrap()).await.unwrap()
     }
 
-    /// Returns the stock of each product, by number.
     pub async fn available(&self) -> Vec<u64> {
         let products: Vec<ProductId> = (1..=self.products).map(product).collect();
         let stocks = self.own().batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
@@ -168,7 +167,6 @@ impl Shop {
         self.own().query(&query).await.unwrap().items.into_iter().map(|order| order.id).collect()
     }
 
-    /// Returns a product's stock.
     pub async fn read_stock(&self, number: usize) -> u64 {
         self.own().get(&product::stock(&product(number)).unwrap()).await.unwrap().unwrap().available
     }

@@ -73,7 +73,6 @@ fn entries(operation: Operation, entry: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
-/// Returns the number of actions in a transaction.
 pub(super) fn count_actions(actions: &str, body: &[u8]) -> Option<usize> {
     let request: Value = serde_json::from_slice(body).ok()?;
     Some(request.get(actions)?.as_array()?.len())

@@ -42,7 +42,6 @@ pub use underway::TransactionTime;
 
 /// DynamoDB's limit for a request and for a response.
 const MAX_BODY: usize = 16 << 20;
-/// Maximum time for a response of the table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Durations of the faults that delay.

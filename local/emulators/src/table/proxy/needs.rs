@@ -8,7 +8,6 @@ use serde::de::IgnoredAny;
 
 use crate::access::{Access, Need};
 
-/// The tables and indexes that a call names.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Named {

@@ -54,7 +54,6 @@ impl Pages {
 
 pub(super) struct Request {
     body: Map<String, Value>,
-    /// Number of records that the client wants.
     pub(super) wanted: u64,
 }
 

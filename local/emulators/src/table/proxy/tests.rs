@@ -361,7 +361,6 @@ impl Shop {
         self.ask("GetShardIterator", from).await.1["ShardIterator"].take()
     }
 
-    /// Returns every record of the stream through the API.
     async fn records(&self) -> Vec<Value> {
         let iterator = self.iterator().await;
         let page = self.ask("GetRecords", json!({"ShardIterator": iterator})).await.1;

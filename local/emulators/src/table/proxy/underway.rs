@@ -21,7 +21,6 @@ pub struct TransactionTime {
     pub time: Duration,
 }
 
-/// The transactions in progress.
 #[derive(Debug, Default)]
 pub(super) struct Underway {
     setting: OnceLock<TransactionTime>,
@@ -57,7 +56,6 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// An item that a request names.
 struct Named {
     item: String,
     is_written: bool,

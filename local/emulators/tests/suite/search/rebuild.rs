@@ -203,7 +203,6 @@ async fn an_index_of_a_deployment_without_write_aliases_gets_one() {
     assert_eq!(engine.client.count(PRODUCTS).await.unwrap(), 5);
 }
 
-/// The current index definition.
 const PRODUCTS_INDEX: &str = include_str!("../../../../../shared/search-index/src/indices/products.json");
 
 /// Creates an index as an earlier version of Bodega did, without some of the current fields.
