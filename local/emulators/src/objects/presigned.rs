@@ -3,7 +3,7 @@
 //!
 //! Only these requests come from outside the functions, so the store verifies them as S3 does. It
 //! verifies the Signature Version 4 over method, path, query and signed headers, its date and its
-//! expiry. In this emulator the secret of an access key is the access key itself.
+//! expiry. In this emulator the secret access key equals the access key id.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

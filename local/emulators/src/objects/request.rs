@@ -204,7 +204,8 @@ fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem
 fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem> {
     refuse(headers, &["if-match", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // A body of signed chunks contains more than the object. The store would keep that unchanged.
+    // The body of a request with signed chunks has signatures between the data. The store would
+    // keep them in the object.
     let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
     if headers.contains_key(header::CONTENT_ENCODING) || text("x-amz-content-sha256").is_some_and(is_streamed) {
         return Err(Problem::unknown("an encoding of the body is not known here"));

@@ -48,7 +48,7 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     Err(StagingError::Contended)
 }
 
-/// Applies the change that the transaction makes to the head.
+/// Advances the head's count of returned lines, as the transaction does.
 fn advance(unfinished: &mut Option<Unfinished>, lines: usize) {
     if let Some(Unfinished { work: Work::Returning(done), .. }) = unfinished {
         *done += GIVEN_BACK_AT_ONCE as u64;
