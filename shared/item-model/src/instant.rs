@@ -85,6 +85,7 @@ impl Instant {
         self.datetime().year()
     }
 
+    /// Returns the day in UTC, such as `2017-01-01`.
     #[must_use]
     pub fn day(self) -> String {
         self.to_string().chars().take(10).collect()

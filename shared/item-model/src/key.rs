@@ -18,6 +18,7 @@ pub const MAX_PROJECTED: usize = 20;
 /// reference, `Projection`).
 pub const MAX_PROJECTED_TOTAL: usize = 100;
 
+/// A key that DynamoDB would refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The key is empty. DynamoDB allows no empty keys.

@@ -27,6 +27,7 @@ pub enum BulkOutcome {
 }
 
 impl BulkOutcome {
+    /// Returns whether the index now contains this write or a newer one.
     pub fn is_durable(&self) -> bool {
         matches!(self, Self::Applied | Self::Stale)
     }
