@@ -38,9 +38,8 @@ pub struct Placing<'a> {
 /// undoes the order.
 ///
 /// # Errors
-/// - [`StagingError::Refused`] with all lines that have too little stock, not only those of the
-///   refused transaction. If the other stocks cannot be read, the other lines are missing. The
-///   order is undone.
+/// - [`StagingError::Refused`] with every reason. These include all lines with too little stock,
+///   unless the stocks of the other transactions cannot be read. The order is undone.
 /// - [`StagingError::Contended`] when the outcome is unknown, or the order was not placed and could
 ///   not be undone yet.
 /// - [`StagingError::Table`] when a request failed. The order is undone.
