@@ -106,10 +106,9 @@ impl Range {
 
 /// A read of a range of one or more item collections, in sort-key order.
 ///
-/// For a list with several shards, the executor queries each partition and merges the results. One
-/// text marks the end of a page for every partition: the last sort key of the page. Most sort keys
-/// end in an id and are unique. If several shards have items with the same sort key, a page
-/// contains all of them.
+/// For a list with several shards, the executor queries each partition and merges the results. The
+/// page ends at one sort key, which is the same for all partitions. Most sort keys end in an id and
+/// are unique. If several shards have items with the same sort key, a page contains all of them.
 #[derive(Debug)]
 pub struct Query<T> {
     pub(crate) pattern: &'static Pattern,
@@ -155,9 +154,9 @@ impl<T> Query<T> {
         &self.partitions
     }
 
-    /// Returns the bounds to query, clamped to the end of the previous page. The executor drops the
-    /// item exactly at that end. Returns [`None`] if the range is empty, because DynamoDB refuses a
-    /// BETWEEN with reversed bounds.
+    /// Returns the bounds to query, without the keys before the end of the previous page. The
+    /// executor drops the item exactly at that end. Returns [`None`] if the range is empty, because
+    /// DynamoDB refuses a BETWEEN with reversed bounds.
     #[must_use]
     pub fn bounds(&self) -> Option<Range> {
         if matches!(&self.range, Range::Between(low, high) if low > high) {
@@ -165,8 +164,8 @@ impl<T> Query<T> {
         }
         let Some(after) = &self.after else { return Some(self.range.clone()) };
         match &self.range {
-            // A cursor is bound to its parameters, so the end of a page is always in the range. If
-            // it were not, clamping would still never return an item twice.
+            // A cursor belongs to one list with its parameters, so the end of a page is always in
+            // the range.
             Range::Between(low, high) if self.newest_first => {
                 (low <= after).then(|| Range::Between(low.clone(), high.min(after).clone()))
             }
@@ -201,10 +200,9 @@ impl<T> Query<T> {
     }
 }
 
-/// Sorts before every sort key of this crate, because encoded text never starts with a byte below
-/// `%`.
+/// This text sorts before every sort key, because key text never starts with a byte below `%`.
 const FIRST: &str = "!";
-/// The last character of Unicode. A sort key filled with it sorts after every other sort key.
+/// The last character of Unicode. A sort key of such characters sorts after every other sort key.
 const LAST: &str = "\u{10FFFF}";
 
 /// A write of one item.
@@ -227,8 +225,7 @@ pub enum Write {
         /// The key of the item.
         key: Key,
     },
-    /// Writes nothing and only checks the condition, for a transaction that depends on another
-    /// item.
+    /// Writes nothing and only checks the condition.
     Check {
         /// The key of the item.
         key: Key,
@@ -245,15 +242,15 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Returns the same write with a request's id, which is stored in the item ([`CAUSE`]). Without
-    /// an id, an update removes the id that an earlier request stored, because that request did not
+    /// Returns the same write, which also stores a request's id in the item ([`CAUSE`]). Without an
+    /// id, an update removes the stored id of an earlier request, because that request did not
     /// cause this write.
     #[must_use]
     pub fn caused_by(&self, request: Option<&str>) -> Self {
         let mut caused = self.clone();
         match (&mut caused.write, request) {
             (Write::Put { item }, Some(id)) => {
-                // If the id does not fit, the item is stored without it.
+                // If the id makes the item too large, the item is stored without it.
                 if size(item) + CAUSE.len() + id.len() <= MAX_ITEM_BYTES {
                     item.inner_mut().insert(CAUSE.to_owned(), AttributeValue::S(id.to_owned()));
                 }
@@ -292,7 +289,7 @@ pub struct Rendered {
     pub values: Vec<(String, AttributeValue)>,
 }
 
-/// A single conditional write. `R` is the type of the item that an update returns, or `()`.
+/// A conditional write of one item. `R` is the type of the item that an update returns, or `()`.
 #[derive(Debug)]
 pub struct Single<R> {
     pub(crate) pattern: &'static Pattern,
@@ -314,15 +311,15 @@ impl<R> Single<R> {
     }
 }
 
-/// Up to 100 writes, all or none. Each write has a label `L`, which tells the caller which write
-/// was refused.
+/// Up to 100 writes, all or none. Each write has a label `L`. A refusal has the label of the
+/// refused write.
 #[derive(Debug, Clone)]
 pub struct Transaction<L> {
     pub(crate) pattern: &'static Pattern,
     pub(crate) actions: Vec<(L, Guarded)>,
 }
 
-/// An error for more actions than DynamoDB takes in one transaction.
+/// The transaction has more actions than DynamoDB allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} actions are more than the {MAX_TRANSACTION_ACTIONS} of one transaction")]
 pub struct TooManyActions(pub usize);
@@ -334,7 +331,7 @@ impl<L> Transaction<L> {
         self.pattern
     }
 
-    /// Returns the transaction without the actions of a label.
+    /// Returns the transaction without the actions that have this label.
     #[must_use]
     pub fn without(mut self, label: &L) -> Self
     where
@@ -360,8 +357,9 @@ impl<L> Transaction<L> {
 }
 
 /// Unconditional puts and deletes, each independent of the others. Use it only if the order of
-/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]).
-/// DynamoDB makes no stream record for a put that changes nothing, but a new id would be a change.
+/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]),
+/// because DynamoDB makes no stream record for a put that changes nothing. A new id would be a
+/// change.
 #[derive(Debug)]
 pub struct BatchWrite {
     pub(crate) pattern: &'static Pattern,
