@@ -29,7 +29,7 @@ pub struct Draft {
     summary: Option<String>,
     /// The initial stock, in pieces.
     pub stock: u64,
-    /// Whether `price` is for a new product only. An existing product keeps its price.
+    /// Whether `price` applies only to a new product. An existing product then keeps its price.
     pub keeps_price: bool,
 }
 
@@ -42,8 +42,7 @@ impl Draft {
     }
 }
 
-/// Reads a new product and its id, if the body has one. Otherwise the calling code generates the
-/// id.
+/// Reads a new product, and its id if the body has one. Otherwise the caller generates the id.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each invalid field.
@@ -52,8 +51,8 @@ pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), I
     draft(body, id, Some(None))
 }
 
-/// Reads a product of an import. It must have an id: without one, the same import run again would
-/// create the product again. It has a `price` or a `price_if_new`.
+/// Reads a product of an import. The id is required, so that a repeated import does not create the
+/// product again. The product has a `price` or a `price_if_new`.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each invalid field.

@@ -31,7 +31,7 @@ enum Wanted {
     Upload(MediaId),
 }
 
-/// GET products/{id}/content: returns the content. A retired product has none and responds 404.
+/// GET products/{id}/content: returns the content. The response is 404 for a retired product.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
@@ -45,7 +45,7 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     }
 }
 
-/// PUT products/{id}/content: creates the content with `If-None-Match: *`, replaces it with
+/// PUT products/{id}/content: creates the content with `If-None-Match: *`, or replaces it with
 /// If-Match.
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
@@ -57,8 +57,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     write(app, id, Wanted::Text(text), precondition).await
 }
 
-/// PUT products/{id}/content/uploads/{upload}: like `put`, with a text that the client uploaded for
-/// the product.
+/// PUT products/{id}/content/uploads/{upload}: like `put`, but the content is a text that the
+/// client has uploaded.
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);
@@ -94,15 +94,16 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
                 Err(refusals) => (refusals, Some(version)),
             },
         };
-        // The client gets every other refusal. If only the note is refused, the janitor or another
-        // request with the same upload has changed it. Then this request tries again.
+        // If only the note is refused, the janitor or another request with the same upload has
+        // changed the note. Then this function tries again. The client gets every other refusal.
         if refusals.only(ProductAction::Object) { Ok(None) } else { Err(refused(&id, &refusals, version)) }
     })
     .await
 }
 
-/// Replaces the content at a version. Only a refusal reveals that the old content references an
-/// object, which then needs a note. So replacing a text by a text, the usual case, costs no read.
+/// Replaces the content at a version. An old content with an object makes the table refuse the
+/// first write. The second write also notes that object. So replacing a text by a text needs no
+/// read.
 async fn replace(
     app: &App,
     content: &ProductContent,

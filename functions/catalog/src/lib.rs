@@ -34,7 +34,8 @@ pub struct App {
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
-    /// The issuer of the tokens that staff send to the route of a product, which has no authorizer.
+    /// The issuer of staff's tokens. The function verifies them on the product route, which has no
+    /// authorizer.
     pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,

@@ -1,8 +1,8 @@
 //! Moves a category with its whole subtree to another path.
 //!
 //! The request does as much of the work as its time budget allows. A repeated request or the
-//! janitor does the rest, including the end of the move. No client needs to wait for that end,
-//! because a move settles for longer than any request that has read the old tree may take.
+//! janitor does the rest. Before its end a move waits until no request can still use the old tree.
+//! Clients need not wait for that.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ use crate::{body, tree};
 /// The time that a request works before it responds. The function's limit is 29 seconds, and the
 /// last step may need several of them.
 const BUDGET: Duration = Duration::from_secs(10);
-/// A move that was updated within this many seconds has an active worker, and the request leaves it
-/// alone.
+/// If a move was updated within this many seconds, another worker is active. The request then
+/// leaves the move to that worker.
 const AT_WORK_SECONDS: i64 = 5;
 /// The maximum number of categories that a request checks for room at the new path.
 const MAX_SEEN: usize = 1000;
@@ -103,7 +103,7 @@ async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Probl
     moving.as_ref().map(told).ok_or_else(|| Problem::internal("the move of a category is gone"))
 }
 
-/// Checks that the whole subtree fits under the new path. It fits without a check when paths get
+/// Checks that the whole subtree fits under the new path. The check is skipped when the new path is
 /// neither deeper nor longer.
 async fn fits(
     services: &Services,

@@ -128,8 +128,8 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
-/// Reads the review that the request changes. The read is strong, because the write changes the
-/// statistics by the difference to the read rating.
+/// Reads the review that the request changes. The read is strong, because the write adds the
+/// difference between the new and the old rating to the statistics.
 ///
 /// # Errors
 /// 404 without a review, 412 when it is at another version.

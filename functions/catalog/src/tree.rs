@@ -11,8 +11,8 @@ use key_schema::product::CategoryPath;
 use key_schema::request::BatchWriteAction;
 use table::TableError;
 
-/// Returns the missing nodes of a path: the category and its ancestors. The caller writes them
-/// together with the item that needs them.
+/// Returns the nodes of a path that do not exist: the category's or its ancestors'. The caller
+/// writes them together with the item that needs them.
 ///
 /// # Errors
 /// Fails when the table fails.
@@ -27,7 +27,7 @@ pub async fn missing(
     missing.map(|(path, _)| new_node(services, path, at)).collect()
 }
 
-/// Adds the missing nodes of a path: the category and its ancestors.
+/// Adds the nodes of a path that do not exist: the category's or its ancestors'.
 ///
 /// # Errors
 /// 503 `throttled` when the table does not accept all of them. Some may exist then, and a retry

@@ -31,7 +31,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Returns the existing edge of a refused write.
+/// Returns the existing edge because of which the table refused a write.
 ///
 /// # Errors
 /// 404 when the follower does not exist, because staff named an unknown customer or the caller was

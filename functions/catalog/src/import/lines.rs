@@ -84,8 +84,7 @@ fn read_line(text: &str) -> Result<(ProductId, body::Draft), Problem> {
 impl Lines {
     /// Returns the wanted products, each once.
     ///
-    /// # Errors
-    /// Passes on the error of `born`, which generates the birth marks.
+    /// Returns the error of `born`, which generates the birth marks.
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
         let wanted = |First { line, product, stock, keeps_price }: &First| {
             let product = Stored::new(product.clone(), born()?, at);
@@ -94,8 +93,8 @@ impl Lines {
         self.firsts.iter().map(wanted).collect()
     }
 
-    /// Reports on the lines that repeat another line. A repeat is refused if that line was refused,
-    /// and unchanged otherwise.
+    /// Reports on the lines that repeat another line. If that line was refused, the repeated line
+    /// is refused, too. Otherwise it is unchanged.
     pub fn answer_repeats(self, report: &mut Report) {
         for Repeat { line, of, id } in self.repeats {
             let outcome = match report.outcome(of) {

@@ -62,8 +62,8 @@ async fn adding_and_removing_can_be_repeated() {
         assert_eq!(shop.noted().await, [first.as_str()], "the janitor knows what nobody references");
     }
     assert_eq!(shop.staff(remove("p1", "never")).await.status, 204);
-    // The upload still exists, so the picture can be added again. A lifecycle rule deletes uploads
-    // after a day.
+    // The upload still exists, because a lifecycle rule deletes it only after a day. So the picture
+    // can be added again.
     assert_eq!(shop.staff(add("p1", &first)).await.status, 201);
     assert_eq!(shop.noted().await, Vec::<String>::new());
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str(), first.as_str()]);
@@ -221,7 +221,7 @@ async fn a_retired_product_hides_its_pictures_and_has_them_again_when_it_comes_b
     for call in [pictures("p1"), permit("p1"), add("p1", &waiting), add("p1", &kept)] {
         assert_eq!(shop.staff(call).await.status, 404);
     }
-    // A picture that must not be kept can be removed, even from a retired product.
+    // Staff can remove a picture even from a retired product.
     assert_eq!(shop.staff(remove("p1", &other)).await.status, 204);
     assert_eq!(shop.staff(Call::new("POST /v1/products").json(&product("p1", 1))).await.status, 201);
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [kept.as_str()]);
