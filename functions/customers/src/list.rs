@@ -15,10 +15,10 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     }
 }
 
-/// Returns a page with at most one customer: the one who has verified the address. Any number of
-/// others may have entered it.
+/// Returns a page with at most one customer: the one who has verified the address. Other customers
+/// may have entered the same address.
 async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
-    // There is never a second page, but a bad limit or a foreign cursor is refused as in every
+    // This list has only one page. The call still refuses a bad limit, and a cursor of another
     // list.
     request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
     let earlier = match customer::by_earlier_email(email)? {

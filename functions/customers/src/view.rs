@@ -49,7 +49,7 @@ impl<'a> From<&'a SessionSummary> for SessionView<'a> {
     }
 }
 
-/// A cart. An empty cart has no `expires_at`: it was emptied, has expired, or never existed.
+/// A cart. A cart that is empty, expired or missing has no `expires_at`.
 #[derive(Debug, Serialize)]
 pub struct CartView<'a> {
     items: Vec<CartLineView<'a>>,

@@ -71,7 +71,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
             Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
         }
-        // The noun of the 404 must not tell a stranger that the document exists.
+        // A stranger's 404 names the document, so that it does not reveal that the document exists.
         (None, _) => {
             let standing = match known {
                 Ok(standing) => standing,
@@ -129,8 +129,8 @@ pub struct Texts {
     pub standing: Standing,
 }
 
-/// Returns the texts that follow the cursor. An invalid cursor reads no texts. The access check
-/// comes first, so that strangers cannot probe for a document.
+/// Returns the texts after the cursor, or no texts for an invalid cursor. The access check comes
+/// before the error about the cursor, so that strangers cannot find out whether a document exists.
 pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();
@@ -149,8 +149,8 @@ pub async fn texts(
     manifest: &Manifest,
     known: Result<Standing, (&OrganizationId, &CustomerId)>,
 ) -> Result<Texts, Problem> {
-    // With no text to read and a known access there is nothing to request, and DynamoDB refuses an
-    // empty request.
+    // Without texts to read and with a known access, the request would be empty. DynamoDB refuses
+    // an empty request.
     let (mut sections, mut member) = (BTreeMap::new(), None);
     let asks = !manifest.is_empty() || known.is_err();
     let found = if asks {

@@ -24,8 +24,8 @@ const MAX_ERRORS: usize = 3;
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
 /// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A client can
-/// safely send a point with an id again. Of two points with the same name, instant and id, the
-/// later one counts.
+/// send a point with an id again. Of two points with the same name, instant and id, the later one
+/// replaces the earlier.
 pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();
@@ -97,8 +97,8 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Writes the points of one request. Returns the keys of points that were not written, or possibly
-/// not.
+/// Writes the points of one request. Returns the keys of points that were not written or may not
+/// have been written.
 async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
     let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
     match table.batch_write(&metric::store(points.iter().copied())?).await {
@@ -116,8 +116,8 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
     }
 }
 
-/// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. The default `to` is the
-/// newest point. The default `from` is one day before `to`, or before now.
+/// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. Without `to` the list
+/// ends with the newest point. Without `from` it begins one day before `to`, or before now.
 ///
 /// A page usually takes one request per shard of one day. The upper bound is one request per shard
 /// of 32 days, apart from rare second requests to a shard.
@@ -155,8 +155,8 @@ struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Returns the outcome of a readable point. An unwritten point has its id, too, so that the
-    /// client can send it again.
+    /// Returns the outcome of a readable point. The outcome of an unwritten point also has the id,
+    /// so that the client can send the point again.
     fn of(index: usize, id: &'a PointId, unwritten: Option<&Code>) -> Self {
         let status = if unwritten.is_some() { "refused" } else { "stored" };
         Self { index, status, id: Some(id), code: unwritten.map(|code| code.name()), errors: Vec::new() }

@@ -25,9 +25,9 @@ use key_schema::{cart, idempotency, order, settings, wallet};
 pub struct App {
     /// The table.
     pub services: Services,
-    /// The settings that this execution environment has cached.
+    /// The cache of the settings.
     pub settings: SettingsCache,
-    /// The limits of open orders, where the settings have none.
+    /// The limits of open orders that hold if the settings have none.
     pub defaults: Limits,
 }
 

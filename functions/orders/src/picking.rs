@@ -6,7 +6,7 @@ use key_schema::instant::Instant;
 use key_schema::picking;
 use serde::Serialize;
 
-/// The orders with a station, shown beside the list of waiting orders.
+/// The orders with a station, which the response shows before the waiting orders.
 #[derive(Serialize)]
 struct Stations {
     jobs: Vec<Job>,
@@ -30,7 +30,7 @@ pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Respons
     request.staff()?;
     let List { page, found } = request.list(services, picking::waiting()?, &[]).await?;
     // The stations are read after the list. So an order that gets a station between the two reads
-    // is shown, and shown only once.
+    // is not missed, and it is shown only once.
     let jobs = services.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
     let found = found.filter_map(|job| {
         let job = Some(job).filter(|job| !jobs.contains(&job.order_id))?;

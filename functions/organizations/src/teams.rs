@@ -12,7 +12,7 @@ use table::{Refusal, Refusals};
 use crate::access::{authority, denied, no_such_organization};
 use crate::view::{MAX_NAME, TeamView};
 
-/// PUT organizations/{id}/teams/{team}: adds a team with `If-None-Match: *`, renames it with
+/// PUT organizations/{id}/teams/{team}: adds a team with `If-None-Match: *`, or renames it with
 /// If-Match.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
@@ -34,7 +34,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
         Precondition::Version(version) => {
             let change = organization::change_team(&organization_id, &id, &name, version, authority, at)?;
             match services.table.transact(&change).await? {
-                // The response shows no other data of a team, so the team need not be read.
+                // The response shows only known data of the team, so the team need not be read.
                 Ok(()) => {
                     let team = TeamView { id: &id, name: &name, version: version + 1, updated_at: at };
                     Ok(Response::ok(&team).etag(team.version))

@@ -29,8 +29,8 @@ impl<'a> OrganizationView<'a> {
     }
 }
 
-/// A team. Its number of members only guards its removal. It is not shown, because it changes
-/// without the version.
+/// A team. The response does not show the number of members, because it changes without the
+/// version.
 #[derive(Serialize)]
 pub struct TeamView<'a> {
     pub id: &'a TeamId,
@@ -80,7 +80,8 @@ impl<'a> From<&'a MembershipSummary> for MembershipView<'a> {
     }
 }
 
-/// An invitation. Its customer cannot read the organization, so it shows the name.
+/// An invitation. It shows the organization's name, because its customer cannot read the
+/// organization.
 #[derive(Serialize)]
 pub struct InvitationView<'a> {
     organization_id: &'a OrganizationId,

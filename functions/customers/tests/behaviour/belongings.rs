@@ -81,7 +81,7 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    // The clubs fill more than one page. Ann is in a team of each club, and an admin of every
+    // There is more than one page of clubs. Ann is in a team of each club, and an admin of every
     // second one.
     let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
     for (n, club) in clubs.iter().enumerate() {
@@ -142,7 +142,7 @@ async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others()
     for (document, editor) in [("own", "bob"), ("own", "ann"), ("of-bob", "ann"), ("of-the-club", "bob")] {
         shop.transact(&let_edit(&shop, document, editor).await).await;
     }
-    // The versions fill more than one page.
+    // There is more than one page of versions.
     for _ in 0..30 {
         publish(&shop, "own").await;
     }
@@ -255,7 +255,7 @@ fn outcome<A>(result: Result<Result<(), Refusals<A>>, TableError>) -> bool {
 #[tokio::test]
 async fn a_repetition_finishes_an_erasure_that_was_interrupted_at_any_point() {
     let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
-    // The kinds run concurrently, because most of the time is the SDK waiting between retries.
+    // The kinds run concurrently, because the SDK waits between retries most of the time.
     join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
 }
 
@@ -274,8 +274,8 @@ async fn broken_off(kind: FaultKind, seed: u64) {
     shop.transact(&let_edit(&shop, "of-bob", "ann").await).await;
     shop.transact(&let_edit(&shop, "own", "bob").await).await;
     publish(&shop, "own").await;
-    // Enough faults to break off a few attempts. Each fault that the SDK retries costs time, a
-    // timeout most.
+    // These faults interrupt a few attempts. More faults would take too long, above all timeouts,
+    // because the SDK retries each fault.
     let count = Some(if kind == FaultKind::Timeout { 3 } else { 15 });
     shop.break_with(kind, 0.5, count, seed);
     let mut statuses = Vec::new();

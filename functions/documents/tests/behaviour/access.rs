@@ -87,7 +87,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
         assert_eq!(desk.refusal(call.customer("ann")).await, (403, "forbidden".into()));
     }
     assert_eq!(desk.texts("m").await["a"], "by ann");
-    // Owner, admins and editors may add and remove themselves as far as they may manage.
+    // The owner and the admin may add and remove themselves as editors.
     for who in ["max", "mia"] {
         desk.expect(200, add_editor("m", who).customer(who)).await;
         desk.expect(204, remove_editor("m", who).customer(who)).await;
@@ -107,7 +107,7 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
     desk.enter(CLUB, "ben", Role::Member).await;
     desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
     desk.expect(200, add_editor("m", "ben").customer("max")).await;
-    // A membership decides about no document without an organization.
+    // This document has no organization, so a membership does not matter.
     desk.draw_up("private", "max", None, &json!({ "a": "A" })).await;
     desk.expect(200, add_editor("private", "ben").customer("max")).await;
     for removed in ["max", "ben"] {
@@ -118,7 +118,7 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
         desk.expect(200, read("private").customer(removed)).await;
     }
     desk.expect(200, put("private", "a", "by ben", 1).customer("ben")).await;
-    // Nothing of the document was rewritten. The admin manages it.
+    // The document still has its owner and its editor, and the admin manages it.
     let body = desk.expect(200, read("m").customer("mia")).await;
     assert_eq!((&body["owner_id"], &body["editors"], &body["version"]), (&json!("max"), &json!(["ben"]), &json!(1)));
     desk.expect(204, remove_editor("m", "ben").customer("mia")).await;
@@ -146,7 +146,8 @@ async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor(
     for (id, right, by, action) in [
         (DOC, Right::Own(&ben), &ben, DocumentAction::Document),
         ("c", Right::Own(&max), &max, DocumentAction::Document),
-        // An owner needs the membership, whichever right the function chooses.
+        // In an organization's document the owner also needs the membership, so this right is not
+        // enough.
         ("c", Right::Own(&mia), &mia, DocumentAction::Document),
         ("c", Right::Member(&club, &max), &max, DocumentAction::Document),
         ("m", Right::Member(&club, &ann), &ann, DocumentAction::Member),

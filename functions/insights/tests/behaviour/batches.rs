@@ -1,4 +1,4 @@
-//! Tests of storing points: each independently, once, and never lost without a report.
+//! Tests of storing points: each point independently and once, and each lost point is reported.
 
 use std::collections::BTreeSet;
 

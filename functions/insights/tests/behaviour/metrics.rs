@@ -72,7 +72,7 @@ async fn points_added_while_a_list_is_read_neither_repeat_nor_hide_others() {
         let call = cursor.iter().fold(list("m").query("limit", "20"), |call, cursor| call.query("cursor", cursor));
         let answer = desk.done(call).await;
         found.extend(answer.body["items"].as_array().unwrap().iter().map(key));
-        // One new point comes after the page, and one before it.
+        // One new point belongs after this page, and one belongs before it.
         page += 1;
         let later = begin.plus_millis(page * 2000 + 50);
         put(&desk, &[(later, format!("later{page}")), (begin.plus_millis(50), format!("earlier{page}"))]).await;

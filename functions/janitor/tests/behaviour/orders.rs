@@ -1,4 +1,5 @@
-//! Tests of orders that were abandoned while they were placed, undone or given back.
+//! Tests of orders that were abandoned while they were placed or undone, or while stock was
+//! returned.
 
 use std::time::Duration;
 

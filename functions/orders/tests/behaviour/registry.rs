@@ -41,8 +41,8 @@ impl Recorder<'_> {
         answer.body
     }
 
-    /// Sends a call and expects a status. The call pauses when the function has used `pattern`,
-    /// until `meanwhile` has ended.
+    /// Sends a call and expects a status. The call pauses after its use of `pattern`, until
+    /// `meanwhile` has ended.
     async fn expect_paused(
         &mut self,
         status: u16,
