@@ -69,8 +69,8 @@ impl Janitor {
         let (mut found, mut after) = (Vec::new(), None);
         while found.len() < MOST {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
-            // Orders and erasures come first. Nobody sees these objects, so they can wait for the
-            // next round.
+            // Orders and erasures come first. These objects are invisible, so they can wait for a
+            // later round.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
                 tracing::warn!("no time was left for objects that may not be referenced");
                 return Ok(());

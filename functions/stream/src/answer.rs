@@ -7,9 +7,10 @@ use crate::sequence::SequenceNumber;
 /// A partial batch response that names at most one record.
 ///
 /// Lambda delivers again from the lowest sequence number in the response, so one number is enough.
-/// It takes a batch as done if the list is empty, *missing or null*. It takes the batch as failed
-/// if an identifier is empty, null or unknown. (Lambda developer guide, "Configuring partial batch
-/// response with DynamoDB and Lambda".) This type cannot express either by mistake.
+/// Lambda takes the whole batch as completed if the list is empty, *missing or null*. It takes the
+/// whole batch as failed if an identifier is empty, null or unknown. (Lambda developer guide,
+/// "Configuring partial batch response with DynamoDB and Lambda".) This type can express neither by
+/// mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
@@ -31,7 +32,7 @@ impl Answer {
         Self { batch_item_failures: earliest.map(failure).into_iter().collect() }
     }
 
-    /// Returns the record that the next delivery begins with.
+    /// Returns the record with which the next delivery begins.
     #[must_use]
     pub fn earliest(&self) -> Option<&SequenceNumber> {
         self.batch_item_failures.first().map(|failure| &failure.item_identifier)

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 pub struct Settings {
     /// The number of lanes, and of quarantine writes, that run concurrently.
     pub concurrency: usize,
-    /// How long before its deadline the consumer stops, so that the response is still sent.
+    /// The time before the deadline at which the consumer stops, so that the response is still
+    /// sent.
     pub margin: Duration,
     /// A stock below this number of units is low ([`crate::transitions`]).
     pub stock_low: u64,
@@ -47,7 +48,7 @@ pub enum StartError {
          AWS_ENDPOINT_URL_DYNAMODB) and the role's permission dynamodb:DescribeTable"
     )]
     Describe(#[from] table::TableError),
-    /// The stream lacks images that the sinks read.
+    /// The stream's records lack images that the sinks read.
     #[error("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {0}: set StreamViewType and start again")]
     StreamView(String),
     /// The search engine's client cannot be set up.
@@ -97,7 +98,7 @@ impl Settings {
         })
     }
 
-    /// Returns when to stop in a function that is killed at `deadline`.
+    /// Returns when to stop, for an invocation that Lambda ends at `deadline`.
     #[must_use]
     pub fn stop(&self, deadline: SystemTime) -> Instant {
         Instant::now() + telemetry::time_left(deadline).saturating_sub(self.margin)

@@ -12,8 +12,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::world::digest_item;
 
-/// The result of a write. An error has the positions of the refused writes, with their current
-/// items.
+/// The result of a write. An error has the positions of the refused writes, with the current items.
 pub type Refused = Result<(), Vec<(usize, Option<Item>)>>;
 
 /// The items of a table by key.
@@ -73,8 +72,8 @@ impl MemoryTable {
         (found.into_iter().map(|(_, item)| item.clone()).collect(), next)
     }
 
-    /// Applies all writes, or none. An error has the positions of the refused writes, with their
-    /// items.
+    /// Applies all writes, or none. An error has the positions of the refused writes, with the
+    /// current items.
     pub fn transact(&mut self, writes: &[&Guarded]) -> Refused {
         let refused: Vec<(usize, Option<Item>)> = writes
             .iter()

@@ -106,7 +106,7 @@ async fn an_invalid_question_is_refused_field_by_field() {
     }
 }
 
-/// Otherwise one customer fills the list of staff.
+/// Otherwise one customer could fill staff's list.
 #[tokio::test]
 async fn a_customer_asks_no_more_questions_a_day_than_the_quota() {
     let desk = Desk::open(&["ann", "ben"]).await;

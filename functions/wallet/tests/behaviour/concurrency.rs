@@ -50,7 +50,7 @@ async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_mone
             expected[to] += amount(n);
         }
     }
-    // The only refusals are missing money, and contention of fifty requests for four wallets.
+    // Requests are refused only because of missing money, or of contention for four wallets.
     let known = [(201, None), (409, Some("insufficient_funds")), (503, Some("throttled"))];
     assert!(outcomes.keys().all(|outcome| known.contains(outcome)), "{outcomes:?}");
     assert!(outcomes[&(201, None)] > 20, "{outcomes:?}");
