@@ -129,8 +129,8 @@ impl Report {
         self.malformed
     }
 
-    /// Prints the lines. The two deployments of this crate have one service name, so the metrics of a
-    /// batch are grouped by consumer, and those of a sink by sink.
+    /// Prints the lines. The metrics have the consumer or the sink as a dimension, because the two
+    /// deployments of this crate have one service name.
     pub fn print(&self, request_id: &str, trace: Option<&str>) {
         for line in self.lines(request_id, trace) {
             line.print();

@@ -143,9 +143,7 @@ const INCIDENTAL: [&str; 6] = ["at", "born", "created_at", "updated_at", "expire
 /// The entities that the shop writes. The consumer writes all others.
 const SOURCES: [&str; 7] = ["Order", "OrderLine", "Product", "Session", "Stock", "ReviewStats", "Membership"];
 
-/// Returns the shard of an entity's items. The filter drops the consumer's own items before
-/// delivery.
-/// delivery.
+/// Returns the shard of an entity's items. The filter drops the consumer's own items.
 fn shard_of(entity: &str) -> Option<usize> {
     match entity {
         "Order" | "Stock" => Some(0),
