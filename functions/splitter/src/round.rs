@@ -90,7 +90,7 @@ impl Splitter {
     /// Splits every counter that was throttled since its last split, once, until `stop`.
     ///
     /// # Errors
-    /// [`RoundError`] if the hot counters are unknown. A counter that cannot be split is only counted.
+    /// [`RoundError`] if the hot counters are unknown. A failed split is only counted.
     pub async fn run_round(&self, now: Instant, stop: time::Instant) -> Result<Round, RoundError> {
         let report = timeout_at(stop, self.report(now)).await.map_err(|_| RoundError::Time)??;
         let hot = report.hot(now);

@@ -56,10 +56,10 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
 /// Returns the `rev` of a removal, which is higher than that of the removed state. Otherwise a
 /// second delivery of that state would restore the document. Only operators remove items.
 ///
-/// If an operator has removed a product, and it is created again, its `rev` starts at 1. Searches do
-/// not find it until its `rev` exceeds the tombstone's, or until the index is rebuilt without
-/// tombstones (`ops search rebuild --restored`). The `rev` of an order that is restored from the
-/// archive is higher than the tombstone's.
+/// If a removed product is created again, its `rev` starts at 1. Searches do not find it until its
+/// `rev` exceeds the tombstone's, or until the index is rebuilt without tombstones
+/// (`ops search rebuild --restored`). The `rev` of an order that is restored from the archive is
+/// higher than the tombstone's.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }
