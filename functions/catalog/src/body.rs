@@ -11,8 +11,7 @@ use key_schema::product::{
     CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
 };
 
-/// Limits in bytes of UTF-8. They keep a page of a hundred products far below the 1 MB that one
-/// Query reads.
+/// Limits in bytes of UTF-8. A page of a hundred products stays far below the 1 MB of one Query.
 const MAX_NAME: usize = 200;
 const MAX_BRAND: usize = 128;
 const MAX_PACKAGE_SIZE: usize = 64;
@@ -93,7 +92,7 @@ pub struct Edit {
     summary: Field<String>,
 }
 
-/// Reads a partial change of a product (JSON Merge Patch, RFC 7396): `null` clears an optional
+/// Reads a partial change of a product (JSON Merge Patch, RFC 7396). `null` clears an optional
 /// field.
 ///
 /// # Errors
@@ -112,8 +111,8 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
 }
 
 impl Edit {
-    /// Builds the change to the stored product. A new category also changes the product's key in
-    /// the category list.
+    /// Builds the change to the stored product. A new category changes the category list's key,
+    /// too.
     ///
     /// # Errors
     /// [`EncodeError`].

@@ -73,12 +73,10 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(list.answer(NodeView::from)?.public(MAX_AGE))
 }
 
-/// GET categories/{path}/ancestors: returns all ancestors from the top at once. There are at most
-/// seven.
+/// GET categories/{path}/ancestors: returns all ancestors from the top at once, at most seven.
 pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
-    // This list has only one page. The call still refuses a bad limit, and a cursor of another
-    // list.
+    // This list has only one page. The call still refuses a bad limit or another list's cursor.
     request.page(&services.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
     let mut lineage = services.table.batch_get(&category::ancestors(&path)?).await?;
     if lineage.pop().flatten().is_none() {
@@ -159,8 +157,7 @@ async fn find(services: &Services, path: &CategoryPath) -> Result<Option<Found>,
     Ok(Some(Found { moving: node.moving, about }))
 }
 
-/// Returns 404 if the category does not exist. Only an empty page needs this read, so other pages
-/// cost no more.
+/// Returns 404 if the category does not exist. Only an empty page needs this extra read.
 async fn must_exist(services: &Services, path: &CategoryPath) -> Result<(), Problem> {
     let known = services.table.batch_get(&category::known([path])?).await?;
     if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }

@@ -18,11 +18,9 @@ use crate::products::no_such_product;
 use crate::uploads::{self, Kept};
 use crate::view::{ContentView, content_location};
 
-/// The longest description in an item, in bytes of UTF-8: a quarter of DynamoDB's item limit (400
-/// KB).
+/// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
 const MAX_TEXT: usize = 100 * 1024;
-/// The time that a shared cache may keep a description. An editor's change is visible everywhere
-/// after this time.
+/// The time that a shared cache may keep a description. It is the delay of an editor's change.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The content that a client wants to store.
@@ -45,8 +43,7 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     }
 }
 
-/// PUT products/{id}/content: creates the content with `If-None-Match: *`, or replaces it with
-/// If-Match.
+/// PUT products/{id}/content: creates the content (`If-None-Match: *`) or replaces it (If-Match).
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -57,8 +54,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     write(app, id, Wanted::Text(text), precondition).await
 }
 
-/// PUT products/{id}/content/uploads/{upload}: like `put`, but the content is a text that the
-/// client has uploaded.
+/// PUT products/{id}/content/uploads/{upload}: like `put`, but the client has uploaded the text.
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);
@@ -101,9 +97,8 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
     .await
 }
 
-/// Replaces the content at a version. An old content with an object makes the table refuse the
-/// first write. The second write also notes that object. So replacing a text by a text needs no
-/// read.
+/// Replaces the content at a version. If the old content has an object, the table refuses the first
+/// write. The second write also notes that object. So replacing a text by a text needs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,

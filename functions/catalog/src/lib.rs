@@ -1,5 +1,4 @@
-//! The catalogue: products with content and stock, the category tree, reviews, and the product
-//! import.
+//! The catalogue: products with content and stock, the category tree, reviews and the import.
 //!
 //! Everybody may read the catalogue. Staff write it, except for reviews, which customers write.
 //! Data that changes at different rates is on separate items. Each area has its own module.
@@ -34,8 +33,8 @@ pub struct App {
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
-    /// The issuer of staff's tokens. The function verifies them on the product route, which has no
-    /// authorizer.
+    /// The issuer of staff's tokens. The product route has no authorizer and verifies tokens
+    /// itself.
     pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,

@@ -19,8 +19,7 @@ use crate::products::no_such_product;
 use crate::tree;
 use crate::view::{MembershipView, membership_location};
 
-/// PUT products/{id}/categories/{path}: adds the product to a category, and creates missing
-/// categories.
+/// PUT products/{id}/categories/{path}: adds the product to a category. Creates missing categories.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
@@ -38,8 +37,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
             let most = format!("A product can be in at most {MAX_MEMBERSHIPS} further categories.");
             return Err(Problem::new(Code::TooManyCategories, most));
         }
-        // The categories are created only after the checks, so that a refused request creates no
-        // category.
+        // A refused request creates no category, because the checks come first.
         if !grown {
             tree::grow(services, &path, at).await?;
             grown = true;
@@ -74,8 +72,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 /// that it keeps the entry of the first further category in the subtree.
 ///
 /// An entry of a further category does not show the product's other further categories. So one
-/// request reads the category lists of such products. Pages without such products skip that
-/// request.
+/// request reads the category lists of such products. Other pages skip that request.
 ///
 /// # Errors
 /// Fails when the table fails.

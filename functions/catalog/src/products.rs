@@ -12,8 +12,7 @@ use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_locatio
 use crate::{App, body, tree};
 
 /// POST products: creates product, stock and the missing categories in one transaction. It also
-/// revives a retired product under its id. That product keeps its reviews, and its `version` and
-/// `rev` continue.
+/// revives a retired product, whose reviews stay, and whose `version` and `rev` continue.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;

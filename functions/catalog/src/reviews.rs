@@ -18,8 +18,7 @@ use crate::products::no_such_product;
 use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 
-/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB that one Query
-/// reads.
+/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB of one Query.
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
@@ -57,8 +56,7 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// GET products/{id}/reviews: lists a product's reviews, newest or best first, with their
-/// statistics.
+/// GET products/{id}/reviews: lists a product's reviews, newest or best first, and the statistics.
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let query = match request.query_as("sort")?.unwrap_or(Sort::Newest) {

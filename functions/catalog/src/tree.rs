@@ -1,5 +1,5 @@
-//! Keeps the category tree complete: no product exists before its category and all ancestors of
-//! that category.
+//! Keeps the category tree complete: no product exists before its category and that one's
+//! ancestors.
 
 use std::collections::BTreeSet;
 
@@ -30,16 +30,14 @@ pub async fn missing(
 /// Adds the nodes of a path that do not exist: the category's or its ancestors'.
 ///
 /// # Errors
-/// 503 `throttled` when the table does not accept all of them. Some may exist then, and a retry
-/// adds the rest.
+/// 503 `throttled` when the table does not accept all of them. A retry adds the rest.
 pub async fn grow(services: &Services, path: &CategoryPath, at: Instant) -> Result<(), Problem> {
     let left = grow_all(services, [path], at).await?;
     if left.is_empty() { Ok(()) } else { Err(TableError::Unprocessed(left.len()).into()) }
 }
 
 /// Adds the missing categories of many paths, with their ancestors. Returns the categories that the
-/// table did not accept, even after retries. The caller must not write items below those
-/// categories.
+/// table did not accept. The caller must not write items below those.
 ///
 /// The read before the write is eventually consistent. A node that it misses is written again,
 /// which has no visible effect.

@@ -86,8 +86,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     let note = retry_on_conflict(async || {
         let at = Instant::now();
         let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
-        // A refusal means that the janitor is about to delete a leftover of an earlier
-        // attempt.
+        // A refusal means that the janitor is deleting a leftover of an earlier attempt.
         Ok::<_, Problem>(app.services.table.write(&notes::note(&note)?).await?.ok().map(|()| note))
     })
     .await?;

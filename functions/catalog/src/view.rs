@@ -208,8 +208,7 @@ pub struct ContentView<'a> {
 }
 
 impl<'a> ContentView<'a> {
-    /// Builds the view of a content at a version. `by` is the URL of the content's file and the
-    /// URL's expiry.
+    /// Builds the view of a content at a version. `by` is the file's URL and the URL's expiry.
     pub fn new(content: &'a ProductContent, by: Option<(String, Instant)>, version: u64, updated_at: Instant) -> Self {
         let file = content.file.as_ref().zip(by).map(|(file, by)| ObjectView::new(file, by));
         let text = file.is_none().then_some(content.text.as_str());

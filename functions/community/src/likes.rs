@@ -32,8 +32,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 /// Returns the existing like because of which the table refused a write.
 ///
 /// # Errors
-/// 404 when the customer does not exist, because staff named an unknown customer or the caller was
-/// erased.
+/// 404 when the customer does not exist: staff named an unknown customer, or the caller was erased.
 fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
     match refusals.of(LikeAction::Like) {
         _ if refusals.names(LikeAction::Customer) => Err(no_customer()),
@@ -49,8 +48,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: removes a like, even of a retired product. A missing like
-/// counts as removed.
+/// DELETE customers/{id}/likes/{product}: removes a like, even of a retired product, if there is
+/// one.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;

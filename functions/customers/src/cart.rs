@@ -55,8 +55,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
-/// DELETE /v1/customers/{id}/cart/items/{product}: removes a line. A line that does not exist
-/// counts as removed.
+/// DELETE /v1/customers/{id}/cart/items/{product}: removes a line, if the cart has it.
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;

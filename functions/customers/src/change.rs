@@ -8,8 +8,8 @@
 //! request that changes nothing writes nothing.
 //!
 //! A new address is unverified, unless staff enters it or the caller's token proves it. When staff
-//! enters an address, even the stored one, mail to it is allowed again after a bounce or a
-//! complaint.
+//! enters an address, even the stored one, an earlier bounce or complaint no longer stops mail to
+//! it.
 
 use http_api::body::Invalid;
 use http_api::fields::{one_of, parsed};

@@ -37,8 +37,8 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// customers can then use both names.
 ///
 /// The sessions end after the profile, because the caller may need the same token to repeat the
-/// request. Then the functions refuse the tokens. The janitor ends the sessions if the request is
-/// interrupted before that.
+/// request. Then the functions refuse the tokens. The janitor ends the sessions of interrupted
+/// requests.
 ///
 /// After the profile, the request erases the belongings once more, because an index may not have
 /// shown all of them. By then only carts, which expire, and followers can have been added. An
@@ -92,8 +92,8 @@ impl Budget {
         Self { until: Clock::now() + BUDGET }
     }
 
-    /// Checks that time is left. Callers check before each step except the first, so that every
-    /// request makes progress.
+    /// Checks that time is left. Callers check before each step except the first, which makes
+    /// progress.
     ///
     /// # Errors
     /// 503 `throttled` when the budget is used up.

@@ -67,8 +67,8 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
             AnyEntity::CustomerOrder(order) => orders.push(OrderSummary::from(order.data)),
-            // The range holds no other entity today. This route ignores entities that a later
-            // release adds.
+            // The range holds no other entity. A later release may add one, which this route
+            // ignores.
             _ => {}
         }
     }
@@ -88,7 +88,7 @@ pub fn no_customer() -> Problem {
 }
 
 /// Explains a refused change or erasure. A changed profile leads to 412, even if a name was
-/// refused, too. A claim that no longer belongs to this customer also means that the profile has
+/// refused, too. A claim that no longer belongs to this customer also shows that the profile has
 /// changed.
 pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
     match refusals.of(CustomerAction::Profile) {
@@ -98,8 +98,8 @@ pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
     }
 }
 
-/// Returns the problem of a request that came too late: the customer was changed (412) or erased
-/// (404).
+/// Returns the problem of a request after another change (412) or the erasure (404) of the
+/// customer.
 pub fn overtaken<A>(refusal: &Refusal<A>) -> Problem {
     if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }

@@ -86,8 +86,7 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let now = Instant::now();
     let session = mine(services, request, now).await?;
-    // A refusal means that a new session has the same id. This cannot happen, because ids are
-    // random.
+    // A refusal would mean that a new session has the same random id, which cannot happen.
     services.table.transact(&session::end(&session, now)?).await?.map_err(|_| no_session())?;
     services.sign_ins.ended(session::sign_ins(&session));
     Ok(Response::no_content())

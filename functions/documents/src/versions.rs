@@ -1,5 +1,4 @@
-//! The history: every published version, with author and time. It only grows and is never
-//! rewritten.
+//! The history: every published version, with author and time. It is never rewritten.
 
 use std::collections::BTreeMap;
 
@@ -138,8 +137,7 @@ pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     manifest.iter().filter(|(name, _)| is_left(name)).map(|(name, number)| (name.clone(), *number)).collect()
 }
 
-/// Reads the texts that a manifest names, together with the membership if that decides about
-/// access.
+/// Reads the texts that a manifest names, together with the membership if that decides the access.
 ///
 /// # Errors
 /// 404 `not_found` for strangers, and for a document that is deleted concurrently.
@@ -149,8 +147,7 @@ pub async fn texts(
     manifest: &Manifest,
     known: Result<Standing, (&OrganizationId, &CustomerId)>,
 ) -> Result<Texts, Problem> {
-    // Without texts to read and with a known access, the request would be empty. DynamoDB refuses
-    // an empty request.
+    // Without texts to read and with a known access, DynamoDB would refuse the empty request.
     let (mut sections, mut member) = (BTreeMap::new(), None);
     let asks = !manifest.is_empty() || known.is_err();
     let found = if asks {

@@ -3,12 +3,11 @@
 //!
 //! The messages of the SQS queue are events of the bus: an order was paid, or has left the
 //! warehouse (shipped or cancelled). The function writes the step of each message in a separate
-//! transaction ([`picking`]). Then it gives free stations to waiting orders. It never changes the
-//! status of an order. Only staff do that. `GET /v1/picking` shows the waiting orders and those
-//! being picked.
+//! transaction ([`picking`]). Then it gives free stations to waiting orders. Only staff change an
+//! order's status. `GET /v1/picking` shows the waiting orders and those being picked.
 //!
 //! Messages arrive at least once and in any order. The response names unreadable messages and
-//! messages with a failed step. SQS delivers only these again, and finally moves them to the
+//! messages with a failed step. SQS delivers only these again, and at last moves them to the
 //! dead-letter queue.
 
 pub mod message;

@@ -15,8 +15,7 @@ pub struct Batch {
     pub records: Vec<Message>,
 }
 
-/// A message. A message without an id fails the whole invocation, because the response cannot name
-/// it.
+/// A message. Without an id the whole invocation fails, because the response could not name it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Message {
     /// The id that the response names.

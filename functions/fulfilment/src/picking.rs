@@ -10,8 +10,7 @@
 //! Every message is handled in two parts. First the function *writes* the message's step. Then it
 //! *looks* for a waiting order and a free station, and admits the order.
 //!
-//! - **Never more than N.** The transaction of `admit` has a condition on the number of orders at
-//!   stations.
+//! - **Never more than N.** `admit` has a condition on the number of orders at stations.
 //! - **No job is lost.** A payment message is acknowledged only when the order waits. `admit` moves
 //!   the order from the list to the stations in one transaction. Only `leave` removes orders. These
 //!   orders have left the statuses paid and picking, to which no order returns.
@@ -46,8 +45,7 @@ use crate::message::{Batch, Message, MessageError, Step};
 /// The number of waiting orders that a look reads. A look admits only one order, but it also finds
 /// orders behind the first one that already have a station.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. Each round admits an order, or finds that another
-/// function was faster.
+/// The maximum number of rounds in one look. Each round admits an order, or another function does.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
 /// The response to the queue: the ids of the messages that must be delivered again.
@@ -118,9 +116,9 @@ impl Picking {
         self.table.meter().take()
     }
 
-    /// Handles a batch until `stop`. It handles one message after another, because all messages
-    /// change one item. One look at the end serves all of them. If the look fails, every message is
-    /// delivered again.
+    /// Handles a batch until `stop`, one message after another, because all messages change one
+    /// item. One look at the end serves all of them. If the look fails, every message is delivered
+    /// again.
     pub async fn take(&self, batch: &Batch, stop: Instant) -> Answer {
         let mut done = BTreeSet::new();
         for message in &batch.records {
@@ -139,8 +137,7 @@ impl Picking {
         }
         if !done.is_empty() {
             crash_point("fulfilment.waiting");
-            // This runs without a correlation id, because other requests may have caused the
-            // admitted orders.
+            // Other requests may have caused the admitted orders, so there is no correlation id.
             let admitted = timeout_at(stop, self.admit()).await;
             let failure = match admitted {
                 Ok(Ok(())) => None,
@@ -165,8 +162,7 @@ impl Picking {
         }
     }
 
-    /// Puts an order on the list, unless it is already listed, has a station, or no longer needs
-    /// picking.
+    /// Puts an order on the list, unless it is listed, has a station, or no longer needs picking.
     async fn wait(&self, order_id: OrderId) -> Result<(), PickingError> {
         // This read only saves the writes of a repeated message. The transaction checks the
         // condition again, so the result may be outdated.
@@ -185,8 +181,7 @@ impl Picking {
         self.table.transact(&leave).await?.map_err(|_| PickingError::Contended)
     }
 
-    /// Gives free stations to the orders that have waited longest, until no station is free or no
-    /// order waits.
+    /// Gives free stations to the orders that have waited longest, while there are both.
     async fn admit(&self) -> Result<(), PickingError> {
         for _ in 0..MAX_ROUNDS {
             let jobs = self.jobs().await?;

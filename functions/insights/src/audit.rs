@@ -8,8 +8,7 @@ use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::instant::Instant;
 use serde::Serialize;
 
-/// GET audit/expirations?day=: lists the removals of a day in UTC, newest first. The default is
-/// today.
+/// GET audit/expirations?day=: lists the removals of a day in UTC (default: today), newest first.
 pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let given: Option<Day> = request.query_as("day")?;

@@ -14,12 +14,10 @@ use key_schema::item::Stored;
 use serde::Serialize;
 use table::{Attempt, Backoff};
 
-/// The number of cancelled attempts of one request, on any shards, after which the function splits
-/// the counter.
+/// The number of cancelled attempts of one request after which the function splits the counter.
 const HOT_AFTER: u32 = 3;
 
-/// POST counters/{name}: adds 1, or the amount in the body, once per Idempotency-Key if the request
-/// has one.
+/// POST counters/{name}: adds 1, or the amount in the body, once per optional Idempotency-Key.
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name: CounterName = request.path("name")?;
     let once = Once::of_anybody(request)?;

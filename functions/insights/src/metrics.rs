@@ -17,15 +17,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use table::{Table, TableError};
 
-/// The maximum number of errors reported per point. The results of some hundred points must fit
-/// into one response.
+/// The maximum number of errors reported per point. A report on many points must fit into a
+/// response.
 const MAX_ERRORS: usize = 3;
 /// The length of the default range: without `from`, a list begins this long before its end.
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
-/// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A client can
-/// send a point with an id again. Of two points with the same name, instant and id, the later one
-/// replaces the earlier.
+/// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A point with
+/// the same name, instant and id replaces the earlier one, so a client can send a point again.
 pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();
@@ -36,8 +35,7 @@ pub async fn store(services: &Services, request: &Request<'_>) -> Result<Respons
         distinct.insert(point.key()?, point);
     }
     let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
-    // The writes run concurrently. There are at most 20 requests, and their retries share one time
-    // limit.
+    // The writes run concurrently, in at most 20 requests. Their retries share one time limit.
     let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&services.table, chunk));
     let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();
     if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == points.len()) {
@@ -97,8 +95,7 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Writes the points of one request. Returns the keys of points that were not written or may not
-/// have been written.
+/// Writes the points of one request. Returns the keys of points that may not have been written.
 async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
     let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
     match table.batch_write(&metric::store(points.iter().copied())?).await {

@@ -112,8 +112,7 @@ impl Janitor {
     /// Deletes every object whose name has this prefix.
     async fn empty(&self, prefix: &str) -> Result<(), ErasureError> {
         loop {
-            // This always lists from the beginning, because the list no longer contains deleted
-            // objects.
+            // Each list begins at the start, because deleted objects are no longer in it.
             let page = self.archive.list(prefix, None, OBJECTS).await?;
             let deletions = page.items.iter().map(|object| self.archive.delete(&object.name));
             futures::stream::iter(deletions).buffer_unordered(AT_ONCE).try_collect::<()>().await?;

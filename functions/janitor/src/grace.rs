@@ -9,8 +9,7 @@ const MOST_SECONDS: u32 = 24 * 60 * 60;
 
 /// How long the janitor leaves work to the function that began it, in seconds.
 ///
-/// It is `JANITOR_GRACE_SECONDS`, 1 to 86,400, default 60. It must be more than the timeout of the
-/// orders function.
+/// It is `JANITOR_GRACE_SECONDS`, 1 to 86,400, default 60, and exceeds the timeout of `Orders`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(u32);
 

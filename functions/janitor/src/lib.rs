@@ -1,6 +1,6 @@
 //! The janitor. It finishes or undoes abandoned work on orders, and cancels orders that were not
-//! paid in time. It also finishes erasures, continues the move of a category, and deletes
-//! unreferenced objects.
+//! paid in time. It also finishes erasures, continues category moves, and deletes unreferenced
+//! objects.
 //!
 //! Placing an order of many lines, and returning its stock, take several transactions
 //! ([`key_schema::order::staged`]). Between two of them the function may crash, lose the connection
@@ -91,8 +91,7 @@ pub const PATTERNS: &[&Pattern] = &[
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The function's event: EventBridge's scheduled event, whose content is ignored, or an operator's
-/// input.
+/// The function's event: an operator's input, or EventBridge's scheduled event, which has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
     /// Another grace for this invocation, in seconds. 0 means no grace.
@@ -137,8 +136,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
             round.failed += u32::from(round.category == Some(Moved::Failed));
             (round, list)
         });
-        // The requests that began the work are over, so logs and writes record the id of this
-        // invocation.
+        // The requests that began the work are over, so this invocation's id is recorded.
         let (round, list) = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, &round, started, &janitor.costs());
         list.map(|()| round).map_err(lambda_runtime::Error::from)

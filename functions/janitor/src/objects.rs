@@ -1,9 +1,7 @@
-//! Unreferenced objects of the bucket: uploads that were copied but not used, and removed pictures
-//! and texts.
+//! Unreferenced objects of the bucket: unused copies of uploads, and removed pictures and texts.
 //!
-//! [`key_schema::media`] explains why a referenced object is never deleted. The explanation
-//! requires that no function is still copying an object that was noted before the grace. The grace
-//! ensures that.
+//! [`key_schema::media`] explains why a referenced object is never deleted. It requires that no
+//! function is still copying an object that was noted before the grace. The grace ensures that.
 
 use futures::StreamExt as _;
 use key_schema::instant::Instant;
@@ -69,8 +67,7 @@ impl Janitor {
         let (mut found, mut after) = (Vec::new(), None);
         while found.len() < MOST {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
-            // Orders and erasures come first. These objects are invisible, so they can wait for a
-            // later round.
+            // Orders and erasures come first. These objects are invisible and can wait.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
                 tracing::warn!("no time was left for objects that may not be referenced");
                 return Ok(());

@@ -41,11 +41,10 @@ pub struct Round {
     pub deleted: u32,
     /// Completed erasures of customers.
     pub erased: u32,
-    /// Orders, objects and erasures that failed, plus the category if its move failed. Each is
-    /// logged.
+    /// Orders, objects and erasures that failed, and a failed category move. The log has each of
+    /// them.
     pub failed: u32,
-    /// Orders, objects and erasures for which no time was left, and lapsed orders that another
-    /// worker handles.
+    /// Orders, objects and erasures without time left, and lapsed orders of another worker.
     pub left: u32,
     /// The outcome of the category move, if an abandoned one was found.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,15 +7,12 @@
 //! Customers can enter any address, so these rules protect the owners of addresses:
 //!
 //! - A message about an order goes only to a verified address.
-//! - A message with a code goes only to the address for which it was requested, while the code is
-//!   valid.
+//! - A message with a code goes only to the address of the request, while the code is valid.
 //! - An address gets a bounded number of mails a day, and fewer with codes
-//!   ([`key_schema::recipient`]). The claim of a message also counts it, so a repeated attempt
-//!   counts once.
+//!   ([`key_schema::recipient`]). Repeated attempts of one message count once.
 //! - An address with a stop mark gets no mail.
 //!
-//! A message that a rule refuses is dropped for good. The function logs and counts it without the
-//! address.
+//! A message that a rule refuses is dropped for good, logged and counted without the address.
 //!
 //! # Once, as far as possible
 //!
@@ -39,8 +36,7 @@
 //!   mails are better than none. A record that cannot be written in time does not repeat the
 //!   message, because the invocation still succeeds and Lambda does not retry it.
 //!
-//! Two attempts never send at the same time, because an attempt stops sending before its lease ends
-//! ([`notifier`]).
+//! Two attempts never send at once, because an attempt stops before its lease ends ([`notifier`]).
 //!
 //! This crate never logs the recipient or the content of a message.
 
@@ -99,7 +95,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let span = tracing::info_span!("event", correlation_id = event.payload.cause());
         let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
-        // Only the error's text is returned. The runtime would also log its sources, which may
+        // The response has only the error's text. The runtime would log the sources, which may
         // quote the event.
         outcome.map(|_| ()).map_err(|error| lambda_runtime::Error::from(error.to_string()))
     }))

@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::message::Message;
 
-/// The timeout of one request. It is long, because SES may have accepted a request that the
-/// function gives up.
+/// The timeout of one request. It is long, because SES may accept a request that timed out.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The path of the operation, in the REST JSON protocol of SES's API version 2.
 const SEND_EMAIL: &str = "/v2/email/outbound-emails";
@@ -142,7 +141,7 @@ fn request<'a>(message: &'a Message, from: &'a str, configuration_set_name: &'a 
     }
 }
 
-/// Classifies an unsuccessful response. The error keeps only SES's code, because SES's text quotes
+/// Classifies an unsuccessful response. The error has only SES's code, because the text quotes
 /// addresses.
 fn judge(response: &Response) -> MailError {
     let code = response.json_error().unwrap_or_else(|| format!("status {}", response.status));

@@ -1,12 +1,11 @@
 //! The messages that customers read.
 //!
-//! The messages are plain text, so no text can become markup. All line breaks come from this
-//! module.
+//! The messages are plain text, so no text becomes markup. All line breaks are from this module.
 //!
 //! A customer can enter another person's address. So a message holds no text that customers choose,
 //! except their name without links ([`mailed_name`]). It names the order by its id, not by the
-//! client's reference. Staff choose the names of products, the carrier and the tracking number.
-//! Subjects are constant.
+//! client's reference. Products' names, carrier and tracking number are from staff. Subjects are
+//! constant.
 
 use std::fmt::Write as _;
 

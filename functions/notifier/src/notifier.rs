@@ -1,5 +1,4 @@
-//! The processing of one event: claim, send, record. The crate's documentation explains the
-//! guarantees.
+//! The processing of one event: claim, send, record. The crate's page explains the guarantees.
 
 use std::time::Duration;
 
@@ -26,8 +25,7 @@ use crate::message::Message;
 
 /// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// The time for which an attempt sends. It ends 2 s before the lease, because two clocks may
-/// differ.
+/// The time for which an attempt sends. It ends 2 s before the lease, because clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
 /// The time of an invocation that is reserved after sending, to record the outcome and to respond.
 /// With less time left, no attempt begins or continues to send.
@@ -269,8 +267,7 @@ impl<M: Mailer> Notifier<M> {
             Ok(()) => MailState::Sent,
             Err(MailError::Rejected(_)) => MailState::Rejected,
             Err(error) => {
-                // If the release does not complete in time, the next attempt waits for the lease to
-                // expire.
+                // If the release fails, the next attempt waits for the lease to expire.
                 if error.is_certain() && timeout_at(end, self.release(&claim, now)).await.is_err() {
                     tracing::info!(event_id = event.id.as_str(), "no time was left to give a claim back");
                 }
@@ -316,8 +313,7 @@ impl<M: Mailer> Notifier<M> {
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
             };
             match write {
-                // A refusal means that another attempt recorded the outcome after this attempt's
-                // lease.
+                // A refusal means that another attempt was later and recorded the outcome.
                 Ok(_) => return,
                 Err(_) if backoff.wait().await => {}
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),

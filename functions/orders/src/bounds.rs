@@ -13,8 +13,7 @@ use key_schema::order::{self, MAX_LINES};
 use crate::place::WantedLine;
 
 /// Returns the entry of a wanted order for its customer's open orders, which were read as `known`.
-/// Returns [`None`] if only some lines of another order were read. Then the caller reads the open
-/// orders again.
+/// Returns [`None`] if only some lines of another order were read. The caller then reads again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.
@@ -43,8 +42,7 @@ pub async fn entry(
     let entry = OpenOrder { most, lines: u64::try_from(lines.len()).map_err(Problem::internal)? };
 
     // The sum of the other orders' largest lines is an upper bound for the pieces of each product.
-    // Only while that bound exceeds the limit, this reads orders, those with the largest lines
-    // first.
+    // If it exceeds the limit, this reads orders, those with the largest lines first.
     let max = limits.max_pending_quantity;
     let mut pieces: HashMap<&ProductId, u64> = lines.iter().map(|line| (&line.product_id, 0)).collect();
     let with = |pieces: &HashMap<&ProductId, u64>, line: &WantedLine, unread: u64| {

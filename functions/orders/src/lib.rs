@@ -1,5 +1,4 @@
-//! Orders: placing, payment, refunds, status changes, invoices, and lists by customer, status,
-//! shipment and product.
+//! Orders: placing, payment, refunds, status changes, invoices and lists.
 
 mod bounds;
 mod checkout;
@@ -130,8 +129,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting or has a wrong one, or when the Runtime API
-/// breaks.
+/// Fails when a required setting is missing or wrong, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;

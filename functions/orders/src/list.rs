@@ -43,8 +43,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     List { page, found: alive }.answer(|order| order)
 }
 
-/// GET orders?status=&from=&to=: lists orders by status, newest first. Staff use it as their work
-/// queue.
+/// GET orders?status=&from=&to=: lists orders by status, newest first, as staff's work queue.
 pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let status: OrderStatus = request
@@ -64,8 +63,7 @@ pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Res
     request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(|order| order)
 }
 
-/// Returns a parameter as the client spelled it, because a cursor is valid only for the same
-/// spelling.
+/// Returns a parameter as the client spelled it, because a cursor is bound to the spelling.
 fn text<'a>(request: &'a Request<'_>, name: &str) -> Result<&'a str, Problem> {
     Ok(request.query(name)?.unwrap_or_default())
 }

@@ -62,8 +62,7 @@ pub struct Wanted {
     pub store_id: Option<StoreId>,
     /// Staff only: whether the order lapses. A customer's order always does.
     pub lapses: bool,
-    /// The total that the client has shown to the customer. The function refuses an order with
-    /// another total.
+    /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,
 }
 
@@ -278,8 +277,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Returns the first response if another attempt has completed meanwhile. Otherwise returns this
-/// problem.
+/// Returns the first response if another attempt has completed meanwhile, or else this problem.
 async fn first_or(
     services: &Services,
     once: Option<&Once>,

@@ -117,8 +117,7 @@ pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>, 
         Movement::Refund(_, amount) => wallet::plus(held, Money::new(amount, currency)).err(),
     };
     match error {
-        // The wallet now has enough money, so another request has changed it. A retry would
-        // succeed.
+        // The wallet now has enough money, so it has changed. A retry would succeed.
         None => TableError::Contended.into(),
         Some(WalletError::Insufficient) => {
             let detail = "The wallet's balance in the order's currency is too low. Nothing was paid.";

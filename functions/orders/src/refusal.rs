@@ -42,8 +42,7 @@ pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> 
 
 const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
 
-/// Returns the problem of an order whose reference is taken. Returns `None` if the reference is
-/// free.
+/// Returns the problem of an order whose reference is taken, or `None` if it is not.
 pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
     let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
     match services.table.get(&order::reference(&claim)?).await? {

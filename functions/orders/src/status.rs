@@ -21,8 +21,7 @@ const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled
 
 /// POST orders/{id}/status: changes an order's status. One transaction changes head, status list,
 /// history and the customer's copy, and returns the stock of cancelled or returned goods. The
-/// head's version must equal If-Match. A large order needs further transactions to return all its
-/// stock.
+/// head's version must equal If-Match. A large order needs further transactions for its stock.
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;

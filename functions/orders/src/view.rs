@@ -49,8 +49,7 @@ impl OrderCollection {
         Some(Self { order, lines, history })
     }
 
-    /// Returns the order as the first response showed it. Lines, total and the first step never
-    /// change.
+    /// Returns the order as in the first response. Lines, total and the first step never change.
     pub fn into_placed(mut self) -> Self {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;

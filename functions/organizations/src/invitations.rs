@@ -1,8 +1,7 @@
-//! Invitations. An admin cannot add a customer directly, but invites the customer. Only staff add
-//! members directly.
+//! Invitations. Only staff add members directly. An admin invites a customer, who must accept.
 //!
-//! Each change is conditional on the items that were read. If another request has changed them, the
-//! function reads again.
+//! Each change is conditional on the items that were read. After a refusal the function reads
+//! again.
 
 use http_api::identity::SignedIn;
 use http_api::url::location;
@@ -40,8 +39,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     let now = Instant::now();
     let List { page, found } = page.read(services, invitation::of_organization(&id)?).await?;
     let found = found.filter_map(|item| (!item.is_expired(now)).then_some(item));
-    // Members were refused or accepted before, so only staff reach this line for a missing
-    // organization.
+    // A customer must be an admin to get here, so for a missing organization only staff do.
     if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }

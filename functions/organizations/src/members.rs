@@ -1,5 +1,5 @@
-//! Members of an organization. A request sets or ends a membership, so it needs no If-Match and can
-//! be repeated.
+//! Members of an organization. A request sets or ends a membership without If-Match, and can be
+//! repeated.
 //!
 //! A change adds the difference between the new and the old membership to the counters of
 //! organization and teams. So it is conditional on the membership that was read. If another request
@@ -20,8 +20,8 @@ use crate::access::{authority, denied, denied_by, may_see, member_in, no_custome
 use crate::invitations::{self, no_such_team};
 use crate::view::{MemberView, MembershipView};
 
-/// GET organizations/{id}/members: lists the members by customer id. The caller's membership is
-/// read concurrently.
+/// GET organizations/{id}/members: lists the members by customer id. Concurrently checks the
+/// caller.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -30,8 +30,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let members = page.read(services, organization::members(&id)?);
     let ((), list) = tokio::try_join!(may_see(services, &caller, &id), members)?;
     // Without a membership only staff reach this line. An empty first page means that the
-    // organization is missing, or that all its members were erased. The head shows which case it
-    // is.
+    // organization is missing, or that all its members were erased. The head shows which.
     if list.found.items.is_empty()
         && list.page.after().is_none()
         && services.table.get(&organization::head(&id)?).await?.is_none()
@@ -43,9 +42,9 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
 ///
-/// The list does not contain the names of the organizations. A name in each membership would be a
-/// copy, and each change of the name would rewrite all memberships. A client reads the name when it
-/// opens an organization.
+/// The list does not contain the names of the organizations. These would be copies in each
+/// membership, and a new name would rewrite all of them. A client reads the name from the
+/// organization.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -68,8 +67,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let (role, team) = body.finish((role, team))?;
     retry_on_conflict(async || {
         let Read { member: old, caller: asking, .. } = read(services, &id, &customer, &caller).await?;
-        // [`None`] means that another request changed the membership or the invitation after this
-        // one read it.
+        // [`None`] means that another request changed the membership or invitation after the read.
         Ok(match (&old, role) {
             (None, role) if is_own => {
                 let read = invitations::read(services, &id, &customer, &caller).await?;
@@ -117,8 +115,7 @@ fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool 
     }
 }
 
-/// Adds a member, at the request of staff. Returns [`None`] when another request has changed the
-/// items.
+/// Adds a member, at the request of staff. Returns [`None`] when the read items have changed.
 async fn add(services: &Services, state: &State, wanted: Member) -> Result<Option<Response>, Problem> {
     let at = Instant::now();
     let new = Stored::new(wanted, services.born(at)?, at);
@@ -129,8 +126,7 @@ async fn add(services: &Services, state: &State, wanted: Member) -> Result<Optio
     }
 }
 
-/// Changes the membership that was read. Returns [`None`] when another request has changed the
-/// items.
+/// Changes the membership that was read. Returns [`None`] when the read items have changed.
 async fn change(
     services: &Services,
     caller: &SignedIn,
@@ -150,8 +146,7 @@ async fn change(
     let Err(refusals) = services.table.transact(&put).await? else {
         return Ok(Some(Response::ok(&MemberView::from(&new))));
     };
-    // If the caller changes their own membership, the condition on that item also checks their
-    // right.
+    // The write of the caller's own membership also checks the caller's right.
     let own = refusals.of(OrganizationAction::Member);
     let own = own.filter(|_| !caller.is_staff() && *caller.id() == old.customer_id);
     match denied(&refusals).or_else(|| denied_own(own)).or_else(|| explain(&refusals)) {
@@ -160,8 +155,7 @@ async fn change(
     }
 }
 
-/// Explains why a membership was not written. Returns [`None`] when another request has changed the
-/// items.
+/// Explains why a membership was not written. Returns [`None`] when the read items have changed.
 fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
     if refusals.names(OrganizationAction::Customer) {
         return Some(no_customer());

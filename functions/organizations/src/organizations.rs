@@ -83,8 +83,8 @@ async fn with_teams(services: &Services, query: Query<AnyEntity>) -> Result<Resp
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),
-            // The range holds no other entity today. This route ignores entities that a later
-            // release adds.
+            // The range holds no other entity. A later release may add one, which this route
+            // ignores.
             _ => {}
         }
     }

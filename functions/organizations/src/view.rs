@@ -29,8 +29,7 @@ impl<'a> OrganizationView<'a> {
     }
 }
 
-/// A team. The response does not show the number of members, because it changes without the
-/// version.
+/// A team, without the number of members, which changes without the version.
 #[derive(Serialize)]
 pub struct TeamView<'a> {
     pub id: &'a TeamId,
@@ -80,8 +79,7 @@ impl<'a> From<&'a MembershipSummary> for MembershipView<'a> {
     }
 }
 
-/// An invitation. It shows the organization's name, because its customer cannot read the
-/// organization.
+/// An invitation, with the organization's name, because its customer cannot read the organization.
 #[derive(Serialize)]
 pub struct InvitationView<'a> {
     organization_id: &'a OrganizationId,

@@ -9,21 +9,18 @@ use search_index::{Hit, SearchAfter, SearchError, SearchPage};
 /// The engine's error type for an index that does not exist.
 const NO_INDEX: &str = "index_not_found_exception";
 
-/// Returns the position in the cursor: the sort values of the previous page's last hit, as JSON in
-/// one key part.
+/// Returns the position in the cursor: the sort values of the previous page's last hit, as JSON.
 pub fn after(page: &Page<'_>) -> Result<Option<SearchAfter>, Problem> {
     let read = |part: String| {
         let json = decode(&part)?;
         serde_json::from_str(&json).ok()
     };
-    // This function sealed the cursor for this list. So parsing fails only after a change of the
-    // format.
+    // This function sealed the cursor, so parsing fails only after a change of the format.
     let invalid = || Problem::new(Code::CursorInvalid, "The cursor is not valid for this list.");
     page.after().map(|part| read(part).ok_or_else(invalid)).transpose()
 }
 
-/// Returns the number of hits to request: one more than the page has, to learn whether a next page
-/// exists.
+/// Returns the number of hits to request: one more than the page has, which shows a next page.
 pub fn size(page: &Page<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }

@@ -1,8 +1,8 @@
 //! The request body that sets the settings.
 //!
 //! The body is read twice. First the strict reader of all bodies refuses ambiguous input. Then a
-//! second reader takes the raw text of each value, because the function stores the exact digits of
-//! the client.
+//! second reader takes the raw text of each value, because the function stores the client's exact
+//! digits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

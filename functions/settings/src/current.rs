@@ -60,8 +60,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     }
 }
 
-/// Returns whether the client sent exactly the tag of version 0. An unknown tag is also parsed as
-/// 0.
+/// Returns whether the client sent exactly the tag of version 0. Unknown tags are also parsed as 0.
 fn is_first(request: &Request<'_>) -> bool {
     request.header("if-match") == Some("\"0\"")
 }

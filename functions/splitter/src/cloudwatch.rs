@@ -42,8 +42,7 @@ pub struct CloudWatch {
 }
 
 impl CloudWatch {
-    /// Creates a client from the environment: the SDK's variables of region, credentials and
-    /// endpoint.
+    /// Creates a client from the SDK's variables of region, credentials and endpoint.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -57,8 +56,8 @@ impl CloudWatch {
         Self { service: service.with_limits(LIMITS) }
     }
 
-    /// Returns the largest contributors of a rule in each minute between two times, in seconds
-    /// since 1970.
+    /// Returns a rule's largest contributors in each minute between two times, in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// [`ReportError`].

@@ -3,9 +3,9 @@
 //! A counter's shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that,
 //! and Contributor Insights reports the most throttled partition keys in CloudWatch. This function
 //! reads the report once a minute and doubles the shards of every counter in it.
-//! [`key_schema::counter`] explains why the sum remains correct meanwhile. If the transactions of
-//! additions conflict, the additions split their counter themselves within seconds. Only the report
-//! shows throttled additions.
+//! [`key_schema::counter`] explains why the sum remains correct meanwhile. Additions whose
+//! transactions conflict split their counter themselves, within seconds. Only the report shows
+//! throttled additions.
 //!
 //! # Why a schedule
 //!
@@ -47,8 +47,7 @@ pub const PATTERNS: &[&Pattern] = &[&counter::HEAD, &counter::SPLIT];
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Runs a round at each invocation, with any event, until Lambda shuts down the execution
-/// environment.
+/// Runs a round at each invocation, with any event, until Lambda ends the execution environment.
 ///
 /// Environment: `TABLE_NAME` and the SDK's variables.
 ///

@@ -59,8 +59,7 @@ impl Report {
     }
 
     /// Returns the hot counters, each with its last hot minute. The throttles of a counter's shards
-    /// are added. Keys that cannot be split (orders, products and others) and points outside of the
-    /// window are ignored.
+    /// are added. Other keys (orders, products …) and points outside of the window are ignored.
     #[must_use]
     pub fn hot(&self, now: Instant) -> BTreeMap<CounterName, Instant> {
         let mut throttled: BTreeMap<CounterName, BTreeMap<Instant, f64>> = BTreeMap::new();
@@ -87,8 +86,8 @@ impl Datapoint {
     /// future would be later than every split, and the counter would be split in every round.
     fn minute(&self, now: Instant) -> Option<Instant> {
         let (from, to) = window(now);
-        // The cast limits the value to the range of `i64`, and turns NaN into 0. Both are outside
-        // the window.
+        // The cast limits the value to the range of `i64`, and turns NaN into 0. Both are too
+        // early.
         let seconds = self.timestamp as i64;
         let inside = (from..=to).contains(&seconds) && self.approximate_value > 0.0;
         inside.then(|| Instant::EPOCH.plus_seconds(seconds))

@@ -12,8 +12,7 @@ use tokio::time::{self, timeout_at};
 use crate::cloudwatch::{CloudWatch, ReportError};
 use crate::report;
 
-/// The number of counters that are split concurrently. It is low, because the table is already
-/// busy.
+/// The number of counters that are split concurrently. It is low, because the table is busy.
 const AT_ONCE: usize = 4;
 
 /// The results of a round.
@@ -27,8 +26,7 @@ pub struct Round {
     pub split: u32,
     /// Counters that have the maximum number of shards and are still throttled.
     pub full: u32,
-    /// Counters that could not be split. The log has each error, and the next report has the
-    /// counter again.
+    /// Counters that could not be split. The log has each error, and the next report each counter.
     pub failed: u32,
 }
 
@@ -118,8 +116,7 @@ impl Splitter {
     }
 
     async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
-        // The rule is looked up each time, because it gets another name when Contributor Insights
-        // is enabled again.
+        // The rule is read each time, because it is new when Contributor Insights is enabled again.
         let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
         Ok(self.cloudwatch.report(&rule, report::window(now)).await?)
     }

@@ -7,10 +7,9 @@ use crate::sequence::SequenceNumber;
 /// A partial batch response that names at most one record.
 ///
 /// Lambda delivers again from the lowest sequence number in the response, so one number is enough.
-/// Lambda takes the whole batch as completed if the list is empty, *missing or null*. It takes the
-/// whole batch as failed if an identifier is empty, null or unknown. (Lambda developer guide,
-/// "Configuring partial batch response with DynamoDB and Lambda".) This type can express neither by
-/// mistake.
+/// The whole batch counts as completed if the list is empty, *missing or null*. It counts as failed
+/// if an identifier is empty, null or unknown. (Lambda developer guide, "Configuring partial batch
+/// response with DynamoDB and Lambda".) This type can express neither by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
@@ -24,8 +23,7 @@ struct ItemFailure {
 }
 
 impl Answer {
-    /// Creates a response: every record before `earliest` is durable, or all records if it is
-    /// `None`.
+    /// Creates a response: all records are durable, or those before `earliest` if it is given.
     #[must_use]
     pub fn from_earliest(earliest: Option<SequenceNumber>) -> Self {
         let failure = |item_identifier| ItemFailure { item_identifier };

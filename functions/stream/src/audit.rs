@@ -1,8 +1,7 @@
 //! Sink `audit`: archives expired items and records that they expired.
 //!
 //! The sink handles removals by DynamoDB. It also handles removals by an unknown identity, and
-//! notes in the entry that the identity was unknown. It ignores removals by a caller, such as a
-//! sign-out.
+//! records that the identity was unknown. It ignores removals by a caller, such as a sign-out.
 //!
 //! # Why each removal is recorded once
 //!

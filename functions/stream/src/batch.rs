@@ -9,7 +9,7 @@
 //! - A record without a usable sequence number fails the invocation ([`BatchError`]), because a
 //!   response could not name it.
 //! - A record of an entity that this program does not know is ignored and settled. Lambda does not
-//!   deliver it again, so a release that adds an entity and a sink starts with a backfill from the
+//!   deliver it again, so a release with a new entity and sink starts with a backfill from the
 //!   table.
 //! - Every other such record is quarantined alone. It has no `entity`, other keys than PK and SK, a
 //!   malformed image, or an unknown event name.
@@ -232,8 +232,7 @@ impl StreamRecord<'_> {
         text(self.sequence_number)?.parse().ok()
     }
 
-    /// Returns the request id. The id is read without the item, so that malformed records have it,
-    /// too.
+    /// Returns the request id. It is read without the item, so malformed records have it, too.
     fn cause(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Image<'e> {

@@ -10,8 +10,7 @@
 //! replayed a month later.
 //!
 //! A crash between the bus's response and the mark causes one wave of events to be sent again.
-//! Their ids are the same, so subscribers recognise them. A mark before the publication would lose
-//! events.
+//! Subscribers recognise them by their ids. A mark before the publication would lose events.
 //!
 //! # When a mark cannot be written
 //!
@@ -50,8 +49,7 @@ use crate::verdict::{Reason, Verdict, Verdicts};
 
 /// The purpose of this sink's marks.
 const PURPOSE: &str = "bus";
-/// The maximum number of events that are sent before their marks are written. A crash can repeat
-/// these events.
+/// The maximum number of events that are sent before their marks, and so repeated after a crash.
 const WAVE: usize = 100;
 
 /// The sink of the event bus.
@@ -111,8 +109,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                     Outcome::Retryable { reason } => stop(lane, verdicts, Reason::new("bus", reason)),
                 }
             }
-            // Published events are settled before they are marked, as the module's documentation
-            // explains.
+            // Published events are settled first, as the module's documentation explains.
             known.extend(published.iter().cloned());
             for lane in &mut open {
                 pass_over(lane, &known, verdicts);

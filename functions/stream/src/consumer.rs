@@ -116,8 +116,8 @@ impl Consumer {
         Ok(Taken { answer: Answer::from_earliest(earliest), report })
     }
 
-    /// Quarantines the refused records. If that fails, the record has failed. Then the stream
-    /// delivers it again.
+    /// Quarantines the refused records. If that fails, the record fails, and Lambda delivers it
+    /// again.
     async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], verdicts: &Verdicts) {
         stream::iter(verdicts.refused())
             .for_each_concurrent(self.settings.concurrency, |(position, reason)| async move {

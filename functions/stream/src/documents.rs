@@ -64,8 +64,7 @@ const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }
 
-/// Returns the stream's time of a removal. It is only information, because the index compares only
-/// the `rev`.
+/// Returns the stream's time of a removal. The document shows it, but only the `rev` decides.
 fn removed_at(record: &Record<'_>, otherwise: Instant) -> Instant {
     record.origin.written_at.unwrap_or(otherwise)
 }

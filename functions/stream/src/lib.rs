@@ -22,8 +22,7 @@
 //! - [`answer`] names one record: the earliest that is not durable in every sink. Lambda delivers
 //!   again from there, so every sink must be able to take a record twice. A record without an
 //!   outcome counts as unfinished, never as done.
-//! - Before its deadline the consumer stops ([`Settings`]). The unsettled records are then
-//!   unfinished.
+//! - Before its deadline the consumer stops ([`Settings`]). Unsettled records are then unfinished.
 //!
 //! # Why it converges
 //!

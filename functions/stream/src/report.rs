@@ -94,8 +94,7 @@ impl Report {
         self.sinks.push((name, Counts::of(verdicts)));
     }
 
-    /// Counts the verdicts on malformed records, and logs each record that could not be
-    /// quarantined.
+    /// Counts the verdicts on malformed records, and logs each failure to quarantine one.
     pub(crate) fn aside(&mut self, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
         for (malformed, verdict) in batch.malformed.iter().zip(verdicts) {
             if let Some(Verdict::Failed(reason)) = verdict {

@@ -10,9 +10,8 @@
 //! minute. Sequence numbers and clocks decide nothing.
 //!
 //! For the same reason the sink may merge the records of one item and send only the highest `rev`.
-//! A batch is one bulk call. If the engine refuses the whole call because of one document, the
-//! client splits the call ([`search_index::SearchClient::bulk`]). Then only that document is
-//! refused.
+//! A batch is one bulk call. If the engine refuses the call because of one document, the client
+//! splits the call ([`search_index::SearchClient::bulk`]). Then only that document is refused.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,8 +25,7 @@ use crate::ports::Index;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// The status of an operation in a bulk response that blames the document, not the call or the
-/// index.
+/// The status of an operation in a bulk response that blames only the document.
 const BAD_DOCUMENT: u16 = 400;
 /// The status of an operation in a bulk response if its index or alias does not exist.
 const NO_INDEX: u16 = 404;
@@ -56,8 +54,8 @@ impl<I: Index> Search<I> {
         Self { index, ready: AtomicBool::new(false) }
     }
 
-    /// Creates a sink on this engine, and missing indices. If the engine is unavailable, the first
-    /// batch creates them.
+    /// Creates a sink on this engine, and missing indices, with the first batch if the engine is
+    /// away.
     pub async fn open(index: I) -> Self {
         let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {
@@ -94,8 +92,8 @@ impl<I: Index> Search<I> {
                 if status == NO_INDEX {
                     self.ready.store(false, Ordering::Relaxed);
                 }
-                // The verdict has no reason from the engine. It may quote the document, and the
-                // verdict is logged.
+                // The engine's reason may quote the document, so it is not part of the logged
+                // verdict.
                 Verdict::Failed(Reason::new("index_refuses", format!("status {status}")))
             }
         }

@@ -10,8 +10,7 @@ use tokio::time::Instant;
 pub struct Settings {
     /// The number of lanes, and of quarantine writes, that run concurrently.
     pub concurrency: usize,
-    /// The time before the deadline at which the consumer stops, so that the response is still
-    /// sent.
+    /// The time before the deadline at which the consumer stops, so that it can still respond.
     pub margin: Duration,
     /// A stock below this number of units is low ([`crate::transitions`]).
     pub stock_low: u64,
@@ -54,8 +53,7 @@ pub enum StartError {
     /// The search engine's client cannot be set up.
     #[error(transparent)]
     Search(#[from] search_index::ConfigError),
-    /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS cannot be
-    /// initialised.
+    /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS fails.
     #[error(transparent)]
     Bus(bus::SetupError),
     /// A bucket's client cannot be set up: its variable is missing, or TLS cannot be initialised.

@@ -21,8 +21,7 @@ use crate::batch::{Change, Record};
 /// The inputs of the rules, besides the record.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The table's name, which is part of every event id. So equal keys in two tables have
-    /// different events.
+    /// The table's name, a part of every event id. Equal keys in two tables have different events.
     pub table: String,
     /// A stock below this number of units is low.
     pub stock_low: u64,

@@ -31,8 +31,7 @@ impl fmt::Display for Reason {
 pub enum Verdict {
     /// The record's effect is durable, or the record has no effect here.
     Done,
-    /// No retry can succeed. The record belongs in the quarantine, and is unfinished until it is
-    /// there.
+    /// No retry can succeed. The record is unfinished until it is in the quarantine.
     Refused(Reason),
     /// The record is in the quarantine.
     Quarantined,
@@ -49,8 +48,7 @@ impl Verdict {
 }
 
 /// The verdicts on the records of one batch, by position. A position without a verdict is
-/// unfinished. So if a sink is stopped at any point, it has settled only records that it made
-/// durable.
+/// unfinished. A sink that is stopped at any point has settled only records that it made durable.
 #[derive(Debug)]
 pub struct Verdicts(Mutex<Vec<Option<Verdict>>>);
 

@@ -39,8 +39,8 @@ struct Repeat {
     id: ProductId,
 }
 
-/// Reads the lines. The report refuses each line that is not a valid product or contradicts an
-/// earlier line.
+/// Reads the lines. The report refuses each invalid line, and each that contradicts an earlier
+/// line.
 ///
 /// # Errors
 /// 422 `too_many_lines`, and the errors of [`Request::lines`].
@@ -62,8 +62,7 @@ pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem
         let (stock, keeps_price) = (draft.stock, draft.keeps_price);
         let product = draft.into_product(id.clone());
         match seen.get(&id).and_then(|position| lines.firsts.get(*position)) {
-            // Stock is not compared, because an import never changes the stock of an existing
-            // product.
+            // Stock is not compared, because an import never changes an existing product's stock.
             Some(first) if first.product == product && first.keeps_price == keeps_price => {
                 lines.repeats.push(Repeat { line, of: first.line, id });
             }

@@ -26,8 +26,7 @@ const CONCURRENCY: usize = 4;
 /// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
 /// The time after the start of the import within which a write may begin. A write to a throttled
-/// table may take 14 seconds (retries of conflicts, then one last call). The function's limit is
-/// 29.
+/// table may take 14 s (retries of conflicts, then one last call). The function's limit is 29 s.
 const BEGIN_WITHIN: Duration = Duration::from_secs(12);
 
 /// Writes the wanted products and reports on each line.

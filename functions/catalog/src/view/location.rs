@@ -14,8 +14,8 @@ pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
 }
 
-/// Returns the URL path of a picture. It leads to a picture after the client has uploaded and added
-/// one.
+/// Returns the URL path of a picture. It is valid after the client has uploaded and added the
+/// picture.
 pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
     url::location(&["products", product.as_str(), "pictures", picture.as_str()])
 }

@@ -180,8 +180,7 @@ async fn an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it() {
     assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
     shop.objects.faults().clear();
     assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
-    // With each seed the table fails at a different request: the read, the note, or the transaction
-    // after the copy.
+    // With each seed the table fails at another request: the read, the note, or the transaction.
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);
         let answer = shop.staff(add("p1", &id)).await;

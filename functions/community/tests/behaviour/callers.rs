@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::town::{Town, count_of};
 
-/// Builds the request for a product's likes as a client sends it: with a token, but without claims
-/// from the gateway.
+/// Builds the request for a product's likes with a token, but without claims from the gateway.
 fn asked_with(token: &str) -> Call {
     count_of("p").header("authorization", &format!("Bearer {token}"))
 }

@@ -81,8 +81,8 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    // There is more than one page of clubs. Ann is in a team of each club, and an admin of every
-    // second one.
+    // There is more than one page of clubs. Ann is in a team of each, and an admin of every second
+    // one.
     let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
     for (n, club) in clubs.iter().enumerate() {
         shop.found(club, "bob").await;
@@ -188,8 +188,7 @@ async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
     assert!(of_bob.deleting && of_bob.is_owner(&id("bob")) && of_bob.editors.is_empty());
 }
 
-/// Either the grant comes first and the erasure finds it, or the profile no longer exists and the
-/// grant is refused.
+/// Either the grant comes first and the erasure finds it, or the missing profile refuses the grant.
 #[tokio::test]
 async fn concurrent_grants_and_an_erasure_leave_no_item() {
     let shop = Shop::open().await;
@@ -204,8 +203,8 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
         let grants = (0..CLIENTS).map(|n| {
             let shop = &shop;
             async move {
-                // All grants start at once in the first round. In later rounds they spread over the
-                // erasure and beyond.
+                // All grants start at once in the first round, and spread beyond the erasure in
+                // later rounds.
                 tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
                 let table = shop.own();
                 let (head, sections) = seed::document(&format!("own-{round}-{n}"), "ann", None, &[("a", "A")]);

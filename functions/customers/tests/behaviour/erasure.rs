@@ -169,8 +169,8 @@ async fn a_concurrent_erasure_and_answers_leave_no_item() {
     assert_eq!(left(&shop, &question).await, 0);
 }
 
-/// The second pass finds a question that the customer asked between the first pass and the deletion
-/// of the profile.
+/// The second pass finds a question that was asked between the first pass and the profile's
+/// deletion.
 #[tokio::test]
 async fn a_question_asked_during_the_erasure_is_deleted_or_refused() {
     let shop = Shop::open().await;

@@ -138,8 +138,7 @@ async fn the_ties_of_a_customer_name_exactly_the_owned_and_edited_documents() {
         }
         assert_eq!((ties(&desk, "ben").await, ties(&desk, "ann").await), (vec![], vec![Tie::Owner]));
     }
-    // The document now has the maximum number of editors, so its deletion takes several
-    // transactions.
+    // A document with the maximum number of editors needs several transactions to be deleted.
     let editors: Vec<String> = (0..100).map(|n| format!("editor-{n}")).collect();
     for chunk in editors.chunks(50) {
         join_all(chunk.iter().map(|editor| desk.sign_up(editor))).await;

@@ -1,5 +1,4 @@
-//! Tests of documents of the largest permitted size, which exceeds a response, and of reading their
-//! sections individually.
+//! Tests of documents of the maximum size, which exceeds a response, and of single sections.
 
 use std::collections::BTreeMap;
 

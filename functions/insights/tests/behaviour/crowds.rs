@@ -1,5 +1,4 @@
-//! Tests of many concurrent additions, while the counter is split and read, and while the table
-//! fails.
+//! Tests of many concurrent additions while the counter is split and read, or the table fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,4 @@
-//! Tests of orders that were abandoned while they were placed or undone, or while stock was
-//! returned.
+//! Tests of orders that were abandoned while they were placed, undone or given back.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Tests of the rules that protect the owners of addresses: the limits on their mails, and the stop
-//! marks.
+//! Tests of the rules that protect the owners of addresses: limits on mails, and stops.
 
 use futures::future::join_all;
 use key_schema::code::Subject;

@@ -45,8 +45,7 @@ async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
-/// A customer who did not pay must not read that another person cancelled the order, or wait for a
-/// refund.
+/// A customer who did not pay must not learn of "a cancellation by somebody", or expect a refund.
 #[tokio::test]
 async fn the_mail_of_a_lapsed_order_states_the_reason_and_that_no_payment_is_due() {
     let shop = Shop::open().await;

@@ -30,8 +30,7 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Returns a deadline with time for one attempt. A second attempt fails while the first one has the
-/// lease.
+/// Returns a deadline with time for one attempt, but not for the wait for another attempt's lease.
 pub fn at_once() -> Clock {
     Clock::now() + SEND_UNTIL + MARGIN
 }
@@ -96,8 +95,7 @@ impl Mailer for Post {
     async fn send(&self, message: &Message) -> Result<(), MailError> {
         *self.calls.lock().unwrap() += 1;
         let act = self.script.lock().unwrap().pop_front();
-        // Here a test can make the attempt crash before the acceptance. There is another such point
-        // after the acceptance.
+        // Here, and once more after the acceptance, a test can make the attempt crash.
         tokio::task::yield_now().await;
         match act {
             Some(Act::Fail(error)) => return Err(error),

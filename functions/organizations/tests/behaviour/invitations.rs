@@ -301,8 +301,7 @@ async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_
     }
 }
 
-/// If the acceptance is first, the membership stays. If the withdrawal is first, there is no
-/// membership.
+/// If the acceptance is first, the membership stays. Otherwise there is none.
 #[tokio::test]
 async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
     let club = Club::open().await;

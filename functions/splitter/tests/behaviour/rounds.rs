@@ -17,8 +17,8 @@ async fn a_throttled_counter_is_split_and_other_throttled_keys_are_left_alone() 
     }
     watch.throttle(&partition("hot", false), minute(0), 10);
     watch.throttle(&partition("50 #", false), minute(0), 500);
-    // The splitter ignores these: a counter with too few throttles, a counter's head, an order and
-    // a product.
+    // The splitter ignores a counter with too few throttles, a counter's head, an order and a
+    // product.
     watch.throttle(&partition("warm", false), minute(0), 9);
     watch.throttle(&partition("product:1", true), minute(0), 500);
     watch.throttle("ORDER#019aa136-7c00-7aaa-8bbb-000000000301", minute(0), 500);
@@ -61,8 +61,7 @@ async fn each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly() {
         assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
     }
     assert_eq!(watch.round(minute(6)).await, Round::default(), "nobody is asked about what is long over");
-    // Throttles in the minute of the split may have preceded it, so only later throttles split
-    // again.
+    // Throttles in the minute of the split may have preceded it. Later throttles split again.
     watch.throttle(&hot, minute(0).plus_seconds(59), 100);
     assert_eq!(watch.round(minute(1)).await.split, 0);
     watch.throttle(&hot, minute(1), 100);

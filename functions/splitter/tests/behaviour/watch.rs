@@ -82,8 +82,7 @@ impl Watch {
         self.test.faults().add_to_keys(fault, partition).unwrap();
     }
 
-    /// Adds 1 as the route of counters does, to one shard after another. Returns false if the table
-    /// refuses the write.
+    /// Adds 1 as the route of counters does, to each shard in turn. Returns false after a refusal.
     pub async fn add(&self, counter: &str) -> bool {
         let name = name(counter);
         let Ok(head) = self.table.get(&counter::head(&name).unwrap()).await else { return false };

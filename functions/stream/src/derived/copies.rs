@@ -12,8 +12,7 @@ use crate::ports::Items;
 /// Copies whether a product is in stock, if that changed.
 pub(super) async fn stock<I: Items>(table: &I, change: &Change, new: &Stored<Stock>) -> Result<(), DeriveError> {
     let changed = match change {
-        // A product and its first stock are written together, so the product already has this
-        // value.
+        // A product is written together with its first stock and already has this value.
         Change::Created { .. } | Change::Removed { .. } => false,
         Change::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
         // The old image cannot be read, so the value is copied anyway. That costs only one write.

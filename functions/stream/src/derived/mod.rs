@@ -1,13 +1,12 @@
 //! Sink `derived`: the table's derived data.
 //!
 //! - From an order the sink derives sales rows, counters of products and totals of places
-//!   ([`sales`]). They are exact, because one transaction writes each row together with its effect
-//!   on the counters.
+//!   ([`sales`]). They are exact, because one transaction writes each row and its effect on the
+//!   counters.
 //! - From a stock and review statistics it derives the copies on the product for the search
-//!   document ([`copies`]). They are exact, because a copy replaces the old value, in the order of
-//!   its source's `rev`.
-//! - From a product it derives its entries in further categories ([`memberships`]), which are
-//!   copies, too.
+//!   document ([`copies`]). They are exact, because a copy replaces the older value by its source's
+//!   `rev`.
+//! - From a product it derives its entries in further categories ([`memberships`]), copies as well.
 //!
 //! Copies use the record's own image, because an older image changes nothing. Counters use the
 //! result of a read, because the sink adds the difference to the table's current state.

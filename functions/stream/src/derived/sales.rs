@@ -1,5 +1,4 @@
-//! The sales rows of orders, and the counters of products and totals of places, which are sums of
-//! these rows.
+//! The sales rows of orders, and their sums: the counters of products and the totals of places.
 //!
 //! # Why the rows converge
 //!
@@ -20,9 +19,8 @@
 //!
 //! The consumer reads an order's rows strongly. One transaction writes a row, on the condition that
 //! it is unchanged, and adds the difference to the counters ([`key_schema::sales::apply`]). If
-//! another consumer has changed the row, the consumer writes nothing and reads again. So a counter
-//! is the sum of its rows at any moment and after any crash. A large order takes several such
-//! transactions.
+//! another consumer has changed the row, this one writes nothing and reads again. So a counter is
+//! the sum of its rows at any moment and after any crash. A large order takes several transactions.
 
 use std::time::Duration;
 
@@ -41,9 +39,9 @@ use super::DeriveError;
 use super::turns::Turns;
 use crate::ports::Items;
 
-/// The maximum number of attempts for an order. If two consumers conflict on one order's rows, two
-/// attempts are enough. The counters of a popular product may be in conflict for as long as
-/// customers order it.
+/// The maximum number of attempts for an order. Two consumers that conflict on one order's rows
+/// need only two. Conflicts on a popular product's counters may go on for as long as customers
+/// order it.
 const ATTEMPTS: usize = 8;
 /// The time after the first attempt within which another attempt may begin. A transaction waits up
 /// to 5 s on conflicts, and its last call may take 8 s. So an order with endless conflicts fails,

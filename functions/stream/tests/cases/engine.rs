@@ -1,5 +1,4 @@
-//! The search engine of a test: embedded, a real OpenSearch if `SEARCH_ENDPOINT` is set, or
-//! scripted.
+//! The search engine of a test: embedded, scripted, or the OpenSearch at `SEARCH_ENDPOINT`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

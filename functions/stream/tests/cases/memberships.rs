@@ -23,8 +23,7 @@ impl Shop {
         self.summer().await.into_iter().map(|listed| listed.name).collect()
     }
 
-    /// Adds the product in the table to the further category, on the condition that it is as
-    /// `seen`.
+    /// Adds the product in the table to the further category, if it equals `seen`.
     async fn join(&self, seen: &Stored<Product>) -> bool {
         let add = membership::add(seen, &summer(), None, &seen.meta.born, seen.meta.updated_at).unwrap();
         matches!(self.table.transact(&add).await, Ok(Ok(())))

@@ -38,8 +38,7 @@ fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
     same("index", &expected, &world.index)
 }
 
-/// Checks that exactly the events of the history were published, and the events of one item in
-/// order.
+/// Checks that exactly the history's events were published, and those of one item in order.
 fn bus(world: &World) -> Result<(), String> {
     let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for shard in &world.stream {

@@ -57,8 +57,7 @@ pub fn consumer(process: &Process) -> Consumer {
     Consumer::new(sinks, Box::new(process.clone()), Settings { concurrency: 1, ..Settings::default() })
 }
 
-/// A history in which an order is placed, paid and cancelled, a product is created and changed, and
-/// a session expires.
+/// A history: an order is placed, paid and cancelled, a product is changed, and a session expires.
 pub fn sold_and_cancelled() -> History {
     let writes = vec![
         vec![

@@ -28,8 +28,7 @@ struct Delivery {
     work: Pin<Box<dyn Future<Output = Answer>>>,
     /// The response, after the delivery has ended and before the response arrives.
     answer: Option<Answer>,
-    /// Whether its last step changed something. Only then a crash now differs from a crash before
-    /// that step.
+    /// Whether its last step changed something, so that a crash now differs from an earlier crash.
     changed: bool,
 }
 
@@ -121,8 +120,7 @@ impl<'h> Run<'h> {
         self.world.lock().unwrap()
     }
 
-    /// Returns the possible moves, without those that are equivalent to others
-    /// ([`crate::territory`]).
+    /// Returns the possible moves, without those that [`crate::territory`] skips.
     pub fn moves(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         if self.bounds.reduced {

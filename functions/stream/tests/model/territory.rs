@@ -1,5 +1,4 @@
-//! Territories: the items that each actor touches, and why the search can skip most orders of
-//! moves.
+//! Territories: the items that each actor touches. They let the search skip most orders of moves.
 //!
 //! Two moves *commute* if they touch no common item. In both orders they lead to the same state,
 //! and neither prevents the other. So one order of commuting moves is enough. A history lists the
@@ -118,8 +117,8 @@ impl Territory {
         Self { sharing, seen: Mutex::default() }
     }
 
-    /// Returns whether other actors can notice a call. Panics if the call touches unshared data of
-    /// another actor.
+    /// Returns whether other actors can notice a call. Panics if it touches another actor's own
+    /// data.
     pub fn enter(&self, actor: Actor, footprint: &Footprint) -> Reach {
         let mut seen = self.seen.lock().unwrap();
         let mut reach = Reach::Own;

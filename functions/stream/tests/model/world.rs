@@ -130,8 +130,7 @@ impl World {
         for (key, digest) in self.table.digests() {
             (key.pk.as_str(), key.sk.as_str(), digest).hash(&mut hasher);
         }
-        // The count of a marked event has no effect on later moves, because the event is not
-        // published again.
+        // A marked event is not published again, so its count has no effect on later moves.
         let times: Vec<_> = self.times.iter().filter(|(id, _)| !self.is_marked(id)).collect();
         (&self.documents, &self.bus, times, &self.archive).hash(&mut hasher);
         hasher.finish()

@@ -8,8 +8,7 @@ use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
 
 #[tokio::test]
 async fn a_question_has_one_form_alone_in_the_list_and_beside_the_profile() {
-    // The ids contain every character that has a meaning in a key or path. One has the maximum
-    // length.
+    // The ids contain all characters with a meaning in keys or paths. One has the maximum length.
     for customer in ["ann", "a#b~2F+c d", "ä&蘇黎世", &"#".repeat(128)] {
         let desk = Desk::open(&[customer]).await;
         let asked = desk.send(ask(customer, "Ice")).await;

@@ -32,8 +32,7 @@ fn between(n: usize) -> (usize, usize) {
 #[tokio::test]
 async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money() {
     let bank = bank().await;
-    // The amounts add up to more than twice the money in the wallets, so some transfers are
-    // refused.
+    // All amounts exceed twice the money in the wallets, so some transfers are refused.
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
     let calls = (0..50).map(|n| {
         let (from, to) = between(n);

@@ -45,8 +45,7 @@ async fn money_leaves_only_the_balance_in_its_currency() {
     assert_eq!((bank.balance("a").await, bank.balance_in("b", "EUR").await), (100, 3));
 }
 
-/// Two currencies of one wallet move at once in both directions, and the sum of each currency
-/// stays.
+/// Two currencies of one wallet move at once in both directions. Each keeps its sum.
 #[tokio::test]
 async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_either() {
     let bank = Bank::open(&["a", "b"]).await;

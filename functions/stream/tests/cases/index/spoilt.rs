@@ -26,8 +26,7 @@ async fn case_35_an_item_with_a_rev_that_no_engine_accepts_is_set_aside_alone() 
     assert!(shelf.kept().iter().all(|kept| kept.kind == "malformed_item"), "{:?}", shelf.kept());
 }
 
-/// Returns the record of a removal whose tombstone is invalid. The engine refuses a whole call
-/// because of it.
+/// Returns the record of a removal with an invalid tombstone. The engine then refuses a whole call.
 fn spoils(sequence: u64) -> Value {
     remove(&sequence.to_string(), &product(&format!("poison{sequence}"), BEYOND - 1))
 }
