@@ -1,5 +1,5 @@
-//! Keeps the category tree complete: no product exists before its category and that one's
-//! ancestors.
+//! Keeps the category tree complete: a product's category and its ancestors exist before the
+//! product.
 
 use std::collections::BTreeSet;
 

@@ -48,8 +48,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: removes a like, even of a retired product, if there is
-/// one.
+/// DELETE customers/{id}/likes/{product}: removes a like if it exists, even of a retired product.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;

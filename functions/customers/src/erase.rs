@@ -92,7 +92,7 @@ impl Budget {
         Self { until: Clock::now() + BUDGET }
     }
 
-    /// Checks that time is left. Callers check before each step except the first, which makes
+    /// Checks that time is left. Callers check before each step except the first, to make some
     /// progress.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ use crate::message::{Batch, Message, MessageError, Step};
 /// The number of waiting orders that a look reads. A look admits only one order, but it also finds
 /// orders behind the first one that already have a station.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. Each round admits an order, or another function does.
+/// The maximum number of rounds in one look. Each admits an order, or another function was faster.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
 /// The response to the queue: the ids of the messages that must be delivered again.
@@ -181,7 +181,7 @@ impl Picking {
         self.table.transact(&leave).await?.map_err(|_| PickingError::Contended)
     }
 
-    /// Gives free stations to the orders that have waited longest, while there are both.
+    /// Gives each free station to the order that has waited longest.
     async fn admit(&self) -> Result<(), PickingError> {
         for _ in 0..MAX_ROUNDS {
             let jobs = self.jobs().await?;

@@ -17,7 +17,7 @@ use table::{Attempt, Backoff};
 /// The number of cancelled attempts of one request after which the function splits the counter.
 const HOT_AFTER: u32 = 3;
 
-/// POST counters/{name}: adds 1, or the amount in the body, once per optional Idempotency-Key.
+/// POST counters/{name}: adds 1 or the body's amount. The Idempotency-Key is optional.
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name: CounterName = request.path("name")?;
     let once = Once::of_anybody(request)?;

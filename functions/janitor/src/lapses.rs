@@ -48,7 +48,7 @@ impl Janitor {
             match outcome {
                 Some(Ok(Lapsed::Cancelled)) => round.lapsed += 1,
                 Some(Ok(Lapsed::Kept)) => {}
-                // Another worker handles the order. If it fails, the next round finds the order.
+                // Another worker handles the order. The next round finds it if that worker fails.
                 Some(Err(StagingError::Contended)) => round.left += 1,
                 Some(Err(error)) => {
                     tracing::error!(order = %id, reason = reason(&error), %error, "an order could not lapse");

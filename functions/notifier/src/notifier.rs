@@ -313,7 +313,7 @@ impl<M: Mailer> Notifier<M> {
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
             };
             match write {
-                // A refusal means that another attempt was later and recorded the outcome.
+                // A refusal means that a later attempt has recorded the outcome.
                 Ok(_) => return,
                 Err(_) if backoff.wait().await => {}
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),

@@ -39,7 +39,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     let now = Instant::now();
     let List { page, found } = page.read(services, invitation::of_organization(&id)?).await?;
     let found = found.filter_map(|item| (!item.is_expired(now)).then_some(item));
-    // A customer must be an admin to get here, so for a missing organization only staff do.
+    // Customers must be admins here, so only staff can have named a missing organization.
     if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }

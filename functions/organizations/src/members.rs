@@ -20,8 +20,7 @@ use crate::access::{authority, denied, denied_by, may_see, member_in, no_custome
 use crate::invitations::{self, no_such_team};
 use crate::view::{MemberView, MembershipView};
 
-/// GET organizations/{id}/members: lists the members by customer id. Concurrently checks the
-/// caller.
+/// GET organizations/{id}/members: lists the members by customer id, for members and staff.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;

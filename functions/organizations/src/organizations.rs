@@ -83,8 +83,7 @@ async fn with_teams(services: &Services, query: Query<AnyEntity>) -> Result<Resp
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),
-            // The range holds no other entity. A later release may add one, which this route
-            // ignores.
+            // A later release may add an entity to the range, which this route ignores.
             _ => {}
         }
     }

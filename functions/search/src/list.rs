@@ -20,7 +20,7 @@ pub fn after(page: &Page<'_>) -> Result<Option<SearchAfter>, Problem> {
     page.after().map(|part| read(part).ok_or_else(invalid)).transpose()
 }
 
-/// Returns the number of hits to request: one more than the page has, which shows a next page.
+/// Returns the number of hits to request: one more than the page, to detect a next page.
 pub fn size(page: &Page<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }

@@ -86,8 +86,7 @@ impl Datapoint {
     /// future would be later than every split, and the counter would be split in every round.
     fn minute(&self, now: Instant) -> Option<Instant> {
         let (from, to) = window(now);
-        // The cast limits the value to the range of `i64`, and turns NaN into 0. Both are too
-        // early.
+        // The cast saturates and turns NaN into 0. Both results are outside the window.
         let seconds = self.timestamp as i64;
         let inside = (from..=to).contains(&seconds) && self.approximate_value > 0.0;
         inside.then(|| Instant::EPOCH.plus_seconds(seconds))

@@ -94,7 +94,7 @@ impl Report {
         self.sinks.push((name, Counts::of(verdicts)));
     }
 
-    /// Counts the verdicts on malformed records, and logs each failure to quarantine one.
+    /// Counts the verdicts on malformed records, and logs failed writes to the quarantine.
     pub(crate) fn aside(&mut self, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
         for (malformed, verdict) in batch.malformed.iter().zip(verdicts) {
             if let Some(Verdict::Failed(reason)) = verdict {

@@ -67,8 +67,7 @@ pub async fn support(services: &Services, request: &Request<'_>) -> Result<Respo
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
-            // The range holds no other entity. A later release may add one, which this route
-            // ignores.
+            // A later release may add an entity to the range, which this route ignores.
             _ => {}
         }
     }
@@ -96,8 +95,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         match item {
             AnyEntity::Question(found) => question = Some(found),
             AnyEntity::Answer(answer) => answers.push(answer.into()),
-            // The range holds no other entity. A later release may add one, which this route
-            // ignores.
+            // A later release may add an entity to the range, which this route ignores.
             _ => {}
         }
     }

@@ -188,7 +188,8 @@ async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
     assert!(of_bob.deleting && of_bob.is_owner(&id("bob")) && of_bob.editors.is_empty());
 }
 
-/// Either the grant comes first and the erasure finds it, or the missing profile refuses the grant.
+/// Either the grant comes first and the erasure finds it, or the profile is missing and the grant
+/// fails.
 #[tokio::test]
 async fn concurrent_grants_and_an_erasure_leave_no_item() {
     let shop = Shop::open().await;
