@@ -11,7 +11,7 @@ use key_schema::product::{
     CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
 };
 
-/// Limits in bytes of UTF-8. A page of a hundred products stays far below the 1 MB of one Query.
+/// Limits in bytes of UTF-8. A page of a hundred products stays far below a Query's limit of 1 MB.
 const MAX_NAME: usize = 200;
 const MAX_BRAND: usize = 128;
 const MAX_PACKAGE_SIZE: usize = 64;
@@ -111,7 +111,7 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
 }
 
 impl Edit {
-    /// Builds the change to the stored product. A new category changes the category list's key,
+    /// Builds the change to the stored product. A new category changes the product's index key,
     /// too.
     ///
     /// # Errors

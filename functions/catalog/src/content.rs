@@ -20,7 +20,7 @@ use crate::view::{ContentView, content_location};
 
 /// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
 const MAX_TEXT: usize = 100 * 1024;
-/// The time that a shared cache may keep a description. It is the delay of an editor's change.
+/// The time that a shared cache may keep a description, and so show an old one.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The content that a client wants to store.

@@ -33,8 +33,7 @@ pub struct App {
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
-    /// The issuer of staff's tokens. The product route has no authorizer and verifies tokens
-    /// itself.
+    /// The issuer of staff's tokens. On the product route, the function itself verifies them.
     pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,

@@ -68,8 +68,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// Reduces a page of a category's list to one entry per product, because a subtree may contain
-/// several categories of a product. The page keeps the entry of the product's own category. Without
-/// that it keeps the entry of the first further category in the subtree.
+/// several categories of a product. The page keeps the entry of the product's own category, or else
+/// of the first further category in the subtree.
 ///
 /// An entry of a further category does not show the product's other further categories. So one
 /// request reads the category lists of such products. Other pages skip that request.
@@ -98,7 +98,7 @@ pub async fn once(
     Ok(page.filter_map(|listed| {
         let first = firsts.get(&listed.id).cloned().flatten();
         // The index and the lists may differ for a moment. If a product's list has no category of
-        // the subtree, its entry stays on the page.
+        // the subtree, the entry stays on the page.
         (listed.further.is_none() || first.is_none() || first == listed.further).then_some(listed)
     }))
 }

@@ -50,7 +50,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
             None => Err(no_such_category()),
         };
     }
-    // Every ancestor of an existing category exists, even if the read is outdated.
+    // Every ancestor of an existing category exists, even if this read misses it.
     if known.get(1).is_some_and(Option::is_some) || from.is_within(&to) {
         return Err(taken(&to));
     }

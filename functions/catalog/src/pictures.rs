@@ -81,7 +81,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 let Err(refusals) = app.services.table.transact(&add).await? else {
                     return shown(app, &product, &picture, true).await;
                 };
-                // A refusal of the note means that the janitor may have deleted the object. Then
+                // If the condition on the note fails, the janitor may have deleted the object. Then
                 // the next attempt copies the upload again, unless the picture was added meanwhile.
                 let is_noted = !refusals.names(PictureAction::Object);
                 kept = is_noted.then_some(Kept { object: picture.object, note });

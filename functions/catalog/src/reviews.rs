@@ -18,7 +18,7 @@ use crate::products::no_such_product;
 use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 
-/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB of one Query.
+/// Limits in bytes of UTF-8. A page of a hundred reviews stays below a Query's limit of 1 MB.
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 

@@ -11,7 +11,7 @@ use key_schema::product::CategoryPath;
 use key_schema::request::BatchWriteAction;
 use table::TableError;
 
-/// Returns the nodes of a path that do not exist: the category's or its ancestors'. The caller
+/// Returns those nodes of a path (the category and its ancestors) that do not exist. The caller
 /// writes them together with the item that needs them.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub async fn missing(
     missing.map(|(path, _)| new_node(services, path, at)).collect()
 }
 
-/// Adds the nodes of a path that do not exist: the category's or its ancestors'.
+/// Adds those nodes of a path (the category and its ancestors) that do not exist.
 ///
 /// # Errors
 /// 503 `throttled` when the table does not accept all of them. A retry adds the rest.

@@ -31,7 +31,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Returns the existing edge because of which the table refused a write.
+/// Returns the existing edge that made the table refuse a write.
 ///
 /// # Errors
 /// 404 when the follower does not exist: staff named an unknown customer, or the caller was erased.

@@ -29,7 +29,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Returns the existing like because of which the table refused a write.
+/// Returns the existing like that made the table refuse a write.
 ///
 /// # Errors
 /// 404 when the customer does not exist: staff named an unknown customer, or the caller was erased.
@@ -65,9 +65,9 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
 ///
-/// The route needs no token, so the gateway verifies none and the function does it. The function
-/// reads the counters, the product and the caller's like concurrently. One batch of the like and
-/// all counters would cost more than separate requests.
+/// The route needs no token, so the function itself verifies the caller's. The function reads the
+/// counters, the product and the caller's like concurrently. One batch of the like and all counters
+/// would cost more than separate requests.
 pub async fn of_product(App { services, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let caller = services.unless_ended(issuer.caller(request).await?).await?;

@@ -122,7 +122,8 @@ impl Patch {
     fn apply(self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
         let email_verified = match &self.email {
             Some(email) if is_vouched_for(caller, email) => true,
-            // Only a different case is certainly the same mailbox.
+            // Addresses that differ only in case are one mailbox. Other spellings may be another
+            // mailbox.
             Some(email) => before.email_verified && email.as_str().eq_ignore_ascii_case(before.email.as_str()),
             // The caller may be staff, whose own token proves nothing about the customer.
             None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),

@@ -37,8 +37,8 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
     }
 }
 
-/// Ends the customer's tie to one document. A refusal means that another request changed the item.
-/// Then the next read shows the new state.
+/// Ends the customer's tie (owner or editor) to one document. A refusal means that another request
+/// changed the item. Then the next read shows the new state.
 async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
     let customer = &tie.customer_id;
     let head = services.table.get(&document::read_for_update(&tie.document_id)?).await?;
@@ -54,8 +54,8 @@ async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Bud
     Ok(())
 }
 
-/// Deletes a document as its owner would, or continues a deletion (function `documents`). It first
-/// hides the document, and it removes the head last.
+/// Deletes a document as the function `documents` does for its owner, or continues a deletion. It
+/// first hides the document, and it removes the head last.
 async fn delete(
     services: &Services,
     head: Stored<Document>,

@@ -36,7 +36,7 @@ async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> 
     Ok(Response::all(&items))
 }
 
-/// Returns a page of customers, the oldest first. The index has their ids for reads by key.
+/// Returns a page of customers, the oldest first. The index has only their ids.
 async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
     let List { page, found } = request.list(services, customer::by_tier(tier)?, &parameters).await?;

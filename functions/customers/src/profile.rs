@@ -67,7 +67,7 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
             AnyEntity::CustomerOrder(order) => orders.push(OrderSummary::from(order.data)),
-            // A later release may add an entity to the range, which this route ignores.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }

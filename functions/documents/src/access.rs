@@ -83,7 +83,7 @@ pub fn right_to_manage<'a>(caller: &'a SignedIn, document: &'a Document) -> Righ
     right_by(caller, document, document.is_owner(caller.id()))
 }
 
-/// A document without an organization has a condition on its head that checks the caller's role.
+/// Returns the right. Without an organization, the condition on the head checks the caller's role.
 fn right_by<'a>(caller: &'a SignedIn, document: &'a Document, has_role: bool) -> Right<'a> {
     match &document.organization_id {
         _ if caller.is_staff() => Right::Staff,

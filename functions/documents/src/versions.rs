@@ -128,8 +128,9 @@ pub struct Texts {
     pub standing: Standing,
 }
 
-/// Returns the texts after the cursor, or no texts for an invalid cursor. The access check comes
-/// before the error about the cursor, so that strangers cannot find out whether a document exists.
+/// Returns the part of a manifest after the cursor, or nothing for an invalid cursor. The access
+/// check comes before the error about the cursor, so that strangers cannot find out whether a
+/// document exists.
 pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();

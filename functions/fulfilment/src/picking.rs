@@ -42,8 +42,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::message::{Batch, Message, MessageError, Step};
 
-/// The number of waiting orders that a look reads. A look admits only one order, but it also finds
-/// orders behind the first one that already have a station.
+/// The number of waiting orders that a look reads. Orders behind the first one may already have a
+/// station, and the look removes them from the list.
 const LOOK_AHEAD: usize = 10;
 /// The maximum number of rounds in one look. Each admits an order, or another function was faster.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
@@ -164,8 +164,8 @@ impl Picking {
 
     /// Puts an order on the list, unless it is listed, has a station, or no longer needs picking.
     async fn wait(&self, order_id: OrderId) -> Result<(), PickingError> {
-        // This read only saves the writes of a repeated message. The transaction checks the
-        // condition again, so the result may be outdated.
+        // This read only saves the writes of a repeated message. Its result may be outdated, and
+        // nothing depends on it.
         if self.jobs().await?.contains(&order_id) {
             return Ok(());
         }

@@ -114,7 +114,8 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 }
 
 /// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. Without `to` the list
-/// ends with the newest point. Without `from` it begins one day before `to`, or before now.
+/// ends with the newest point. Without `from` it begins one day before `to`. Without both it begins
+/// one day ago.
 ///
 /// A page usually takes one request per shard of one day. The upper bound is one request per shard
 /// of 32 days, apart from rare second requests to a shard.

@@ -9,7 +9,7 @@ const MOST_SECONDS: u32 = 24 * 60 * 60;
 
 /// How long the janitor leaves work to the function that began it, in seconds.
 ///
-/// It is `JANITOR_GRACE_SECONDS`, 1 to 86,400, default 60, and exceeds the timeout of `Orders`.
+/// It is `JANITOR_GRACE_SECONDS` (1 to 86,400, default 60) and must exceed the timeout of `Orders`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(u32);
 
@@ -37,12 +37,12 @@ impl Grace {
         number.map(Self).ok_or(GraceError)
     }
 
-    /// Returns the instant of the newest work that is old enough for the janitor.
+    /// Returns the latest start of work that is old enough for the janitor.
     pub(crate) fn before(self, now: Instant) -> Instant {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// Returns the instant of the newest erasure that is old enough for the janitor. After a newer
+    /// Returns the latest instant of an erasure that is old enough for the janitor. After a later
     /// one the stream's consumer may have seen the profile and still be archiving. A test compares
     /// twice the grace with the consumer's timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {

@@ -1,7 +1,7 @@
 //! Pending orders that have lapsed: cancels them, and returns their stock.
 //!
-//! The index may be outdated, so [`staging::lapse`] decides by the head. Of a lapse, a payment, a
-//! cancellation and another janitor, only the first succeeds.
+//! The index may be outdated, so [`staging::lapse`] decides by the head. The condition on the head
+//! refuses the lapse after a payment, a cancellation or another janitor's lapse.
 
 use futures::StreamExt as _;
 use key_schema::id::OrderId;

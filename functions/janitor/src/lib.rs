@@ -91,7 +91,8 @@ pub const PATTERNS: &[&Pattern] = &[
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The function's event: an operator's input, or EventBridge's scheduled event, which has none.
+/// The function's event: an operator's input, or EventBridge's scheduled event without these
+/// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
     /// Another grace for this invocation, in seconds. 0 means no grace.

@@ -44,7 +44,8 @@ pub struct Round {
     /// Orders, objects and erasures that failed, and a failed category move. The log has each of
     /// them.
     pub failed: u32,
-    /// Orders, objects and erasures without time left, and lapsed orders of another worker.
+    /// Orders, objects and erasures for which no time was left, and lapsed orders that another
+    /// worker handles.
     pub left: u32,
     /// The outcome of the category move, if an abandoned one was found.
     #[serde(skip_serializing_if = "Option::is_none")]

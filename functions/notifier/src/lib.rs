@@ -10,7 +10,7 @@
 //! - A message with a code goes only to the address of the request, while the code is valid.
 //! - An address gets a bounded number of mails a day, and fewer with codes
 //!   ([`key_schema::recipient`]). Repeated attempts of one message count once.
-//! - An address with a stop mark gets no mail.
+//! - No mail goes to an address after a permanent bounce or a complaint.
 //!
 //! A message that a rule refuses is dropped for good, logged and counted without the address.
 //!

@@ -1,4 +1,4 @@
-//! The processing of one event: claim, send, record. The crate's page explains the guarantees.
+//! The processing of one event: claim, send, record. See the crate for the guarantees.
 
 use std::time::Duration;
 

@@ -75,7 +75,8 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
-    // Otherwise the customer could confirm the order for nothing, and it would keep its stock.
+    // Otherwise the customer could confirm the order for nothing, and the order would keep its
+    // stock.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Staff confirm an order without a price."));
     }

@@ -133,7 +133,7 @@ async fn change(
     asking: Option<&Stored<Member>>,
     wanted: Member,
 ) -> Result<Option<Response>, Problem> {
-    // An unchanged membership is not written, so no condition checks the caller's right. This does.
+    // An unchanged membership is not written, so this code checks the caller's right.
     if old.data == wanted {
         let denied = if caller.is_staff() { None } else { denied_by(asking) };
         return denied.map_or_else(|| Ok(Some(Response::ok(&MemberView::from(old)))), Err);

@@ -15,7 +15,8 @@ use crate::access::{authority, denied, may_see, no_customer, no_such_organizatio
 use crate::view::{MAX_NAME, OrganizationView};
 
 /// POST organizations: creates an organization. The caller becomes its first admin and must have a
-/// profile, except staff. Staff may choose the id, so that they can repeat the request.
+/// profile, unless the caller is staff. Staff may choose the id, so that they can repeat the
+/// request.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     read_fields!(request.object()? => {
@@ -83,7 +84,7 @@ async fn with_teams(services: &Services, query: Query<AnyEntity>) -> Result<Resp
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),
-            // A later release may add an entity to the range, which this route ignores.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }

@@ -26,14 +26,14 @@ pub struct Round {
     pub split: u32,
     /// Counters that have the maximum number of shards and are still throttled.
     pub full: u32,
-    /// Counters that could not be split. The log has each error, and the next report each counter.
+    /// Counters that could not be split. The log has each error. The next report has them again.
     pub failed: u32,
 }
 
 /// The reason why the hot counters are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
-    /// The table's description with the name of the rule cannot be read.
+    /// The name of the rule that counts throttled keys cannot be read.
     #[error("the rule of throttled keys cannot be looked up: {0}")]
     Table(#[from] TableError),
     /// The table has no rule that counts throttled keys.

@@ -5,7 +5,7 @@
 //! module keeps the records raw and reads only the parts that it needs. The time of the write and
 //! the event id may be missing or malformed, and further fields are ignored.
 //!
-//! The module handles records that no sink can take like this:
+//! These records reach no sink:
 //! - A record without a usable sequence number fails the invocation ([`BatchError`]), because a
 //!   response could not name it.
 //! - A record of an entity that this program does not know is ignored and settled. Lambda does not

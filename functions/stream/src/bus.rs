@@ -49,7 +49,7 @@ use crate::verdict::{Reason, Verdict, Verdicts};
 
 /// The purpose of this sink's marks.
 const PURPOSE: &str = "bus";
-/// The maximum number of events that are sent before their marks, and so repeated after a crash.
+/// The maximum number of events that are sent before their marks are written.
 const WAVE: usize = 100;
 
 /// The sink of the event bus.

@@ -16,7 +16,7 @@ use crate::verdict::Reason;
 pub const PREFIX: &str = "quarantine/";
 /// The longest event id that an object's name can have. The stream's ids have 32 characters.
 const MAX_EVENT_ID_BYTES: usize = 128;
-/// The maximum plausible age of a record. A stream keeps its records for 24 hours.
+/// The maximum plausible distance between a record's time and now: twice the stream's 24 hours.
 const BELIEVED_SECONDS: i64 = 48 * 60 * 60;
 
 /// A store for records that a sink refused or that cannot be read.

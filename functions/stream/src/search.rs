@@ -54,8 +54,7 @@ impl<I: Index> Search<I> {
         Self { index, ready: AtomicBool::new(false) }
     }
 
-    /// Creates a sink on this engine, and missing indices, with the first batch if the engine is
-    /// away.
+    /// Creates a sink and the missing indices. If the engine is away, the first batch creates them.
     pub async fn open(index: I) -> Self {
         let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {

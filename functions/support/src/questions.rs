@@ -67,7 +67,7 @@ pub async fn support(services: &Services, request: &Request<'_>) -> Result<Respo
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
-            // A later release may add an entity to the range, which this route ignores.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }
@@ -95,7 +95,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         match item {
             AnyEntity::Question(found) => question = Some(found),
             AnyEntity::Answer(answer) => answers.push(answer.into()),
-            // A later release may add an entity to the range, which this route ignores.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }

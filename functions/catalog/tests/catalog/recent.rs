@@ -60,7 +60,7 @@ async fn note(shop: &Shop, at: Instant) {
     let _ = shop.app.services.table.write(&recent::add_month(&month).unwrap()).await;
 }
 
-/// Reads the list to its end in pages of `limit`. Checks that every page respects the bound.
+/// Reads the list to its end in pages of `limit`, each within the bound of requests.
 async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
     let bound = u32::try_from(MONTHS_OF_A_PAGE).unwrap() * SHARDS.0 * 2 + 1;
     let (mut found, mut cursor) = (Vec::new(), None::<String>);

@@ -26,7 +26,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
 }
 
 /// The table executes the transaction, but its response is lost. The SDK sends the transaction
-/// again. By the client request token DynamoDB recognises the repetition.
+/// again. DynamoDB recognises it by the client request token.
 #[tokio::test]
 async fn a_lost_response_of_the_table_counts_no_like_twice() {
     let town = Town::open(&["a"], &["p"]).await;

@@ -169,7 +169,8 @@ impl Shop {
         staging::place(self.own(), placing).await
     }
 
-    /// Places and cancels an order, and returns stock only in this many further transactions.
+    /// Places and cancels an order, and then returns its stock in only this many further
+    /// transactions.
     pub async fn leave_cancelled(&self, plan: &Plan, given_back: usize) {
         self.place(plan).await.unwrap();
         let head = self.head(&plan.order.id).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the rules that protect the owners of addresses: limits on mails, and stops.
+//! Tests of the rules that protect the owners of addresses: the limits, and stopped mail.
 
 use futures::future::join_all;
 use key_schema::code::Subject;

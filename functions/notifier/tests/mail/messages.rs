@@ -45,7 +45,7 @@ async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
-/// The message must not mention another person's cancellation or a refund.
+/// A message about a lapse must not mention a refund or a cancellation by another person.
 #[tokio::test]
 async fn the_mail_of_a_lapsed_order_states_the_reason_and_that_no_payment_is_due() {
     let shop = Shop::open().await;

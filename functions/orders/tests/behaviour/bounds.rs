@@ -296,7 +296,7 @@ async fn a_changed_limit_counts_within_30_seconds() {
     assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
 }
 
-/// Otherwise a customer could reserve any number of pieces, and all stations, without a payment.
+/// Otherwise a customer could occupy any number of pieces and picking stations without a payment.
 #[tokio::test]
 async fn an_order_without_a_price_is_confirmed_by_staff_alone() {
     let shop = Shop::open().await;

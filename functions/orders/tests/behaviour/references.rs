@@ -40,7 +40,7 @@ async fn a_reference_is_unique_for_its_customer_and_for_staff_and_they_do_not_co
     assert!(is_refused(&shop.send(own("ann", "4711", "k3")).await, &ann));
 }
 
-/// A separator of keys in a reference or a customer id leads to no other pair's key.
+/// The separator of keys in a reference or an id must not produce the key of another pair.
 #[tokio::test]
 async fn no_two_pairs_of_reference_and_customer_have_one_claim() {
     let shop = Shop::open().await;

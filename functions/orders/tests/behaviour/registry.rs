@@ -41,8 +41,7 @@ impl Recorder<'_> {
         answer.body
     }
 
-    /// Sends a call and expects a status. After its use of `pattern` the call waits for
-    /// `meanwhile`.
+    /// Sends a call and expects a status. The call pauses after `pattern` until `meanwhile` ends.
     async fn expect_paused(
         &mut self,
         status: u16,

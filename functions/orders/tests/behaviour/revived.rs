@@ -25,7 +25,7 @@ async fn a_cancelled_order_of_an_earlier_product_returns_no_pieces_to_its_succes
     assert_eq!(shop.stock("tea").await, 5);
 }
 
-/// The order was computed from the product before its retirement, with its price.
+/// The order was computed with the price that the product had before its retirement.
 #[tokio::test]
 async fn an_order_whose_product_is_revived_between_read_and_transaction_is_sent_again() {
     let shop = Shop::open().await;

@@ -46,7 +46,7 @@ async fn one_of_many_concurrent_additions_of_a_team_succeeds_and_the_team_counts
     assert_eq!(club.expect(200, read(CLUB).staff("s1")).await["teams"].as_array().unwrap().len(), 100);
 }
 
-/// A caller who is not a member reads, becomes an admin, and then writes the result of the read.
+/// The caller becomes an admin after the read, which finds no membership, and before the write.
 #[tokio::test]
 async fn a_membership_that_began_after_the_read_is_not_overwritten() {
     let club = Club::open().await;

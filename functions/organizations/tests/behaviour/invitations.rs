@@ -163,7 +163,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     assert_eq!(invited(&club).await, [""; 0]);
     assert_eq!(club.expect(200, invitations_of("eve").customer("eve")).await["items"], json!([]));
     assert_eq!(club.refusal(uninvite(CLUB, "eve").customer("eve")).await, hidden());
-    // The function's clock may be late, so the write's condition also checks the expiry.
+    // The function's clock may be slow, so the write's condition also checks the expiry.
     invite_until(&club, 1).await;
     let state = invitation::State {
         invitation: club.invitation("eve").await,
@@ -288,7 +288,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
 #[tokio::test]
 async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_once() {
     let club = Club::open().await;
-    // Only in some rounds, one acceptance completes between the two reads of another.
+    // In some rounds an acceptance completes between the two reads of another one.
     for _ in 0..10 {
         club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
         let answers = join_all((0..CLIENTS).map(|_| club.settled(accept(CLUB, "eve").customer("eve")))).await;

@@ -7,8 +7,8 @@
 //!
 //! - A call that touches nothing shared succeeds, fails or crashes before any other actor moves. A
 //!   move in between would have the same effect after the call. A crash counts against the common
-//!   bound, but this hides no schedule. In an order in which another delivery crashes first, this
-//!   call succeeds first.
+//!   bound. This hides no schedule: if another delivery crashes first, this call has succeeded
+//!   before.
 //! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
 //!   the item at once. A delivery of fewer records remains possible.
 //! - Shards that share nothing run one after the other.

@@ -33,7 +33,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
 }
 
 /// The table executes the transaction, but its response is lost. The SDK sends the transaction
-/// again. By the client request token DynamoDB recognises the repetition.
+/// again. DynamoDB recognises it by the client request token.
 #[tokio::test]
 async fn a_lost_response_of_the_table_repeats_no_effect() {
     let bank = Bank::open(&["a", "b"]).await;
