@@ -1,8 +1,8 @@
 //! Moves a category with its whole subtree to another path.
 //!
-//! The request does as much of the work as its time budget allows. A repeated request or the
-//! janitor does the rest. Before its end a move waits until no request can still use the old tree.
-//! Clients need not wait for that.
+//! The request that starts a move does as much of the work as its time budget allows. A repeated
+//! request or the janitor does the rest. A move does not end while a request can still use the old
+//! tree. Clients need not wait for its end.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const BUDGET: Duration = Duration::from_secs(10);
 /// If a move was updated within this many seconds, another worker is active. The request then
 /// leaves the move to that worker.
 const AT_WORK_SECONDS: i64 = 5;
-/// The maximum number of categories that a request checks for room at the new path.
+/// The maximum number of categories whose new paths a request checks.
 const MAX_SEEN: usize = 1000;
 
 /// POST categories/{path}/move: starts a move, or continues it when the request is repeated. The

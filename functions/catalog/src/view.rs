@@ -23,7 +23,7 @@ use key_schema::review::{self, Review};
 use serde::Serialize;
 use storage::media::Upload;
 
-/// A product with data of its other items.
+/// A product, with data of the product's other items.
 #[derive(Debug, Serialize)]
 pub struct ProductView<'a> {
     id: &'a ProductId,

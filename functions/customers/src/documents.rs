@@ -21,8 +21,8 @@ const VERSIONS: usize = 25;
 /// 503 `throttled` when there are more documents than one request removes.
 pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
-        // Every read is strong and starts at the first page, because settled ties no longer exist.
-        // A tie with a conflict is read again.
+        // Every read is strong and starts at the first page, because ended ties no longer exist. A
+        // tie with a conflict is read again.
         let ties = services.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
         if ties.is_empty() {
             return Ok(());

@@ -83,6 +83,7 @@ fn read_line(text: &str) -> Result<(ProductId, body::Draft), Problem> {
 impl Lines {
     /// Returns the wanted products, each once.
     ///
+    /// # Errors
     /// Returns the error of `born`, which generates the birth marks.
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
         let wanted = |First { line, product, stock, keeps_price }: &First| {

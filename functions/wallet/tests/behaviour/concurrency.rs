@@ -32,7 +32,7 @@ fn between(n: usize) -> (usize, usize) {
 #[tokio::test]
 async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money() {
     let bank = bank().await;
-    // All amounts exceed twice the money in the wallets, so some transfers are refused.
+    // The amounts add up to over twice the money in the wallets, so some transfers are refused.
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
     let calls = (0..50).map(|n| {
         let (from, to) = between(n);
@@ -49,7 +49,7 @@ async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_mone
             expected[to] += amount(n);
         }
     }
-    // Requests are refused only because of missing money, or of contention for four wallets.
+    // Requests are refused only if money is missing, or too many of them change one wallet.
     let known = [(201, None), (409, Some("insufficient_funds")), (503, Some("throttled"))];
     assert!(outcomes.keys().all(|outcome| known.contains(outcome)), "{outcomes:?}");
     assert!(outcomes[&(201, None)] > 20, "{outcomes:?}");
