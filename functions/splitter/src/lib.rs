@@ -3,8 +3,8 @@
 //! A counter's shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that,
 //! and Contributor Insights reports the most throttled partition keys in CloudWatch. This function
 //! reads the report once a minute and doubles the shards of every counter in it.
-//! [`key_schema::counter`] explains why the sum remains correct meanwhile. Additions whose
-//! transactions conflict split their counter themselves, within seconds. Only the report shows
+//! [`key_schema::counter`] explains why the sum remains correct meanwhile. When transactions of
+//! additions conflict, `Insights` itself splits the counter within seconds. Only the report shows
 //! throttled additions.
 //!
 //! # Why a schedule

@@ -27,7 +27,7 @@ pub fn written(id: String, new: &AnyEntity) -> Option<Result<BulkOperation, Sear
         }
         AnyEntity::Product(new) => Some(BulkOperation::index(id, new.meta.rev, &product(new))),
         // The order is invisible, or retired and in no list. Often there is no document to remove.
-        // The tombstone is written anyway, so that a document always shows the item of its `rev`.
+        // The tombstone is written anyway, so that a document always matches the item of its `rev`.
         AnyEntity::Order(new) if new.status == OrderStatus::Placing || new.expires_at.is_some() => {
             Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
         }

@@ -51,7 +51,7 @@ impl<'a> WalletView<'a> {
     }
 }
 
-/// A movement in the view of the owner of one of its wallets.
+/// A movement, as the owner of one of its wallets sees it.
 #[derive(Serialize)]
 pub struct EntryView<'a> {
     id: &'a EntryId,

@@ -41,7 +41,8 @@ impl Recorder<'_> {
         answer.body
     }
 
-    /// Sends a call and expects a status. The call pauses after `pattern` until `meanwhile` ends.
+    /// Sends a call and expects a status. The call pauses after it has used `pattern`, until
+    /// `meanwhile` has ended.
     async fn expect_paused(
         &mut self,
         status: u16,

@@ -261,7 +261,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
         }
     }
     let invite = |(id, inviter): &(String, &str)| put_member(id, "eve", "member", None).customer(inviter);
-    // The first inviter's last invitation exceeds the limit, whichever request is the last.
+    // One request exceeds the first inviter's limit, whichever request is the last.
     let first = &clubs[..=MAX_OF_INVITER];
     let answers = join_all(first.iter().map(|club_of| club.settled(invite(club_of)))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), MAX_OF_INVITER);
