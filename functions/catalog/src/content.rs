@@ -20,7 +20,7 @@ use crate::view::{ContentView, content_location};
 
 /// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
 const MAX_TEXT: usize = 100 * 1024;
-/// The time that a shared cache may keep a description, and so show an old one.
+/// The time for which a shared cache may return an old description.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The content that a client wants to store.
@@ -97,8 +97,9 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
     .await
 }
 
-/// Replaces the content at a version. If the old content has an object, the table refuses the first
-/// write. The second write also notes that object. So replacing a text by a text needs no read.
+/// Replaces the content at a version. If the old content references an object, the table refuses
+/// the first write. The second write also notes that object. So the usual case, a text that
+/// replaces a text, needs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,
@@ -124,7 +125,7 @@ fn refused(id: &ProductId, refusals: &Refusals<ProductAction>, version: Option<u
     let content = refusals.of(ProductAction::Content);
     match (content, version) {
         _ if refusals.names(ProductAction::Product) => no_such_product(),
-        // Only a replacement is refused because there is no content.
+        // A refusal without an item means that there is no content to replace.
         (Some(refusal), _) if refusal.item.is_none() => no_content(),
         (_, Some(_)) => Problem::version_mismatch(),
         (_, None) => already_exists(id),

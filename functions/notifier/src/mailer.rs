@@ -141,7 +141,7 @@ fn request<'a>(message: &'a Message, from: &'a str, configuration_set_name: &'a 
     }
 }
 
-/// Classifies an unsuccessful response. The error has only SES's code, because the text quotes
+/// Classifies an unsuccessful response. The error has only SES's code, because SES's text quotes
 /// addresses.
 fn judge(response: &Response) -> MailError {
     let code = response.json_error().unwrap_or_else(|| format!("status {}", response.status));

@@ -44,7 +44,7 @@ pub enum Move {
     Repeat { shard: usize, from: usize, to: usize },
     /// The delivery of a shard makes its next call, or its response arrives.
     Step { shard: usize },
-    /// The call that the delivery of a shard awaits fails completely or in its last part.
+    /// The awaited call of a shard's delivery fails, completely or in its last part.
     Fail { shard: usize },
     /// The delivery of a shard crashes at its current call.
     Crash { shard: usize },
