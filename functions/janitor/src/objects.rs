@@ -18,7 +18,7 @@ use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 /// The maximum number of objects in one round. The next round continues with the others.
 const MOST: usize = 1000;
 
-/// The error because of which an object is not deleted yet.
+/// The error that prevented the deletion of an object.
 #[derive(Debug, thiserror::Error)]
 enum ObjectError {
     #[error(transparent)]

@@ -164,7 +164,7 @@ pub async fn invite(
     Ok(None)
 }
 
-/// Counts the open invitations of other customers.
+/// Returns whether the organization has room for one more open invitation.
 async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<bool, Problem> {
     let (mut open, mut after) = (0, None);
     for _ in 0..MAX_PAGES {
@@ -180,9 +180,9 @@ async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<b
 }
 
 /// Makes the calling customer a member with the role and team of an invitation. A role or team in
-/// the request must equal that of the invitation, because the customer may have read an older one.
-/// If the team no longer exists, the member has none. An invitation by a former admin is void.
-/// Returns [`None`] when another request has changed the items.
+/// the request must equal that of the invitation, because the customer may have read an older
+/// invitation. If the team no longer exists, the member has none. An invitation by a former admin
+/// is void. Returns [`None`] when another request has changed the items.
 pub async fn accept(
     services: &Services,
     state: &State,

@@ -1,8 +1,8 @@
 //! The ports of the sinks: table, search engine, event bus and object store.
 //!
 //! Each port is a trait with the calls that sinks make. The real client implements it. The model
-//! test has a second implementation in memory (`tests/model`). It runs the sinks' own code through
-//! every schedule of a small world.
+//! test (`tests/model`) has a second implementation in memory. The test runs the sinks' own code
+//! through every schedule of a small world.
 
 use std::future::Future;
 

@@ -42,7 +42,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(WalletAction::Customer(Side::To)) {
             return once.replay_or(services, no_such_account()).await.map(Some);
         }
-        // There is no first response, so the balance has changed after the read.
+        // There is no first response, so the balance has changed since the read.
         if refusals.names(WalletAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await
