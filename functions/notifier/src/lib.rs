@@ -26,8 +26,8 @@
 //! ```
 //!
 //! - Before SES accepts the message, a failure costs nothing, because the next attempt sends it. If
-//!   an attempt crashed, its lease excludes others until it expires. The next attempt waits for
-//!   that while it has time and then fails. Lambda starts another one after a minute.
+//!   an attempt crashed, its lease excludes others until it expires. The next attempt waits for the
+//!   expiry while it has time, and then fails. Lambda starts another attempt after a minute.
 //! - After the record nothing is sent again, however often and late the event arrives. The record
 //!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a

@@ -20,7 +20,7 @@ pub struct Archived {
     pub removed_at: Instant,
     /// The actor that removed it.
     pub removed_by: RemovedBy,
-    /// The stream record of the removal.
+    /// The sequence number of the removal's stream record.
     pub sequence_number: String,
     /// The item in DynamoDB's JSON, with only the attributes that the schema knows.
     pub item: Item,
