@@ -111,8 +111,7 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
 }
 
 impl Edit {
-    /// Builds the change to the stored product. A new category changes the product's index key,
-    /// too.
+    /// Builds the change to the stored product. A new category also changes its index key.
     ///
     /// # Errors
     /// [`EncodeError`].

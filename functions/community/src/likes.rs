@@ -65,7 +65,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
 ///
-/// The route needs no token, so the function itself verifies the caller's. The function reads the
+/// The route needs no token, so the function itself verifies the caller's token. It reads the
 /// counters, the product and the caller's like concurrently. One batch of the like and all counters
 /// would cost more than separate requests.
 pub async fn of_product(App { services, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {

@@ -1,7 +1,7 @@
 //! Ends the memberships and the invitations of an erased customer.
 //!
-//! The index of memberships is eventually consistent. A membership that it does not show yet stays.
-//! It grants nothing, because a change of an organization also requires the caller's profile.
+//! The index of memberships is eventually consistent, so a membership may stay. Such a membership
+//! grants nothing, because a change of an organization also requires the caller's profile.
 
 use http_api::{Problem, Services};
 use key_schema::id::{CustomerId, OrganizationId};
