@@ -12,9 +12,9 @@
 //!
 //! # Owners
 //!
-//! A session or a cart is archived only if its customer has a profile now, which is older than the
-//! item. The profile is read strongly. Otherwise an erasure might not remove the archived item
-//! again. The janitor removes objects that were archived before an erasure
+//! A session or a cart is archived only if its customer has a profile now that is older than the
+//! item. The sink reads the profile strongly. Without a profile, no erasure would remove the
+//! archived item again. The janitor removes objects that were archived before an erasure
 //! ([`key_schema::erasure`]). The expiry is recorded in any case, because an entry names no
 //! customer. Orders are part of the books and are always archived.
 //!

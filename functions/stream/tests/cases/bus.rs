@@ -216,7 +216,7 @@ async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_o
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());
-    // An entry must be smaller than the limit, so this entry is too large.
+    // An entry must be smaller than the limit. This entry equals the limit.
     let detail = told(insert("2", &large)).unwrap()[0].to_detail().unwrap();
     let limit = 14 + "bodega".len() + "OrderPlaced".len() + detail.len();
     let (consumer, shelf) = consumer([shop.sink(event_bus(server.url(), limit))]);
