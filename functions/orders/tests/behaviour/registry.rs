@@ -41,8 +41,8 @@ impl Recorder<'_> {
         answer.body
     }
 
-    /// Sends a call and expects a status. The call pauses when the function has used `pattern`,
-    /// until `meanwhile` has ended.
+    /// Sends a call and expects a status. The call pauses after it has used `pattern`, until
+    /// `meanwhile` has ended.
     async fn expect_paused(
         &mut self,
         status: u16,
@@ -97,8 +97,7 @@ fn on(route: &'static str, order: &Value) -> Call {
     Call::new(route).path("id", order["id"].as_str().unwrap())
 }
 
-/// Places orders of both sizes, some of which the function refuses. Returns the one with all
-/// `lines`.
+/// Places orders of both sizes. Some are refused. Returns the order with all `lines`.
 async fn place(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) -> Value {
     let shop = recorder.shop;
     // The function reads the open orders again while one of them is only partly stored.
