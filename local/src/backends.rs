@@ -166,13 +166,13 @@ impl Backends {
     }
 
     /// Sets the CORS rules of the buckets from the template.
-    pub(crate) fn let_pages_in(&self, template: &Template) {
+    pub(crate) fn set_cors_rules(&self, template: &Template) {
         let rule = |rule: &template::BucketCors| {
             let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
             CorsRule { origins, methods, headers, exposed, max_age }
         };
         let of_bucket = |bucket: &template::Bucket| (bucket.name.clone(), bucket.cors.iter().map(rule).collect());
-        self.objects.let_pages_in(template.buckets.iter().map(of_bucket).collect());
+        self.objects.set_cors_rules(template.buckets.iter().map(of_bucket).collect());
     }
 
     /// Makes the backends refuse calls for which a function lacks the permission.

@@ -82,7 +82,7 @@ impl MappingRole {
     pub(crate) fn create(&self) -> Result<(), StartError> {
         for need in &self.needs {
             let allowed = match need.at_creation {
-                true => self.access.ask(&self.function, need.action, &need.resource),
+                true => self.access.check_call(&self.function, need.action, &need.resource),
                 false => self.access.may(&self.function, need.action, &need.resource),
             };
             allowed.map_err(|denied| {
@@ -103,28 +103,28 @@ impl MappingRole {
     /// # Errors
     /// [`Denied`] if the role lacks the permission.
     pub(crate) fn put(&self, bucket: &str, object: &str) -> Result<(), Denied> {
-        self.access.ask(&self.function, PUT_OBJECT, &object_arn(bucket, object))
+        self.access.check_call(&self.function, PUT_OBJECT, &object_arn(bucket, object))
     }
 }
 
 impl stream_poller::Role for MappingRole {
-    fn ask(&self, call: StreamCall) -> Result<(), String> {
+    fn check(&self, call: StreamCall) -> Result<(), String> {
         let action = match call {
             StreamCall::DescribeStream => DESCRIBE_STREAM,
             StreamCall::GetShardIterator => GET_SHARD_ITERATOR,
             StreamCall::GetRecords => GET_RECORDS,
         };
-        self.access.ask(&self.function, action, &self.source).map_err(|denied| denied.to_string())
+        self.access.check_call(&self.function, action, &self.source).map_err(|denied| denied.to_string())
     }
 }
 
 impl event_bus::Role for MappingRole {
-    fn ask(&self, call: QueueCall) -> Result<(), String> {
+    fn check(&self, call: QueueCall) -> Result<(), String> {
         let action = match call {
             QueueCall::ReceiveMessage => RECEIVE_MESSAGE,
             QueueCall::DeleteMessage => DELETE_MESSAGE,
         };
-        self.access.ask(&self.function, action, &self.source).map_err(|denied| denied.to_string())
+        self.access.check_call(&self.function, action, &self.source).map_err(|denied| denied.to_string())
     }
 }
 

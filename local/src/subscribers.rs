@@ -105,7 +105,7 @@ impl Subscribers {
         });
         let mappings = mappings.collect();
         let pending = Pending::default();
-        let left = journal.map(|journal| Left::of(journal, &queues, &pending)).unwrap_or_default();
+        let left = journal.map(|journal| UnfinishedWork::of(journal, &queues, &pending)).unwrap_or_default();
         // All earlier events are finished, or the journal has them as unfinished work.
         let (count, routed) = watch::channel(server.published(u64::MAX, 1).next);
         let pump = Pump {
@@ -192,12 +192,12 @@ impl Drop for Subscribers {
 
 /// The unfinished work of the previous run. All of it counts as in progress from the start.
 #[derive(Default)]
-struct Left {
+struct UnfinishedWork {
     accepted: Vec<(Accepted, Work)>,
     redriven: Vec<(GivenUp, Arc<Queue>, Work)>,
 }
 
-impl Left {
+impl UnfinishedWork {
     /// Reads the unfinished work, and puts given-up messages back into their dead-letter queues.
     fn of(journal: &Arc<Journal>, queues: &HashMap<String, Arc<Queue>>, pending: &Pending) -> Self {
         let unsettled = journal.unsettled();
@@ -228,7 +228,7 @@ struct Pump {
 }
 
 impl Pump {
-    async fn run(self, left: Left, mut events: mpsc::Receiver<Published>) {
+    async fn run(self, left: UnfinishedWork, mut events: mpsc::Receiver<Published>) {
         for (given_up, queue, work) in left.redriven {
             self.bus.redrive_again(given_up, &queue, &self.targets, work).await;
         }

@@ -158,7 +158,7 @@ impl System {
             Some(file) => Template::read_for(file, &deployment),
             None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
         }?;
-        backends.let_pages_in(&template);
+        backends.set_cors_rules(&template);
         // The roles are checked before the table is created, so that after a refusal there is no
         // table to delete.
         let grants = Grants::enforce(&template, &backends).await?;
@@ -260,7 +260,7 @@ impl System {
     /// ([`Options::transaction_time`]).
     #[must_use]
     pub fn conflicts(&self) -> u64 {
-        self.control.backends.proxy.meetings()
+        self.control.backends.proxy.conflicts()
     }
 
     /// Returns the name of the table.

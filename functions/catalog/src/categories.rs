@@ -48,7 +48,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 
 /// GET categories/{path}/products: lists the products of the category and its subtree by category
 /// and id, including memberships. A page may hold fewer items than its limit, because each product
-/// is listed once ([`memberships::once`]).
+/// is listed once ([`memberships::one_entry_per_product`]).
 pub async fn products(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -57,7 +57,7 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
     if found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    let found = memberships::once(services, &path, found).await?;
+    let found = memberships::one_entry_per_product(services, &path, found).await?;
     List { page, found }.answer(ProductSummaryView::from)
 }
 

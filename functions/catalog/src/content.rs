@@ -15,7 +15,7 @@ use table::{Refusals, retry_on_conflict};
 
 use crate::App;
 use crate::products::no_such_product;
-use crate::uploads::{self, Kept};
+use crate::uploads::{self, StoredUpload};
 use crate::view::{ContentView, content_location};
 
 /// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
@@ -66,7 +66,7 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
         let (content, note) = match &wanted {
             Wanted::Text(text) => (ProductContent { product_id: id.clone(), text: text.clone(), file: None }, None),
             Wanted::Upload(upload) => {
-                let Kept { object, note } = uploads::keep(app, MediaKind::Content, &id, upload.clone()).await?;
+                let StoredUpload { object, note } = uploads::keep(app, MediaKind::Content, &id, upload.clone()).await?;
                 (ProductContent { product_id: id.clone(), text: String::new(), file: Some(object) }, Some(note))
             }
         };

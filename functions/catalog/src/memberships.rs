@@ -76,7 +76,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 ///
 /// # Errors
 /// Fails when the table fails.
-pub async fn once(
+pub async fn one_entry_per_product(
     services: &Services,
     category: &CategoryPath,
     page: Page<ProductSummary>,

@@ -46,7 +46,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
     let known = services.table.batch_get(&category::known([&from, &to])?).await?;
     if known.first().is_none_or(Option::is_none) {
         return match last.filter(|last| is(last, &from, &to)) {
-            Some(over) => Ok(told(&over)),
+            Some(over) => Ok(progress(&over)),
             None => Err(no_such_category()),
         };
     }
@@ -71,7 +71,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
     // The client may have sent the same request twice at once.
     let now = mover.current().await.map_err(failed)?;
     if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
-        return Ok(told(&moving));
+        return Ok(progress(&moving));
     }
     let refused = refusals.iter().map(|refusal| refusal.action).find(|action| *action != CategoryMoveAction::Move);
     Err(match refused {
@@ -84,7 +84,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
 /// Continues a move, unless another worker is active.
 async fn go_on(mover: &Mover<'_>, moving: &Stored<CategoryMove>, until: time::Instant) -> Result<Response, Problem> {
     if moving.meta.updated_at.plus_seconds(AT_WORK_SECONDS) > Instant::now() {
-        return Ok(told(moving));
+        return Ok(progress(moving));
     }
     work(mover, until).await
 }
@@ -99,7 +99,7 @@ async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Probl
             mover.current().await.map_err(failed)?
         }
     };
-    moving.as_ref().map(told).ok_or_else(|| Problem::internal("the move of a category is gone"))
+    moving.as_ref().map(progress).ok_or_else(|| Problem::internal("the move of a category is gone"))
 }
 
 /// Checks that the whole subtree fits under the new path. The check is skipped when the new path is
@@ -133,7 +133,7 @@ fn is(known: &CategoryMove, from: &CategoryPath, to: &CategoryPath) -> bool {
     (&known.from, &known.to) == (from, to)
 }
 
-fn told(moving: &Stored<CategoryMove>) -> Response {
+fn progress(moving: &Stored<CategoryMove>) -> Response {
     let view = MoveView::from(moving);
     if moving.phase == Phase::Done { Response::ok(&view) } else { Response::accepted(&view) }
 }

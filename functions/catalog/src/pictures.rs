@@ -21,7 +21,7 @@ use table::{Backoff, retry_on_conflict};
 
 use crate::App;
 use crate::products::no_such_product;
-use crate::uploads::{self, Kept};
+use crate::uploads::{self, StoredUpload};
 use crate::view::{PictureView, picture_location};
 
 /// The longest description of a picture, in bytes of UTF-8.
@@ -54,7 +54,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     read_fields!(request.object()? => {
         alt: optional(text(1..=MAX_ALT)),
     });
-    let (mut backoff, mut kept) = (Backoff::new(), None::<Kept>);
+    let (mut backoff, mut kept) = (Backoff::new(), None::<StoredUpload>);
     loop {
         let read = read(app, &product).await?;
         if !read.is_sold() {
@@ -72,7 +72,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             }
             None => {
                 read.room()?;
-                let Kept { object, note } = match kept.take() {
+                let StoredUpload { object, note } = match kept.take() {
                     Some(kept) => kept,
                     None => uploads::keep(app, MediaKind::Picture, &product, id.clone()).await?,
                 };
@@ -84,7 +84,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 // If the condition on the note fails, the janitor may have deleted the object. Then
                 // the next attempt copies the upload again, unless the picture was added meanwhile.
                 let is_noted = !refusals.names(PictureAction::Object);
-                kept = is_noted.then_some(Kept { object: picture.object, note });
+                kept = is_noted.then_some(StoredUpload { object: picture.object, note });
             }
         }
         backoff.after_conflict().await?;

@@ -52,7 +52,7 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
     let old = at_version(services, &product, &customer, request.if_match()?).await?;
-    services.table.transact(&review::delete(&old, Instant::now())?).await?.map_err(overtaken)?;
+    services.table.transact(&review::delete(&old, Instant::now())?).await?.map_err(changed_meanwhile)?;
     Ok(Response::no_content())
 }
 
@@ -119,7 +119,7 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
     // change adds the entry.
     recent::note_month(services, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
-    services.table.transact(&change).await?.map_err(overtaken)?;
+    services.table.transact(&change).await?.map_err(changed_meanwhile)?;
     review.data = wanted;
     review.meta.version += 1;
     review.meta.updated_at = at;
@@ -143,7 +143,7 @@ async fn at_version(
 
 /// Explains a refusal: another request changed or removed the review after this request read it, or
 /// the author has no profile.
-fn overtaken(refusals: Refusals<ReviewAction>) -> Problem {
+fn changed_meanwhile(refusals: Refusals<ReviewAction>) -> Problem {
     if refusals.names(ReviewAction::Customer) {
         Problem::not_found("customer")
     } else if refusals.iter().any(|refusal| refusal.item.is_none()) {

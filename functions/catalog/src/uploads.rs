@@ -31,7 +31,7 @@ const PICTURES: &[&str] = &["image/avif", "image/jpeg", "image/png", "image/webp
 const TEXTS: &[&str] = &["text/markdown", "text/plain"];
 
 /// Returns the accepted media types of a kind, and the maximum size in bytes.
-const fn taken(kind: MediaKind) -> (&'static [&'static str], u64) {
+const fn accepted_types(kind: MediaKind) -> (&'static [&'static str], u64) {
     match kind {
         MediaKind::Picture => (PICTURES, MAX_PICTURE),
         MediaKind::Content => (TEXTS, MAX_CONTENT),
@@ -43,7 +43,7 @@ const fn taken(kind: MediaKind) -> (&'static [&'static str], u64) {
 pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
-    let (types, most) = taken(kind);
+    let (types, most) = accepted_types(kind);
     read_fields!(request.object()? => {
         content_type: required(one_of::<String>(types)),
         bytes: required(integer(1..=most)),
@@ -70,16 +70,16 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
 }
 
 /// An upload that was copied to its permanent name, and the note that no item references it yet.
-pub struct Kept {
+pub struct StoredUpload {
     pub object: MediaObject,
     pub note: Stored<UnsettledObject>,
 }
 
 /// Notes an upload and copies it to its permanent name. Then the caller writes the item that
 /// references the object. Otherwise the janitor deletes the object.
-pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<Kept, Problem> {
+pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<StoredUpload, Problem> {
     let pending = kind.pending(product, &id);
-    let (types, most) = taken(kind);
+    let (types, most) = accepted_types(kind);
     let described = app.media.describe(&pending).await.map_err(failed)?;
     let described = described.filter(|it| types.contains(&it.content_type.as_str()) && (1..=most).contains(&it.bytes));
     let described = described.ok_or_else(not_uploaded)?;
@@ -94,7 +94,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
         return Err(not_uploaded());
     }
     let object = MediaObject { id, content_type: described.content_type, bytes: described.bytes };
-    Ok(Kept { object, note })
+    Ok(StoredUpload { object, note })
 }
 
 /// Wraps the note of an object as an item.

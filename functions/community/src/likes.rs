@@ -58,7 +58,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 /// GET customers/{id}/likes: lists the likes by product id. An entry has only the product's id,
 /// because name and price are in the catalogue.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let customer: CustomerId = own(request)?;
+    let customer: CustomerId = owner(request)?;
     let parameters = [("customer", customer.as_str())];
     request.list(services, like::of_customer(&customer)?, &parameters).await?.answer(LikeView::from)
 }
@@ -99,7 +99,7 @@ pub async fn likers(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// Returns the customer of the path, for whom the caller may act.
-fn own(request: &Request<'_>) -> Result<CustomerId, Problem> {
+fn owner(request: &Request<'_>) -> Result<CustomerId, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -107,7 +107,7 @@ fn own(request: &Request<'_>) -> Result<CustomerId, Problem> {
 }
 
 fn own_like(request: &Request<'_>) -> Result<(CustomerId, ProductId), Problem> {
-    Ok((own(request)?, request.path("product")?))
+    Ok((owner(request)?, request.path("product")?))
 }
 
 fn no_product() -> Problem {

@@ -24,7 +24,7 @@ use key_schema::residence;
 use key_schema::text::{Email, Username};
 
 use crate::owner;
-use crate::profile::{name, no_customer, overtaken, place_name, refused, respond};
+use crate::profile::{changed_meanwhile, name, no_customer, place_name, refused, respond};
 use crate::verification::is_vouched_for;
 
 /// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
@@ -61,7 +61,7 @@ async fn write(services: &Services, before: Stored<Customer>, after: Customer) -
     let names = |customer: &Customer| (customer.email.clone(), customer.email_verified, customer.username.clone());
     if names(&after) == names(&before) {
         let changed = services.table.update(&customer::update(&before, update)?).await?;
-        return changed.map_err(|refusal| overtaken(&refusal));
+        return changed.map_err(|refusal| changed_meanwhile(&refusal));
     }
     let names = Names { email: &after.email, email_verified: after.email_verified, username: &after.username };
     let rename = customer::rename(&before, names, update, now)?;

@@ -29,11 +29,11 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
         }
         for (number, tie) in ties.iter().enumerate() {
             if number > 0 {
-                budget.is_left()?;
+                budget.check()?;
             }
             settle(services, tie, budget).await?;
         }
-        budget.is_left()?;
+        budget.check()?;
     }
 }
 
@@ -77,7 +77,7 @@ async fn delete(
         if page.next.is_none() {
             break;
         }
-        budget.is_left()?;
+        budget.check()?;
     }
     for delete in document::delete(&head)? {
         let _ = services.table.transact(&delete).await?;

@@ -17,13 +17,13 @@ const PAGE: usize = 100;
 /// # Errors
 /// 503 `throttled` when the customer has more edges than one request removes.
 pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
-    own(services, customer, budget).await?;
+    erase_own_partition(services, customer, budget).await?;
     followers(services, customer, budget).await
 }
 
 /// Removes the edges in the customer's own partition. Every read is strong and starts at the first
 /// page, so it also finds edges that were added since the last read.
-async fn own(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn erase_own_partition(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
         let page = services.table.query(&graph::own(customer)?.limit(PAGE)).await?.items;
         let followed: Vec<&CustomerId> = page
@@ -44,7 +44,7 @@ async fn own(services: &Services, customer: &CustomerId, budget: Budget) -> Resu
             let erase = like::erase(customer, products.iter().copied(), Instant::now())?;
             let _ = services.table.transact(&erase).await?;
         }
-        budget.is_left()?;
+        budget.check()?;
     }
 }
 
@@ -62,6 +62,6 @@ async fn followers(services: &Services, customer: &CustomerId, budget: Budget) -
         if after.is_none() {
             return Ok(());
         }
-        budget.is_left()?;
+        budget.check()?;
     }
 }

@@ -9,7 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::request::BatchWrite;
 use key_schema::{cart, question, session};
 
-use crate::profile::{no_customer, overtaken, refused};
+use crate::profile::{changed_meanwhile, no_customer, refused};
 use crate::{documents, edges, memberships, owner};
 
 /// The sessions per page.
@@ -51,7 +51,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     let version = request.if_match()?;
     let budget = Budget::begin();
     let Some(customer) = services.table.get(&customer::read_for_update(owner.customer())?).await? else {
-        rest(services, owner.customer(), budget).await?;
+        erase_remaining(services, owner.customer(), budget).await?;
         return Err(no_customer());
     };
     if customer.meta.version != version {
@@ -59,25 +59,25 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     }
     if customer.erasing_since.is_none() {
         let begun = services.table.update(&customer::begin_erasure(&customer, Instant::now())?).await?;
-        begun.map_err(|refusal| overtaken(&refusal))?;
+        begun.map_err(|refusal| changed_meanwhile(&refusal))?;
         telemetry::crash_point("customers.erasure.begun");
     }
-    belongings(services, owner.customer(), budget).await?;
+    erase_owned_items(services, owner.customer(), budget).await?;
     telemetry::crash_point("customers.belongings.erased");
     let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
     deleted.map_err(|refusals| refused(&refusals))?;
     telemetry::crash_point("customers.profile.erased");
-    rest(services, owner.customer(), budget).await?;
+    erase_remaining(services, owner.customer(), budget).await?;
     Ok(Response::no_content())
 }
 
 /// Erases belongings that an index did not show earlier, and ends the sessions. Does nothing if the
 /// customer has a new profile. Then the janitor ends the older sessions.
-async fn rest(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn erase_remaining(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
         return Ok(());
     }
-    belongings(services, customer, budget).await?;
+    erase_owned_items(services, customer, budget).await?;
     end_sessions(services, customer).await
 }
 
@@ -97,13 +97,13 @@ impl Budget {
     ///
     /// # Errors
     /// 503 `throttled` when the budget is used up.
-    pub fn is_left(self) -> Result<(), Problem> {
+    pub fn check(self) -> Result<(), Problem> {
         if Clock::now() < self.until { Ok(()) } else { Err(Problem::throttled("more than one request erases")) }
     }
 }
 
 /// Erases the items that the customer or others may add while the profile exists.
-async fn belongings(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn erase_owned_items(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     let refused = |_| Problem::internal("an unconditional write was refused");
     services.table.write(&cart::discard(customer)?).await?.map_err(refused)?;
     erase_questions(services, customer).await?;

@@ -25,7 +25,7 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
         let page = services.table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
         for (number, membership) in page.items.iter().enumerate() {
             if number > 0 {
-                budget.is_left()?;
+                budget.check()?;
             }
             end(services, &membership.id, customer).await?;
         }
@@ -33,7 +33,7 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
         if after.is_none() {
             return Ok(());
         }
-        budget.is_left()?;
+        budget.check()?;
     }
 }
 

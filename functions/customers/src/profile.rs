@@ -91,7 +91,7 @@ pub fn no_customer() -> Problem {
 /// changed.
 pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
     match refusals.of(CustomerAction::Profile) {
-        Some(profile) => overtaken(profile),
+        Some(profile) => changed_meanwhile(profile),
         None if refusals.names(CustomerAction::OldClaim) => Problem::version_mismatch(),
         None => name_taken(refusals),
     }
@@ -99,7 +99,7 @@ pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
 
 /// Returns the problem of a request after another change (412) or the erasure (404) of the
 /// customer.
-pub fn overtaken<A>(refusal: &Refusal<A>) -> Problem {
+pub fn changed_meanwhile<A>(refusal: &Refusal<A>) -> Problem {
     if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }
 

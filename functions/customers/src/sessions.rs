@@ -69,7 +69,7 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
         ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
     });
     let now = Instant::now();
-    let session = mine(services, request, now).await?;
+    let session = readable_session(services, request, now).await?;
     let expires_at = match ttl_seconds {
         Some(ttl) => now.plus_seconds(ttl),
         // A request without a lifetime must not shorten the remaining one.
@@ -85,7 +85,7 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
 /// that began it, and tokens that name the session itself ([`http_api::SignIns`]).
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let now = Instant::now();
-    let session = mine(services, request, now).await?;
+    let session = readable_session(services, request, now).await?;
     // A refusal would mean that a new session has the same random id, which cannot happen.
     services.table.transact(&session::end(&session, now)?).await?.map_err(|_| no_session())?;
     services.sign_ins.ended(session::sign_ins(&session));
@@ -96,7 +96,11 @@ pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response,
 ///
 /// # Errors
 /// 404 for another customer's session, an expired one and a missing one.
-async fn mine(services: &Services, request: &Request<'_>, now: Instant) -> Result<Stored<Session>, Problem> {
+async fn readable_session(
+    services: &Services,
+    request: &Request<'_>,
+    now: Instant,
+) -> Result<Stored<Session>, Problem> {
     let caller = request.signed_in()?;
     let id: SessionId = request.path("id")?;
     let found = services.table.get(&session::get(&id)?).await?.filter(|session| !session.is_expired(now));

@@ -14,7 +14,7 @@ use key_schema::organization::{Member, Role};
 
 /// A caller's access to a document. Each level includes the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum Access {
     /// The caller must not learn that the document exists.
     Stranger,
     /// The caller may read the document.
@@ -27,33 +27,33 @@ pub enum Standing {
 
 /// Returns the access if the head alone decides it. Otherwise the error has the organization and
 /// the customer whose membership decides.
-pub fn known<'a>(
+pub fn access_by_head<'a>(
     caller: &'a SignedIn,
     document: &'a Document,
-) -> Result<Standing, (&'a OrganizationId, &'a CustomerId)> {
+) -> Result<Access, (&'a OrganizationId, &'a CustomerId)> {
     match &document.organization_id {
-        _ if caller.is_staff() => Ok(Standing::Manager),
+        _ if caller.is_staff() => Ok(Access::Manager),
         Some(organization) => Err((organization, caller.id())),
-        None => Ok(by_role(document, caller.id()).unwrap_or(Standing::Stranger)),
+        None => Ok(by_role(document, caller.id()).unwrap_or(Access::Stranger)),
     }
 }
 
 /// Returns the access of a customer whom the head names as owner or editor.
-fn by_role(document: &Document, customer: &CustomerId) -> Option<Standing> {
+fn by_role(document: &Document, customer: &CustomerId) -> Option<Access> {
     if document.is_owner(customer) {
-        Some(Standing::Manager)
+        Some(Access::Manager)
     } else {
-        document.is_editor(customer).then_some(Standing::Writer)
+        document.is_editor(customer).then_some(Access::Writer)
     }
 }
 
 /// Returns a customer's access to an organization's document. Without a membership, even the owner
 /// and the editors have no access.
-pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<&Stored<Member>>) -> Standing {
+pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<&Stored<Member>>) -> Access {
     match member.map(|member| member.role) {
-        Some(Role::Admin) => Standing::Manager,
-        Some(Role::Member) => by_role(document, customer).unwrap_or(Standing::Reader),
-        None => Standing::Stranger,
+        Some(Role::Admin) => Access::Manager,
+        Some(Role::Member) => by_role(document, customer).unwrap_or(Access::Reader),
+        None => Access::Stranger,
     }
 }
 
@@ -61,8 +61,8 @@ pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<
 ///
 /// # Errors
 /// Fails when the table fails.
-pub async fn standing(services: &Services, caller: &SignedIn, document: &Document) -> Result<Standing, Problem> {
-    match known(caller, document) {
+pub async fn standing(services: &Services, caller: &SignedIn, document: &Document) -> Result<Access, Problem> {
+    match access_by_head(caller, document) {
         Ok(standing) => Ok(standing),
         Err((organization, customer)) => {
             let member = services.table.get(&document::standing(organization, customer)?).await?;
@@ -99,11 +99,11 @@ pub async fn refused(
     services: &Services,
     caller: &SignedIn,
     document: &Document,
-    needed: Standing,
+    needed: Access,
     problem: Problem,
 ) -> Problem {
     match standing(services, caller, document).await {
-        Ok(Standing::Stranger) => no_such_document(),
+        Ok(Access::Stranger) => no_such_document(),
         Ok(standing) if standing >= needed => problem,
         Ok(_) => Problem::new(Code::Forbidden, "You can read this document, but you cannot change it in this way."),
         Err(failure) => failure,

@@ -14,8 +14,8 @@ use key_schema::item::Stored;
 use key_schema::request::BatchWrite;
 use table::TableError;
 
-use crate::access::{Standing, no_such_document, refused, right_to_manage, standing};
-use crate::edit::{Asked, asked};
+use crate::access::{Access, no_such_document, refused, right_to_manage, standing};
+use crate::edit::{RequestedChange, read_request};
 
 /// The maximum number of rounds per request, because the function's time is bounded.
 const MAX_ROUNDS: usize = 20;
@@ -25,8 +25,8 @@ const ROUND: usize = 100;
 /// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
 /// organization or of staff.
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request, Standing::Manager)?;
-    let Asked { caller, id, version, .. } = &asked;
+    let asked = read_request(request, Access::Manager)?;
+    let RequestedChange { caller, id, version, .. } = &asked;
     let owner = (!caller.is_staff()).then(|| caller.id());
     let document = match services.table.update(&document::retire(id, *version, owner, Instant::now())?).await? {
         Ok(document) => Some(document),
@@ -49,10 +49,10 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
 /// returns [`None`] if a concurrent request has deleted the document.
 async fn shared_or_interrupted(
     services: &Services,
-    asked: &Asked,
+    asked: &RequestedChange,
     document: Stored<Document>,
 ) -> Result<Option<Stored<Document>>, Problem> {
-    let Asked { caller, id, needed, .. } = asked;
+    let RequestedChange { caller, id, needed, .. } = asked;
     if document.deleting {
         let may = standing(services, caller, &document).await? >= *needed;
         return if may { Ok(Some(document)) } else { Err(no_such_document()) };
@@ -60,7 +60,7 @@ async fn shared_or_interrupted(
     if caller.is_staff() || document.organization_id.is_none() {
         return Err(refused(services, caller, &document, *needed, Problem::version_mismatch()).await);
     }
-    let open = asked.over(services, Some(document)).await?;
+    let open = asked.open_read(services, Some(document)).await?;
     let right = right_to_manage(caller, &open.document);
     open.commit(document::retire_shared(&open.document, right, open.at)).await?;
     // Editors may have been added before. From now on none can be added, so the head is read again.

@@ -11,8 +11,8 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
 
-use crate::access::{Standing, known, no_such_document};
-use crate::versions::{Texts, rest, texts};
+use crate::access::{Access, access_by_head, no_such_document};
+use crate::versions::{Texts, part_after_cursor, texts};
 use crate::view::{DocumentView, HeadView, parts};
 
 /// The longest title, in bytes of UTF-8.
@@ -85,16 +85,16 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let get = if is_first_page { document::get(&id)? } else { document::read_for_update(&id)? };
     let head = services.table.get(&get).await?.filter(|head| !head.deleting);
     let head = head.ok_or_else(no_such_document)?;
-    let known = known(&caller, &head);
-    if known == Ok(Standing::Stranger) {
+    let known = access_by_head(&caller, &head);
+    if known == Ok(Access::Stranger) {
         return Err(no_such_document());
     }
     let number = head.current.to_string();
     let born = head.meta.born.as_str();
     let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
     let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
-    let Texts { sections, standing } = texts(services, &head, &rest(&head.sections, &page), known).await?;
-    let (parts, is_writer) = (parts(&sections), standing >= Standing::Writer);
+    let Texts { sections, standing } = texts(services, &head, &part_after_cursor(&head.sections, &page), known).await?;
+    let (parts, is_writer) = (parts(&sections), standing >= Access::Writer);
     let view = |kept, next: Option<&str>| Response::ok(&DocumentView::new(&head, &parts, kept, is_writer, next));
     Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
 }

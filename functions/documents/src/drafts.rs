@@ -5,13 +5,13 @@ use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::document;
 use key_schema::document::Draft;
 
-use crate::access::Standing;
-use crate::edit::{Open, asked};
+use crate::access::Access;
+use crate::edit::{OpenChange, read_request};
 use crate::view::{HeadView, MAX_NOTE, version_location};
 
 /// POST documents/{id}/drafts: begins a draft.
 pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request, Standing::Writer)?;
+    let asked = read_request(request, Access::Writer)?;
     let open = asked.open(services).await?;
     if open.document.draft.is_some() {
         let problem = Problem::new(Code::DraftOpen, "The document already has a draft. Publish or delete it first.");
@@ -25,7 +25,7 @@ pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Respons
 
 /// DELETE documents/{id}/drafts: discards the draft with its texts.
 pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request, Standing::Writer)?;
+    let asked = read_request(request, Access::Writer)?;
     let open = asked.open(services).await?;
     let draft = draft_of(&open).await?;
     open.commit(document::discard_draft(open.edit(), &draft)).await?;
@@ -34,7 +34,7 @@ pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Respo
 
 /// POST documents/{id}/publish: publishes the draft as the current version.
 pub async fn publish(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request, Standing::Writer)?;
+    let asked = read_request(request, Access::Writer)?;
     read_fields!(request.object()? => {
         note: optional(text(1..=MAX_NOTE)),
     });
@@ -45,7 +45,7 @@ pub async fn publish(services: &Services, request: &Request<'_>) -> Result<Respo
     Ok(Response::ok(&HeadView::new(&document, true)).etag(document.meta.version))
 }
 
-async fn draft_of(open: &Open<'_>) -> Result<Draft, Problem> {
+async fn draft_of(open: &OpenChange<'_>) -> Result<Draft, Problem> {
     match &open.document.draft {
         Some(draft) => Ok(draft.clone()),
         None => {

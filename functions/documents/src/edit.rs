@@ -10,64 +10,64 @@ use key_schema::item::{EncodeError, Stored};
 use key_schema::request::Transaction;
 use table::Refusals;
 
-use crate::access::{Standing, no_such_document, refused, right};
+use crate::access::{Access, no_such_document, refused, right};
 
 /// A requested change.
-pub struct Asked {
+pub struct RequestedChange {
     pub caller: SignedIn,
     pub id: DocumentId,
     /// The version in the client's If-Match.
     pub version: u64,
     /// The access that the change needs.
-    pub needed: Standing,
+    pub needed: Access,
 }
 
 /// Reads caller, document id and version of a requested change that needs this access.
 ///
 /// # Errors
 /// 401, 422 for the id, 428 and 400 for If-Match.
-pub fn asked(request: &Request<'_>, needed: Standing) -> Result<Asked, Problem> {
-    Ok(Asked { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()?, needed })
+pub fn read_request(request: &Request<'_>, needed: Access) -> Result<RequestedChange, Problem> {
+    Ok(RequestedChange { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()?, needed })
 }
 
 /// A change of a document, after the document was read.
-pub struct Open<'a> {
+pub struct OpenChange<'a> {
     services: &'a Services,
-    asked: &'a Asked,
+    asked: &'a RequestedChange,
     pub document: Stored<Document>,
     pub at: Instant,
     born: Born,
 }
 
-impl Asked {
+impl RequestedChange {
     /// Reads the document to change.
     ///
     /// # Errors
     /// 404 and 403 as in [`refused`], 412 for another version.
-    pub async fn open<'a>(&'a self, services: &'a Services) -> Result<Open<'a>, Problem> {
+    pub async fn open<'a>(&'a self, services: &'a Services) -> Result<OpenChange<'a>, Problem> {
         let document = services.table.get(&document::read_for_update(&self.id)?).await?;
-        self.over(services, document).await
+        self.open_read(services, document).await
     }
 
     /// Opens a change of a document that was read already.
     ///
     /// # Errors
-    /// As [`Asked::open`].
-    pub async fn over<'a>(
+    /// As [`RequestedChange::open`].
+    pub async fn open_read<'a>(
         &'a self,
         services: &'a Services,
         document: Option<Stored<Document>>,
-    ) -> Result<Open<'a>, Problem> {
+    ) -> Result<OpenChange<'a>, Problem> {
         let document = document.filter(|document| !document.deleting).ok_or_else(no_such_document)?;
         if document.meta.version != self.version {
             return Err(refused(services, &self.caller, &document, self.needed, Problem::version_mismatch()).await);
         }
         let at = Instant::now();
-        Ok(Open { services, asked: self, document, at, born: services.born(at)? })
+        Ok(OpenChange { services, asked: self, document, at, born: services.born(at)? })
     }
 }
 
-impl Open<'_> {
+impl OpenChange<'_> {
     /// Returns the change in the form that the schema needs.
     pub fn edit(&self) -> Edit<'_> {
         let Self { asked, document, at, born, .. } = self;

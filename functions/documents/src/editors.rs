@@ -8,7 +8,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use table::TableError;
 
-use crate::access::{Standing, no_such_document, refused, right, right_to_manage};
+use crate::access::{Access, no_such_document, refused, right, right_to_manage};
 use crate::edit::current;
 use crate::view::EditorView;
 
@@ -37,7 +37,7 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
         // Another request changed the document or the membership at the same moment.
         TableError::Contended.into()
     };
-    Err(refused(services, &caller, &head, Standing::Manager, problem).await)
+    Err(refused(services, &caller, &head, Access::Manager, problem).await)
 }
 
 /// DELETE documents/{id}/editors/{customer}: removes an editor, at the request of the owner, of an
@@ -53,7 +53,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
         return Err(no_such_document());
     }
     let head = current(&head, &refusals)?;
-    Err(refused(services, &caller, &head, Standing::Manager, TableError::Contended.into()).await)
+    Err(refused(services, &caller, &head, Access::Manager, TableError::Contended.into()).await)
 }
 
 fn is_own(caller: &SignedIn, editor: &CustomerId) -> bool {

@@ -9,8 +9,8 @@ use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::document::{self, MAX_SECTIONS, MAX_TEXT};
 use key_schema::id::{DocumentId, SectionName};
 
-use crate::access::{Standing, known, no_such_document};
-use crate::edit::asked;
+use crate::access::{Access, access_by_head, no_such_document};
+use crate::edit::read_request;
 use crate::versions::{Texts, texts};
 use crate::view::{HeadView, OneSection};
 
@@ -21,8 +21,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
     let head = services.table.get(&document::get(&id)?).await?.filter(|head| !head.deleting);
     let head = head.ok_or_else(no_such_document)?;
-    let known = known(&caller, &head);
-    if known == Ok(Standing::Stranger) {
+    let known = access_by_head(&caller, &head);
+    if known == Ok(Access::Stranger) {
         return Err(no_such_document());
     }
     // This read is necessary even for a missing section. The caller's membership decides whether
@@ -36,7 +36,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// PUT documents/{id}/sections/{name}: writes a section and returns the document without its texts.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name = request.signed_in().and_then(|_| request.path::<SectionName>("name"))?;
-    let asked = asked(request, Standing::Writer)?;
+    let asked = read_request(request, Access::Writer)?;
     read_fields!(request.object()? => {
         text: required(long_text(0..=MAX_TEXT)),
     });

@@ -9,8 +9,8 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
 use key_schema::item::Stored;
 
-use crate::access::{Standing, by_membership, known, no_such_document, standing};
-use crate::edit::asked;
+use crate::access::{Access, access_by_head, by_membership, no_such_document, standing};
+use crate::edit::read_request;
 use crate::view::{HeadView, MAX_NOTE, VersionSummaryView, VersionView, parts};
 
 /// The highest number that every JSON reader represents exactly.
@@ -27,7 +27,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let head = async { Ok::<_, Problem>(services.table.get(&head).await?) };
     let (head, list) = tokio::try_join!(head, page.read(services, document::versions(&id)?))?;
     let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
-    if standing(services, &caller, &head).await? == Standing::Stranger {
+    if standing(services, &caller, &head).await? == Access::Stranger {
         return Err(no_such_document());
     }
     list.answer(|version| VersionSummaryView::from(&version.data))
@@ -41,8 +41,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let number = request.path_number("n", "version")?;
     let (head, version) = read_version(services, &id, number).await?;
     let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
-    let known = known(&caller, &head);
-    if known == Ok(Standing::Stranger) {
+    let known = access_by_head(&caller, &head);
+    if known == Ok(Access::Stranger) {
         return Err(no_such_document());
     }
     let born = head.meta.born.as_str();
@@ -51,7 +51,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let number = number.to_string();
             let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
             let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
-            let Texts { sections, .. } = texts(services, &head, &rest(&version.sections, &page), known).await?;
+            let Texts { sections, .. } =
+                texts(services, &head, &part_after_cursor(&version.sections, &page), known).await?;
             let parts = parts(&sections);
             let view =
                 |kept, next: Option<&str>| Response::ok(&VersionView::published(&version.data, &parts, kept, next));
@@ -62,8 +63,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let parameters =
                 [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", seen.as_str())];
             let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
-            let Texts { sections, standing } = texts(services, &head, &rest(&draft.sections, &page), known).await?;
-            if standing < Standing::Writer {
+            let Texts { sections, standing } =
+                texts(services, &head, &part_after_cursor(&draft.sections, &page), known).await?;
+            if standing < Access::Writer {
                 return Err(no_such_version());
             }
             let parts = parts(&sections);
@@ -76,20 +78,20 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
                 Ok(standing) => standing,
                 Err(_) => standing(services, &caller, &head).await?,
             };
-            Err(if standing == Standing::Stranger { no_such_document() } else { no_such_version() })
+            Err(if standing == Access::Stranger { no_such_document() } else { no_such_version() })
         }
     }
 }
 
 /// POST documents/{id}/restore: publishes an old version again, as a new version.
 pub async fn restore(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request, Standing::Writer)?;
+    let asked = read_request(request, Access::Writer)?;
     read_fields!(request.object()? => {
         version: required(integer(1..=MAX_NUMBER)),
         note: optional(text(1..=MAX_NOTE)),
     });
     let (head, version) = read_version(services, &asked.id, version).await?;
-    let open = asked.over(services, head).await?;
+    let open = asked.open_read(services, head).await?;
     if open.document.draft.is_some() {
         let problem =
             Problem::new(Code::DraftOpen, "The document has a draft that would be lost. Publish or delete it first.");
@@ -125,13 +127,13 @@ async fn read_version(
 pub struct Texts {
     pub sections: BTreeMap<SectionName, DocumentSection>,
     /// The caller's access, which is never `Stranger`.
-    pub standing: Standing,
+    pub standing: Access,
 }
 
 /// Returns the part of a manifest after the cursor, or nothing for an invalid cursor. The access
 /// check comes before the error about the cursor, so that strangers cannot find out whether a
 /// document exists.
-pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
+pub fn part_after_cursor(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();
     let is_left = |name: &SectionName| after.as_deref().is_none_or(|after| name.as_str() > after);
@@ -146,7 +148,7 @@ pub async fn texts(
     services: &Services,
     head: &Document,
     manifest: &Manifest,
-    known: Result<Standing, (&OrganizationId, &CustomerId)>,
+    known: Result<Access, (&OrganizationId, &CustomerId)>,
 ) -> Result<Texts, Problem> {
     // Without texts to read and with a known access, DynamoDB would refuse the empty request.
     let (mut sections, mut member) = (BTreeMap::new(), None);
@@ -166,7 +168,7 @@ pub async fn texts(
         }
     }
     let standing = known.unwrap_or_else(|(_, customer)| by_membership(head, customer, member.as_ref()));
-    if standing == Standing::Stranger || sections.len() != manifest.len() {
+    if standing == Access::Stranger || sections.len() != manifest.len() {
         return Err(no_such_document());
     }
     Ok(Texts { sections, standing })

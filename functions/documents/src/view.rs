@@ -19,7 +19,7 @@ pub fn version_location(id: &DocumentId, number: u64) -> String {
 
 /// A document. `S` is the form of its sections.
 #[derive(Serialize)]
-pub struct Shown<'a, S> {
+pub struct DocumentBody<'a, S> {
     id: &'a DocumentId,
     title: &'a str,
     owner_id: Option<&'a CustomerId>,
@@ -39,16 +39,16 @@ pub struct Shown<'a, S> {
 }
 
 /// A document with, for each section, the number of the version that last changed its text.
-pub type HeadView<'a> = Shown<'a, &'a Manifest>;
+pub type HeadView<'a> = DocumentBody<'a, &'a Manifest>;
 
 /// A document with its current texts.
-pub type DocumentView<'a> = Shown<'a, Sections<'a>>;
+pub type DocumentView<'a> = DocumentBody<'a, Sections<'a>>;
 
 /// Texts by section.
 type Sections<'a> = BTreeMap<&'a SectionName, SectionView<'a>>;
 
 /// A section with its name.
-type Part<'a> = (&'a SectionName, SectionView<'a>);
+type NamedSection<'a> = (&'a SectionName, SectionView<'a>);
 
 impl<'a> HeadView<'a> {
     pub fn new(document: &'a Stored<Document>, is_writer: bool) -> Self {
@@ -59,7 +59,7 @@ impl<'a> HeadView<'a> {
 impl<'a> DocumentView<'a> {
     pub fn new(
         document: &'a Stored<Document>,
-        parts: &[Part<'a>],
+        parts: &[NamedSection<'a>],
         kept: usize,
         is_writer: bool,
         next_cursor: Option<&'a str>,
@@ -73,10 +73,10 @@ fn shown<'a, S>(
     sections: S,
     is_writer: bool,
     next_cursor: Option<Option<&'a str>>,
-) -> Shown<'a, S> {
+) -> DocumentBody<'a, S> {
     let Document { id, owner_id, organization_id, editors, title, current, draft, .. } = &document.data;
     let draft = is_writer.then(|| draft.as_ref().map(|draft| DraftView::new(document, draft)));
-    Shown {
+    DocumentBody {
         id,
         title,
         owner_id: owner_id.as_ref(),
@@ -117,11 +117,11 @@ pub struct SectionView<'a> {
 }
 
 /// Returns the sections in their order.
-pub fn parts(texts: &BTreeMap<SectionName, DocumentSection>) -> Vec<Part<'_>> {
+pub fn parts(texts: &BTreeMap<SectionName, DocumentSection>) -> Vec<NamedSection<'_>> {
     texts.iter().map(|(name, section)| (name, SectionView::from(section))).collect()
 }
 
-fn first<'a>(parts: &[Part<'a>], kept: usize) -> Sections<'a> {
+fn first<'a>(parts: &[NamedSection<'a>], kept: usize) -> Sections<'a> {
     parts.iter().take(kept).copied().collect()
 }
 
@@ -167,7 +167,7 @@ pub struct VersionView<'a> {
 impl<'a> VersionView<'a> {
     pub fn published(
         version: &'a DocumentVersion,
-        parts: &[Part<'a>],
+        parts: &[NamedSection<'a>],
         kept: usize,
         next_cursor: Option<&'a str>,
     ) -> Self {
@@ -188,7 +188,7 @@ impl<'a> VersionView<'a> {
     pub fn draft(
         document: &'a Document,
         draft: &'a Draft,
-        parts: &[Part<'a>],
+        parts: &[NamedSection<'a>],
         kept: usize,
         next_cursor: Option<&'a str>,
     ) -> Self {

@@ -31,7 +31,7 @@ enum ObjectError {
     Media(#[from] MediaError),
 }
 
-impl From<Refusal> for Kept {
+impl From<Refusal> for NotDeleted {
     /// A refusal means that another function has referenced the object or is handling it.
     fn from(_: Refusal) -> Self {
         Self::Settled
@@ -40,7 +40,7 @@ impl From<Refusal> for Kept {
 
 macro_rules! failures {
     ($($error:ty)*) => {$(
-        impl From<$error> for Kept {
+        impl From<$error> for NotDeleted {
             fn from(error: $error) -> Self {
                 Self::Failed(error.into())
             }
@@ -50,7 +50,7 @@ macro_rules! failures {
 failures!(TableError EncodeError KeyError MediaError);
 
 /// The reason why an object was not deleted.
-enum Kept {
+enum NotDeleted {
     /// The object is referenced, or another function is handling it.
     Settled,
     Failed(ObjectError),
@@ -90,8 +90,8 @@ impl Janitor {
         while let Some(outcome) = outcomes.next().await {
             match outcome {
                 Some(Ok(())) => round.deleted += 1,
-                Some(Err(Kept::Settled)) => {}
-                Some(Err(Kept::Failed(error))) => {
+                Some(Err(NotDeleted::Settled)) => {}
+                Some(Err(NotDeleted::Failed(error))) => {
                     tracing::error!(%error, "an object that nothing references could not be deleted");
                     round.failed += 1;
                 }
@@ -101,7 +101,7 @@ impl Janitor {
         Ok(())
     }
 
-    async fn settle(&self, object: &Unsettled, now: Instant, before: Instant) -> Result<(), Kept> {
+    async fn settle(&self, object: &Unsettled, now: Instant, before: Instant) -> Result<(), NotDeleted> {
         let doomed = self.table.update(&media::doom(object, before, now)?).await??;
         let references = self.table.batch_get(&media::references(&doomed)?).await?;
         let referenced = references.iter().flatten().any(|item| media::is_reference(item, &doomed));
@@ -109,6 +109,6 @@ impl Janitor {
             self.media.delete(&doomed.name()).await?;
         }
         self.table.write(&media::forget(&doomed)?).await??;
-        if referenced { Err(Kept::Settled) } else { Ok(()) }
+        if referenced { Err(NotDeleted::Settled) } else { Ok(()) }
     }
 }

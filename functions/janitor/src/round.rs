@@ -138,7 +138,7 @@ impl Janitor {
         };
         let mut round = Round { found: u32::try_from(found.len()).unwrap_or(u32::MAX), ..Round::default() };
         let mut outcomes =
-            futures::stream::iter(&found).map(|id| self.look_after(id, now, stop)).buffer_unordered(AT_ONCE);
+            futures::stream::iter(&found).map(|id| self.handle_order(id, now, stop)).buffer_unordered(AT_ONCE);
         while let Some((outcome, age)) = outcomes.next().await {
             round.oldest = round.oldest.max(age);
             match outcome {
@@ -172,7 +172,7 @@ impl Janitor {
     }
 
     /// Returns the outcome of an order, and how long the order had been unfinished.
-    async fn look_after(&self, id: &OrderId, now: Instant, stop: time::Instant) -> (Outcome, Duration) {
+    async fn handle_order(&self, id: &OrderId, now: Instant, stop: time::Instant) -> (Outcome, Duration) {
         let mut age = Duration::ZERO;
         // A timeout polls its future once even after `stop`, so the time is checked first.
         if time::Instant::now() >= stop {

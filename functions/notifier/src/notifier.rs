@@ -164,7 +164,7 @@ impl<M: Mailer> Notifier<M> {
         let claim = loop {
             match self.claim(&event, &message, now.plus_millis(millis(began.elapsed())), deadline).await? {
                 Claim::Ours(claim) => break claim,
-                Claim::Settled => return Ok(Outcome::Known),
+                Claim::Done => return Ok(Outcome::Known),
                 Claim::Refused(outcome) => return Ok(outcome),
                 Claim::OtherAttempt if Clock::now() + LOOK_AGAIN + SEND_UNTIL + MARGIN < deadline => {
                     sleep(LOOK_AGAIN).await
@@ -173,7 +173,7 @@ impl<M: Mailer> Notifier<M> {
             }
         };
         crash_point("notifier.claimed");
-        self.once(&event, &message, claim).await
+        self.send_claimed(&event, &message, claim).await
     }
 
     /// Stops mail to the recipients of a report.
@@ -260,7 +260,7 @@ impl<M: Mailer> Notifier<M> {
     }
 
     /// Sends the claimed message.
-    async fn once(&self, event: &Event, message: &Message, lease: Lease) -> Result<Outcome, NotifyError> {
+    async fn send_claimed(&self, event: &Event, message: &Message, lease: Lease) -> Result<Outcome, NotifyError> {
         let Lease { mail: claim, until, end, now } = lease;
         let sent = self.send(message, until).await;
         let state = match &sent {
@@ -343,7 +343,7 @@ enum Claim {
     /// Another attempt has claimed the message. It may be running or have crashed.
     OtherAttempt,
     /// The message was sent or given up.
-    Settled,
+    Done,
     /// The message must not be sent, for this reason.
     Refused(Outcome),
 }
@@ -357,7 +357,7 @@ fn judge(refusals: &Refusals<MailAction>, now: Instant) -> Result<Option<Claim>,
     };
     Ok(match refusal.stored::<Stored<Mail>>()? {
         Some(known) => match known.state {
-            MailState::Sent | MailState::Rejected => Some(Claim::Settled),
+            MailState::Sent | MailState::Rejected => Some(Claim::Done),
             MailState::Sending if known.lease_until >= now => Some(Claim::OtherAttempt),
             MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
             MailState::Sending => None,

@@ -190,7 +190,7 @@ pub async fn place(
         return Ok(first);
     }
     if customer.is_none() {
-        return first_or(services, once, now, Problem::not_found("customer")).await;
+        return first_response_or(services, once, now, Problem::not_found("customer")).await;
     }
     let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
@@ -198,7 +198,7 @@ pub async fn place(
     let collection = match assemble(services, &wanted, order_id, lapses_at, known.collect(), caller, now) {
         Ok(collection) => collection,
         // The first attempt may have completed during these reads, and data may have changed since.
-        Err(problem) => return first_or(services, once, now, problem).await,
+        Err(problem) => return first_response_or(services, once, now, problem).await,
     };
     let lines: Vec<Stored<OrderLine>> = collection
         .lines
@@ -218,7 +218,7 @@ pub async fn place(
                 }
                 Err(problem) => {
                     let problem = reference_taken(services, &collection.order, now).await?.unwrap_or(problem);
-                    return first_or(services, once, now, problem).await;
+                    return first_response_or(services, once, now, problem).await;
                 }
             },
         };
@@ -234,7 +234,7 @@ pub async fn place(
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
     match refused(services, caller, once, &wanted.lines, &refusals, now).await {
-        Err(problem) => first_or(services, once, now, problem).await,
+        Err(problem) => first_response_or(services, once, now, problem).await,
         answer => answer,
     }
 }
@@ -278,7 +278,7 @@ impl Attempt<'_> {
 }
 
 /// Returns the first response if another attempt has completed meanwhile, or else this problem.
-async fn first_or(
+async fn first_response_or(
     services: &Services,
     once: Option<&Once>,
     now: Instant,

@@ -80,7 +80,7 @@ pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) ->
     if amount.currency != order.total.currency {
         return refuse("currency", format!("must be {}, the order's", order.total.currency));
     }
-    let left = left(order);
+    let left = refundable_amount(order);
     if amount.amount > left {
         return refuse("amount", format!("must be at most {left}, the part of the total that was not refunded"));
     }
@@ -88,7 +88,7 @@ pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) ->
 }
 
 /// Returns the amount of an order's total that was not refunded yet, in minor units.
-pub fn left(order: &Order) -> i64 {
+pub fn refundable_amount(order: &Order) -> i64 {
     order.total.amount.saturating_sub(order.refunded).max(0)
 }
 

@@ -9,7 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::{self, MAX_TOTAL, Movement, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
 
-use crate::refund::{converted, left, refundable, wallet_refused};
+use crate::refund::{converted, refundable, refundable_amount, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
 use workflows::staging;
 
@@ -141,7 +141,7 @@ fn movement<'a>(
             refund.amount
         }
         Some(_) => 0,
-        None if order.paid_from_wallet => left(order),
+        None if order.paid_from_wallet => refundable_amount(order),
         None => 0,
     };
     Ok((amount > 0).then_some(Movement::Refund(entry, amount)))

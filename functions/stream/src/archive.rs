@@ -15,7 +15,7 @@ pub struct Archived {
     /// The name of its entity.
     pub entity: String,
     /// The item's key in the table.
-    pub key: Place,
+    pub key: ItemKey,
     /// When it was removed.
     pub removed_at: Instant,
     /// The actor that removed it.
@@ -28,7 +28,7 @@ pub struct Archived {
 
 /// A key of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ItemKey {
     /// The partition key.
     #[serde(rename = "PK")]
     pub pk: String,
@@ -37,7 +37,7 @@ pub struct Place {
     pub sk: String,
 }
 
-impl From<&Key> for Place {
+impl From<&Key> for ItemKey {
     fn from(key: &Key) -> Self {
         Self { pk: key.pk.to_string(), sk: key.sk.to_string() }
     }

@@ -40,7 +40,7 @@ use key_schema::session::Session;
 use storage::objects::{Class, ObjectError};
 use table::TableError;
 
-use crate::archive::{self, Archived, Place};
+use crate::archive::{self, Archived, ItemKey};
 use crate::batch::{Change, Record, Remover};
 use crate::lane;
 use crate::ports::{Items, Objects};
@@ -94,7 +94,7 @@ impl<I: Items, O: Objects> Audit<I, O> {
         let name = archive::name(expired.item, &record.key, &record.origin.sequence)?;
         let object = Archived {
             entity: expired.item.name().to_owned(),
-            key: Place::from(&record.key),
+            key: ItemKey::from(&record.key),
             removed_at: expired.removed_at,
             removed_by: expired.by,
             sequence_number: record.origin.sequence.to_string(),

@@ -61,10 +61,10 @@ pub struct Bus<I, P> {
 }
 
 /// The events of one item that are still to be sent.
-type Lane = VecDeque<Open>;
+type Lane = VecDeque<Unsent>;
 
 /// A record with events that are still to be sent.
-struct Open {
+struct Unsent {
     position: usize,
     events: VecDeque<Event>,
 }
@@ -77,8 +77,8 @@ impl<I: Items, P: Publisher> Bus<I, P> {
     }
 
     async fn send(&self, records: &[Record<'_>], verdicts: &Verdicts) {
-        let mut open = self.open(records, verdicts);
-        let mut known = match self.known(&open).await {
+        let mut open = self.unsent(records, verdicts);
+        let mut known = match self.marked(&open).await {
             Ok(known) => known,
             Err(reason) => {
                 for record in open.iter().flatten() {
@@ -89,7 +89,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         };
         loop {
             for lane in &mut open {
-                pass_over(lane, &known, verdicts);
+                drop_published(lane, &known, verdicts);
             }
             open.retain(|lane| !lane.is_empty());
             let wave: Vec<Event> = open.iter().take(WAVE).filter_map(next).cloned().collect();
@@ -112,7 +112,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
             // Published events are settled first, as the module's documentation explains.
             known.extend(published.iter().cloned());
             for lane in &mut open {
-                pass_over(lane, &known, verdicts);
+                drop_published(lane, &known, verdicts);
             }
             self.mark(&published).await;
             telemetry::crash_point("stream.bus.marked");
@@ -124,13 +124,13 @@ impl<I: Items, P: Publisher> Bus<I, P> {
     }
 
     /// Returns the unsent events of each item, and settles records without events.
-    fn open(&self, records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Lane> {
+    fn unsent(&self, records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Lane> {
         let open = |(position, record): (usize, &Record<'_>)| match self.rules.events(record) {
             Ok(events) if events.is_empty() => {
                 verdicts.settle(position, Verdict::Done);
                 None
             }
-            Ok(events) => Some(Open { position, events: events.into() }),
+            Ok(events) => Some(Unsent { position, events: events.into() }),
             Err(error) => {
                 verdicts.settle(position, Verdict::Refused(Reason::new("unreadable_old_image", error)));
                 None
@@ -141,7 +141,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
     }
 
     /// Returns the events that are marked as published.
-    async fn known(&self, open: &[Lane]) -> Result<HashSet<EventId>, Reason> {
+    async fn marked(&self, open: &[Lane]) -> Result<HashSet<EventId>, Reason> {
         let ids: Vec<&EventId> =
             open.iter().flatten().flat_map(|record| &record.events).map(|event| &event.id).collect();
         if ids.is_empty() {
@@ -157,7 +157,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         if published.is_empty() {
             return;
         }
-        let unmarked = match self.keep(published).await {
+        let unmarked = match self.write_marks(published).await {
             Ok(0) => return,
             Ok(unmarked) => unmarked,
             Err(error) => {
@@ -169,7 +169,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
     }
 
     /// Writes the marks and returns how many could not be written.
-    async fn keep(&self, published: &[EventId]) -> Result<usize, MarkError> {
+    async fn write_marks(&self, published: &[EventId]) -> Result<usize, MarkError> {
         let now = Instant::now();
         let marks = published.iter().map(|id| Mark::new(PURPOSE, id.as_str(), now)).collect::<Result<Vec<_>, _>>()?;
         Ok(self.table.batch_write(&mark::keep(&marks)?).await?.len())
@@ -203,7 +203,7 @@ fn next(lane: &Lane) -> Option<&Event> {
 }
 
 /// Removes the published events at the head of the lane, and settles their completed records.
-fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
+fn drop_published(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
     while let Some(record) = lane.front_mut() {
         while record.events.front().is_some_and(|event| known.contains(&event.id)) {
             record.events.pop_front();

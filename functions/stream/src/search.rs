@@ -39,7 +39,7 @@ pub struct Search<I> {
 }
 
 /// The records of one item that one operation settles.
-struct Folded {
+struct Merged {
     operation: BulkOperation,
     /// The position of the record from which the operation is made.
     newest: usize,
@@ -72,9 +72,9 @@ impl<I: Index> Search<I> {
         Ok(())
     }
 
-    async fn write(&self, folded: &[Folded]) -> Result<Vec<BulkOutcome>, SearchError> {
+    async fn write(&self, merged: &[Merged]) -> Result<Vec<BulkOutcome>, SearchError> {
         self.ensure().await?;
-        let operations: Vec<BulkOperation> = folded.iter().map(|folded| folded.operation.clone()).collect();
+        let operations: Vec<BulkOperation> = merged.iter().map(|merged| merged.operation.clone()).collect();
         let outcomes = self.index.bulk(&operations).await;
         telemetry::crash_point("stream.search.written");
         outcomes
@@ -106,20 +106,20 @@ impl<I: Index> Sink for Search<I> {
 
     fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let folded = fold(records, verdicts);
-            if folded.is_empty() {
+            let merged = merge(records, verdicts);
+            if merged.is_empty() {
                 return;
             }
-            match self.write(&folded).await {
+            match self.write(&merged).await {
                 Ok(outcomes) => {
-                    for (folded, outcome) in folded.iter().zip(outcomes) {
-                        settle(folded, verdicts, self.verdict(outcome));
+                    for (merged, outcome) in merged.iter().zip(outcomes) {
+                        settle(merged, verdicts, self.verdict(outcome));
                     }
                 }
                 Err(error) => {
                     let reason = Reason::new("index_unavailable", error);
-                    for folded in &folded {
-                        settle(folded, verdicts, Verdict::Failed(reason.clone()));
+                    for merged in &merged {
+                        settle(merged, verdicts, Verdict::Failed(reason.clone()));
                     }
                 }
             }
@@ -128,12 +128,12 @@ impl<I: Index> Sink for Search<I> {
 }
 
 /// Merges the records to one operation per item, and settles records without a document.
-fn fold(records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Folded> {
-    lanes(records).into_iter().filter_map(|lane| fold_lane(lane, verdicts)).collect()
+fn merge(records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Merged> {
+    lanes(records).into_iter().filter_map(|lane| merge_lane(lane, verdicts)).collect()
 }
 
-fn fold_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Folded> {
-    let mut folded: Option<Folded> = None;
+fn merge_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Merged> {
+    let mut merged: Option<Merged> = None;
     for (position, record) in lane {
         let operation = match operation(record) {
             None => {
@@ -146,29 +146,29 @@ fn fold_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Fol
             }
             Some(Ok(operation)) => operation,
         };
-        match &mut folded {
-            None => folded = Some(Folded { operation, newest: position, older: Vec::new() }),
+        match &mut merged {
+            None => merged = Some(Merged { operation, newest: position, older: Vec::new() }),
             // The highest `rev` is the newest state, even if a replay delivers it out of order.
-            Some(folded) if folded.operation.rev() > operation.rev() => folded.older.push(position),
-            Some(folded) => {
-                folded.older.push(folded.newest);
-                folded.operation = operation;
-                folded.newest = position;
+            Some(merged) if merged.operation.rev() > operation.rev() => merged.older.push(position),
+            Some(merged) => {
+                merged.older.push(merged.newest);
+                merged.operation = operation;
+                merged.newest = position;
             }
         }
     }
-    folded
+    merged
 }
 
 /// Settles the records of one item. A failure concerns all of them. A refusal concerns only the
 /// newest record, because its state replaces the older ones in any case.
-fn settle(folded: &Folded, verdicts: &Verdicts, verdict: Verdict) {
+fn settle(merged: &Merged, verdicts: &Verdicts, verdict: Verdict) {
     let older = match &verdict {
         Verdict::Refused(_) => Verdict::Done,
         shared => shared.clone(),
     };
-    for position in &folded.older {
+    for position in &merged.older {
         verdicts.settle(*position, older.clone());
     }
-    verdicts.settle(folded.newest, verdict);
+    verdicts.settle(merged.newest, verdict);
 }

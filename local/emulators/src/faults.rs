@@ -75,7 +75,7 @@ struct Rule {
 /// The fault for one request: its kind, a random number for further choices, and the rule's key
 /// prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Strike {
+pub(crate) struct Hit {
     pub(crate) kind: FaultKind,
     pub(crate) chance: u64,
     pub(crate) key: Option<String>,
@@ -127,18 +127,18 @@ impl Faults {
     }
 
     /// Returns whether a rule with a key prefix has not reached its maximum number of hits.
-    pub(crate) fn are_aimed(&self) -> bool {
+    pub(crate) fn has_key_rules(&self) -> bool {
         self.rules().iter().any(|rule| rule.key.is_some() && !rule.is_spent())
     }
 
     /// Decides which fault hits a request that names no keys. `possible` filters the kinds.
-    pub(crate) fn draw(&self, possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
+    pub(crate) fn draw(&self, possible: impl Fn(FaultKind) -> bool) -> Option<Hit> {
         self.draw_at(&[], possible)
     }
 
     /// Decides which fault hits a request for these partition keys. `possible` filters the kinds.
     /// Each rule has its own random sequence, so one rule does not change the hits of another.
-    pub(crate) fn draw_at(&self, keys: &[String], possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
+    pub(crate) fn draw_at(&self, keys: &[String], possible: impl Fn(FaultKind) -> bool) -> Option<Hit> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {
             if !possible(rule.fault.kind) || rule.is_spent() || !rule.is_aimed_at(keys) {
@@ -148,7 +148,7 @@ impl Faults {
             let chance = rule.random.u64(..);
             if hit && strike.is_none() {
                 rule.fired += 1;
-                strike = Some(Strike { kind: rule.fault.kind, chance, key: rule.key.clone() });
+                strike = Some(Hit { kind: rule.fault.kind, chance, key: rule.key.clone() });
             }
         }
         strike
@@ -222,7 +222,7 @@ mod tests {
         let run = |others: bool| {
             let faults = Faults::default();
             faults.add_to_keys(fault(FaultKind::Throttle, 0.5, None, 7), "A#").unwrap();
-            assert!(faults.are_aimed());
+            assert!(faults.has_key_rules());
             let own = |_| {
                 if others {
                     assert_eq!(faults.draw_at(&["B#1".to_owned(), "AA#".to_owned()], |_| true), None);

@@ -29,7 +29,7 @@ pub trait Role: Send + Sync + 'static {
     ///
     /// # Errors
     /// The reason, in SQS's wording.
-    fn ask(&self, call: QueueCall) -> Result<(), String>;
+    fn check(&self, call: QueueCall) -> Result<(), String>;
 }
 
 /// A call of the SQS API.
@@ -86,7 +86,7 @@ impl Poller {
         let mut refusals = 0;
         loop {
             self.queue.ready().await;
-            if let Err(reason) = self.role.ask(QueueCall::ReceiveMessage) {
+            if let Err(reason) = self.role.check(QueueCall::ReceiveMessage) {
                 tracing::warn!(reason, queue = self.queue.arn(), "messages may not be received");
                 refusals += 1;
                 sleep(self.pace.after(refusals)).await;
@@ -128,7 +128,7 @@ impl Poller {
         for message in batch {
             if failed.contains(&message.id) {
                 self.queue.show_after(&message.receipt, self.pace.after(message.receive_count));
-            } else if let Err(reason) = self.role.ask(QueueCall::DeleteMessage) {
+            } else if let Err(reason) = self.role.check(QueueCall::DeleteMessage) {
                 // The message becomes visible again after its visibility timeout.
                 tracing::warn!(reason, queue = self.queue.arn(), "a message may not be deleted");
             } else {

@@ -96,7 +96,7 @@ impl Invoke for Function {
 struct Refusing(Arc<Mutex<Vec<QueueCall>>>);
 
 impl Role for Refusing {
-    fn ask(&self, call: QueueCall) -> Result<(), String> {
+    fn check(&self, call: QueueCall) -> Result<(), String> {
         let mut refusals = self.0.lock().unwrap();
         match refusals.iter().position(|refused| *refused == call) {
             Some(at) => Err(format!("{:?} is not allowed", refusals.remove(at))),

@@ -280,12 +280,12 @@ impl Lane {
     }
 
     fn settle(&self, entries: &[Entry]) {
-        let mut marks = self.shard.marks();
+        let mut reader = self.shard.reader();
         for entry in entries {
-            marks.checkpoint.settle(entry.number);
+            reader.checkpoint.settle(entry.number);
         }
-        drop(marks);
-        self.mapping.tell();
+        drop(reader);
+        self.mapping.notify();
     }
 }
 

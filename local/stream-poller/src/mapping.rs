@@ -48,7 +48,7 @@ impl Mapping {
 
     /// Checks that the mapping's role allows this call of the stream.
     pub(crate) fn may(&self, call: StreamCall) -> Result<(), SourceError> {
-        self.role.as_ref().map_or(Ok(()), |role| role.ask(call)).map_err(SourceError::Denied)
+        self.role.as_ref().map_or(Ok(()), |role| role.check(call)).map_err(SourceError::Denied)
     }
 }
 
@@ -106,7 +106,7 @@ impl MappingState {
         Self { mapping, pace, stream_arn, counts: Counts::default(), attention, changed, shards: Mutex::default() }
     }
 
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         self.changed.send_replace(());
     }
 
@@ -120,7 +120,7 @@ impl MappingState {
         shards.list = list;
         shards.listed = Some(after);
         drop(shards);
-        self.tell();
+        self.notify();
     }
 
     pub(crate) fn was_listed_after(&self, nudge: u64) -> bool {
@@ -140,13 +140,13 @@ impl MappingState {
             ..MappingProgress::default()
         };
         for shard in self.shards() {
-            let marks = shard.marks();
-            progress.pending += marks.checkpoint.unsettled();
+            let reader = shard.reader();
+            progress.pending += reader.checkpoint.unsettled();
             progress.shards.push(ShardProgress {
                 shard_id: shard.id.clone(),
-                position: marks.checkpoint.position().cloned(),
-                finished: marks.finished,
-                trouble: marks.trouble.clone(),
+                position: reader.checkpoint.position().cloned(),
+                finished: reader.finished,
+                trouble: reader.trouble.clone(),
             });
         }
         progress
@@ -164,11 +164,11 @@ pub(crate) struct ShardState {
     /// next field has it.
     pub(crate) start: Start,
     pub(crate) iterator: Option<String>,
-    marks: Mutex<Marks>,
+    reader: Mutex<ReaderState>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub(crate) struct ReaderState {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) started: bool,
     /// Whether the shard is closed and all its records are settled.
@@ -188,7 +188,7 @@ impl ShardState {
             parent,
             start,
             iterator,
-            marks: Mutex::new(Marks {
+            reader: Mutex::new(ReaderState {
                 checkpoint: Checkpoint::default(),
                 started: false,
                 finished: false,
@@ -199,12 +199,12 @@ impl ShardState {
         }
     }
 
-    pub(crate) fn marks(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn reader(&self) -> MutexGuard<'_, ReaderState> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Marks {
+impl ReaderState {
     /// Adds the next record of the shard and returns its number. A record with `settled` needs no
     /// delivery.
     pub(crate) fn admit(&mut self, record: &Record, settled: bool) -> u64 {

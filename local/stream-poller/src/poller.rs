@@ -125,12 +125,12 @@ impl Poller {
             for (index, mapping) in self.mappings.iter().enumerate() {
                 passed &= mapping.was_listed_after(nudge);
                 for shard in mapping.shards() {
-                    let marks = shard.marks();
+                    let reader = shard.reader();
                     let target = targets.entry((index, shard.id.clone())).or_insert(None);
-                    if target.is_none() && marks.has_read_up_to(nudge, time) {
-                        *target = Some(marks.checkpoint.end());
+                    if target.is_none() && reader.has_read_up_to(nudge, time) {
+                        *target = Some(reader.checkpoint.end());
                     }
-                    passed &= marks.finished || target.is_some_and(|target| marks.checkpoint.first() >= target);
+                    passed &= reader.finished || target.is_some_and(|target| reader.checkpoint.first() >= target);
                 }
             }
             // The wait cannot fail, because this value owns the sender.
@@ -186,11 +186,11 @@ async fn report_consumed(
 fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
     let mut lowest = None;
     for shard in mappings.iter().flat_map(|mapping| mapping.shards()) {
-        let marks = shard.marks();
-        if marks.finished {
+        let reader = shard.reader();
+        if reader.finished {
             continue;
         }
-        let position = marks.checkpoint.position()?;
+        let position = reader.checkpoint.position()?;
         if lowest.as_ref().is_none_or(|lowest| position < lowest) {
             lowest = Some(position.clone());
         }

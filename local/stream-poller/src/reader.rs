@@ -66,31 +66,31 @@ impl Reader {
             match self.page(&start, iterator.take()).await {
                 Ok(page) => {
                     trouble.reset();
-                    self.shard.marks().trouble = None;
+                    self.shard.reader().trouble = None;
                     let is_empty = page.records.is_empty();
                     if let Some(last) = page.records.last() {
                         start = Start::After(last.sequence().clone());
                         idle.reset();
                     }
                     iterator = page.next;
-                    self.deal(page.records).await;
+                    self.distribute(page.records).await;
                     if is_empty {
-                        self.shard.marks().see_end(nudge);
-                        self.mapping.tell();
+                        self.shard.reader().see_end(nudge);
+                        self.mapping.notify();
                     }
                     if iterator.is_none() {
                         return;
                     }
                     if is_empty {
-                        rest(&mut attention, &mut idle).await;
+                        wait_for_records(&mut attention, &mut idle).await;
                     }
                 }
                 Err(SourceError::Expired) => {}
                 Err(SourceError::Trimmed) => start = Start::TrimHorizon,
                 Err(error) => {
                     tracing::warn!(%error, shard = self.shard.id, "the stream cannot be read");
-                    self.shard.marks().trouble = Some(error);
-                    self.mapping.tell();
+                    self.shard.reader().trouble = Some(error);
+                    self.mapping.notify();
                     sleep(trouble.next()).await;
                 }
             }
@@ -114,14 +114,14 @@ impl Reader {
 
     /// Adds the records of a page to the checkpoint, and passes the records that match the filter
     /// to the lanes. Records of one item always use the same lane. Waits while a lane is full.
-    async fn deal(&self, records: Vec<Arc<Record>>) {
+    async fn distribute(&self, records: Vec<Arc<Record>>) {
         let mut hands: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
         let mut filtered = 0;
         {
-            let mut marks = self.shard.marks();
+            let mut reader = self.shard.reader();
             for record in records {
                 let passes = !record.is_unchanged() && self.mapping.mapping.filter.matches(record.event());
-                let number = marks.admit(&record, !passes);
+                let number = reader.admit(&record, !passes);
                 if !passes {
                     filtered += 1;
                     continue;
@@ -135,7 +135,7 @@ impl Reader {
         }
         if filtered > 0 {
             count(&self.mapping.counts.filtered, filtered);
-            self.mapping.tell();
+            self.mapping.notify();
         }
         for (hand, sender) in hands.into_iter().zip(&self.senders) {
             if !hand.is_empty() {
@@ -144,7 +144,7 @@ impl Reader {
             }
         }
         let mut changed = self.mapping.changed.subscribe();
-        while self.shard.marks().checkpoint.len() > MAX_AHEAD {
+        while self.shard.reader().checkpoint.len() > MAX_AHEAD {
             if changed.changed().await.is_err() {
                 return;
             }
@@ -154,7 +154,7 @@ impl Reader {
 
 /// Waits at the end of the stream, longer each time. The wait ends early when a caller waits for
 /// the poller.
-async fn rest(attention: &mut watch::Receiver<Attention>, idle: &mut Backoff) {
+async fn wait_for_records(attention: &mut watch::Receiver<Attention>, idle: &mut Backoff) {
     if attention.borrow().drains > 0 {
         idle.reset();
     }

@@ -6,7 +6,7 @@ pub trait Role: Send + Sync + 'static {
     ///
     /// # Errors
     /// The reason, in AWS's wording.
-    fn ask(&self, call: StreamCall) -> Result<(), String>;
+    fn check(&self, call: StreamCall) -> Result<(), String>;
 }
 
 /// A call of the DynamoDB Streams API.

@@ -188,12 +188,12 @@ impl Template {
         }
         events::refuse_ambiguous(&routes)?;
         template.routes = routes.into_iter().map(|(route, _)| route).collect();
-        template.refuse_loose_ends(&resources)?;
+        template.check_references(&resources)?;
         Ok(template)
     }
 
     /// Rejects a rule, queue or function that refers to a resource that is not in this template.
-    fn refuse_loose_ends(&self, resources: &Section) -> Result<(), TemplateError> {
+    fn check_references(&self, resources: &Section) -> Result<(), TemplateError> {
         let is_queue = |arn: &str| self.queues.iter().any(|queue| queue.arn == arn);
         let is_function = |arn: &str| self.functions.iter().any(|function| function.arn == arn);
         let at = |id: &str, message: String| match resources.require(id) {

@@ -97,8 +97,8 @@ pub async fn config() -> Result<SdkConfig, SetupError> {
         .service_config(Environment);
     config.set_region(EnvironmentVariableRegionProvider::new().region().await);
     config.set_endpoint_url(variable("AWS_ENDPOINT_URL").ok());
-    config.set_use_fips(switch("AWS_USE_FIPS_ENDPOINT"));
-    config.set_use_dual_stack(switch("AWS_USE_DUALSTACK_ENDPOINT"));
+    config.set_use_fips(boolean_variable("AWS_USE_FIPS_ENDPOINT"));
+    config.set_use_dual_stack(boolean_variable("AWS_USE_DUALSTACK_ENDPOINT"));
     Ok(config.build())
 }
 
@@ -115,7 +115,7 @@ impl LoadServiceConfig for Environment {
 }
 
 /// Reads a boolean variable. Returns `None` when it is not set, or is neither `true` nor `false`.
-fn switch(name: &'static str) -> Option<bool> {
+fn boolean_variable(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use telemetry::emf::{Line, Unit};
 
 use crate::routes::Served;
-use crate::trail::Act;
+use crate::trail::StaffWrite;
 
 /// The cost of one access pattern during a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub trait Measured {
 /// Builds the line of one request.
 ///
 /// It contains no body, query value or path parameter, and no data of the caller. Only for a write
-/// by staff it names the staff member and the target ([`Act`]).
+/// by staff it names the staff member and the target ([`StaffWrite`]).
 pub(crate) fn line(
     served: &Served,
     took: Duration,
@@ -60,9 +60,9 @@ pub(crate) fn line(
         .property("duration_ms", millis)
         .property("patterns", serde_json::to_value(costs).unwrap_or_default())
         .trace(trace);
-    let Some(Act { actor, target }) = &served.act else { return line };
+    let Some(StaffWrite { actor, target }) = &served.act else { return line };
     let line = line.property("actor", actor.as_str()).property("target", target.clone());
-    match Act::created(&served.reply) {
+    match StaffWrite::created(&served.reply) {
         Some(location) => line.property("created", location),
         None => line,
     }

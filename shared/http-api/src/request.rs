@@ -25,7 +25,7 @@ pub struct Request<'a> {
     pub(crate) path: Pairs<'a>,
     query: Option<Pairs<'a>>,
     /// For each query parameter: whether the handler has read it yet.
-    asked: Vec<AtomicBool>,
+    was_read: Vec<AtomicBool>,
     headers: Pairs<'a>,
     caller: Caller,
     pub(crate) body: Body<'a>,
@@ -40,7 +40,7 @@ impl<'a> Request<'a> {
             stage_prefix: if staged { prefix } else { String::new() },
             id,
             path,
-            asked: event.query.iter().flatten().map(|_| AtomicBool::new(false)).collect(),
+            was_read: event.query.iter().flatten().map(|_| AtomicBool::new(false)).collect(),
             query: event.query,
             headers: event.headers,
             caller: Caller::from_claims(&event.claims),
@@ -145,9 +145,9 @@ impl<'a> Request<'a> {
         let Some(query) = &self.query else {
             return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
         };
-        let matching = query.iter().zip(&self.asked).filter(|((given, _), _)| given == name);
-        let mut values = matching.map(|((_, value), asked)| {
-            asked.store(true, Ordering::Relaxed);
+        let matching = query.iter().zip(&self.was_read).filter(|((given, _), _)| given == name);
+        let mut values = matching.map(|((_, value), was_read)| {
+            was_read.store(true, Ordering::Relaxed);
             value.as_ref()
         });
         match (values.next(), values.next()) {
@@ -165,7 +165,7 @@ impl<'a> Request<'a> {
         let Some(query) = &self.query else {
             return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
         };
-        let unknown = query.iter().zip(&self.asked).find(|(_, asked)| !asked.load(Ordering::Relaxed));
+        let unknown = query.iter().zip(&self.was_read).find(|(_, was_read)| !was_read.load(Ordering::Relaxed));
         match unknown {
             None => Ok(()),
             Some(((name, _), _)) => {

@@ -19,7 +19,7 @@ use crate::event::{Event, Pairs};
 use crate::problem::{Code, Problem};
 use crate::request::{Request, request_id};
 use crate::response::{Reply, Response};
-use crate::trail::Act;
+use crate::trail::StaffWrite;
 use crate::url;
 
 /// The time limit of API Gateway for a response.
@@ -60,7 +60,7 @@ pub(crate) struct Served {
     pub request_id: String,
     pub code: Option<Code>,
     /// The staff member and the target, if the request is a write by staff.
-    pub act: Option<Act>,
+    pub act: Option<StaffWrite>,
 }
 
 impl<S> Routes<S> {
@@ -142,7 +142,7 @@ impl<S> Routes<S> {
             Err(problem) => return Served::problem(&problem, "unknown", id),
         };
         let request = Request::new(event, route.key, path, id);
-        let act = Act::of(&request);
+        let act = StaffWrite::of(&request);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
             // Only reads have query parameters, and only the handler knows which. A read changes

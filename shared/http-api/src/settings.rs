@@ -37,9 +37,9 @@ struct Held {
 
 impl Held {
     /// Returns how much longer the settings may be used, or `None` if they are too old.
-    fn rest(&self, now: Instant) -> Option<Duration> {
+    fn remaining_time(&self, now: Instant) -> Option<Duration> {
         let age = u64::try_from(now.as_millis() - self.since.as_millis()).ok()?;
-        MAX_AGE.checked_sub(Duration::from_millis(age)).filter(|rest| !rest.is_zero())
+        MAX_AGE.checked_sub(Duration::from_millis(age)).filter(|remaining| !remaining.is_zero())
     }
 }
 
@@ -67,13 +67,13 @@ impl SettingsCache {
     /// The errors of the table, if the settings must be read.
     pub async fn current(&self, services: &Services) -> Result<(Arc<Known>, Duration), Problem> {
         let now = self.now();
-        let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.rest(now)?)));
+        let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.remaining_time(now)?)));
         if let Some(current) = held {
             return Ok(current);
         }
         let known = self.latest(services).await?;
         let asked = Held { known: Arc::clone(&known), since: now };
-        Ok((known, asked.rest(self.now()).unwrap_or_default()))
+        Ok((known, asked.remaining_time(self.now()).unwrap_or_default()))
     }
 
     /// Reads the settings from the table, for a caller that is about to change them.
@@ -98,7 +98,8 @@ impl SettingsCache {
     pub fn keep(&self, known: Arc<Known>, since: Instant) {
         let now = self.now();
         let mut held = self.held();
-        let outdated = held.as_ref().is_some_and(|held| held.known.version > known.version && held.rest(now).is_some());
+        let outdated =
+            held.as_ref().is_some_and(|held| held.known.version > known.version && held.remaining_time(now).is_some());
         if !outdated {
             *held = Some(Held { known, since });
         }
@@ -148,10 +149,10 @@ mod tests {
     fn cached_settings_expire_after_their_maximum_age() {
         let since = Instant::from_millis(1_000_000).unwrap();
         let held = Held { known: version(1), since };
-        assert_eq!(held.rest(since), Some(MAX_AGE));
-        assert_eq!(held.rest(since.plus_millis(29_999)), Some(Duration::from_millis(1)));
-        assert_eq!(held.rest(since.plus_millis(30_000)), None);
-        assert_eq!(held.rest(since.plus_millis(-1)), None, "the clock was set back");
+        assert_eq!(held.remaining_time(since), Some(MAX_AGE));
+        assert_eq!(held.remaining_time(since.plus_millis(29_999)), Some(Duration::from_millis(1)));
+        assert_eq!(held.remaining_time(since.plus_millis(30_000)), None);
+        assert_eq!(held.remaining_time(since.plus_millis(-1)), None, "the clock was set back");
     }
 
     #[test]

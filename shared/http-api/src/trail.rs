@@ -16,14 +16,14 @@ const LONGEST: usize = 128;
 
 /// A write by staff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Act {
+pub(crate) struct StaffWrite {
     /// The staff member: the token's subject.
     pub actor: String,
     /// The ids in the path, by the route's parameter names.
     pub target: Map<String, Value>,
 }
 
-impl Act {
+impl StaffWrite {
     /// Returns the write, or `None` if the request is not a write by staff. Every request except
     /// GET counts as a write, even if it fails.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {

@@ -17,7 +17,7 @@ use key_schema::session::{self, Session};
 use serde_json::{Value, json};
 
 /// A function with one route, with its own table and clock.
-struct Desk {
+struct TestFunction {
     test: TestTable,
     services: Services,
     routes: Routes<Services>,
@@ -25,7 +25,7 @@ struct Desk {
     ahead: Arc<AtomicI64>,
 }
 
-impl Desk {
+impl TestFunction {
     async fn open() -> Self {
         let test = TestTable::create().await;
         let ahead = Arc::new(AtomicI64::new(0));
@@ -78,7 +78,7 @@ fn max_age() -> i64 {
 
 #[tokio::test]
 async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
-    let desk = Desk::open().await;
+    let desk = TestFunction::open().await;
     let token = json!({"sub": "ann", "sid": "s"});
     assert_eq!(desk.send(&token).await.status, 200);
     desk.end("ann", "s").await;
@@ -103,7 +103,7 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
 
 #[tokio::test]
 async fn a_public_route_treats_a_caller_whose_session_has_ended_as_anonymous() {
-    let desk = Desk::open().await;
+    let desk = TestFunction::open().await;
     desk.end("ann", "s").await;
     // On this route the gateway does not verify tokens, so the function checks the sign-in in the
     // handler.
@@ -121,7 +121,7 @@ async fn a_public_route_treats_a_caller_whose_session_has_ended_as_anonymous() {
 
 #[tokio::test]
 async fn the_consumption_of_a_request_has_read_units_for_reads_and_write_units_for_writes() {
-    let desk = Desk::open().await;
+    let desk = TestFunction::open().await;
     desk.end("ann", "s").await;
     let of_writes = desk.services.take();
     assert!(of_writes.iter().all(|cost| cost.read_units == 0.0 && cost.write_units > 0.0), "{of_writes:?}");
@@ -133,7 +133,7 @@ async fn the_consumption_of_a_request_has_read_units_for_reads_and_write_units_f
 
 #[tokio::test]
 async fn a_customer_cannot_end_the_sign_in_of_another() {
-    let desk = Desk::open().await;
+    let desk = TestFunction::open().await;
     desk.end("bob", "s").await;
     assert_eq!(desk.send(&json!({"sub": "ann", "sid": "s"})).await.status, 200);
     assert_eq!(desk.send(&json!({"sub": "bob", "sid": "s"})).await.status, 401);
@@ -143,7 +143,7 @@ async fn a_customer_cannot_end_the_sign_in_of_another() {
 /// The cost in docs/cost.md is one read unit for each sign-in, environment and 30 seconds.
 #[tokio::test]
 async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sign_in() {
-    let desk = Desk::open().await;
+    let desk = TestFunction::open().await;
     for claims in [json!({"sub": "ann"}), json!({"sub": "ann", "sid": ""}), json!({"sid": "s"})] {
         assert_eq!(desk.cost(&claims).await, (200, 0.0), "{claims}");
     }
@@ -165,7 +165,7 @@ async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sig
 
 #[tokio::test]
 async fn a_table_that_does_not_answer_lets_no_unknown_token_in() {
-    let desk = Desk::open().await;
+    let desk = TestFunction::open().await;
     let (known, unknown) = (json!({"sub": "ann", "sid": "s"}), json!({"sub": "ann", "sid": "t"}));
     assert_eq!(desk.send(&known).await.status, 200);
     desk.test.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();

@@ -118,7 +118,7 @@ fn delete_line(found: &Found) -> Result<String, SearchError> {
 
 #[derive(Serialize)]
 struct DeleteAction<'a> {
-    delete: &'a Place,
+    delete: &'a DocumentState,
 }
 
 #[derive(Deserialize)]
@@ -134,14 +134,14 @@ struct FoundHits {
 #[derive(Deserialize)]
 struct Found {
     #[serde(flatten)]
-    at: Place,
+    at: DocumentState,
     sort: Vec<Value>,
 }
 
 /// A state of a document: the fields of a search hit that identify it, which are also the condition
 /// of its deletion.
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct DocumentState {
     #[serde(rename = "_index")]
     index: String,
     #[serde(rename = "_id")]

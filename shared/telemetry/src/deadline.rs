@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 const LONG_AGO: Duration = Duration::from_secs(3600);
 /// The remaining time of an invocation without a deadline: the longest timeout of a function in the
 /// template.
-const UNSAID: Duration = Duration::from_secs(60);
+const WITHOUT_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Returns the time until the deadline that Lambda gives with an invocation, or zero after it.
 ///
@@ -20,7 +20,7 @@ pub fn time_left(deadline: SystemTime) -> Duration {
 
 fn left(deadline: SystemTime, now: SystemTime) -> Duration {
     match now.duration_since(deadline) {
-        Ok(over) if over > LONG_AGO => UNSAID,
+        Ok(over) if over > LONG_AGO => WITHOUT_DEADLINE,
         Ok(_) => Duration::ZERO,
         Err(ahead) => ahead.duration(),
     }
@@ -41,6 +41,6 @@ mod tests {
     #[test]
     fn a_deadline_of_1970_means_no_deadline() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        assert_eq!(left(SystemTime::UNIX_EPOCH + Duration::from_secs(600), now), UNSAID);
+        assert_eq!(left(SystemTime::UNIX_EPOCH + Duration::from_secs(600), now), WITHOUT_DEADLINE);
     }
 }

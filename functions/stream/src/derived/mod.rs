@@ -50,7 +50,7 @@ impl<I: Items> Derived<I> {
     async fn derive(&self, change: &Change) -> Result<(), DeriveError> {
         let table = &*self.table;
         match change.after() {
-            Some(AnyEntity::Order(order)) if sales::moved(change.before(), order) => {
+            Some(AnyEntity::Order(order)) if sales::affects_sales(change.before(), order) => {
                 sales::derive(table, &self.turns, &order.id).await
             }
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,

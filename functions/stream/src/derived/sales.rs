@@ -50,7 +50,7 @@ const BUDGET: Duration = Duration::from_secs(30);
 
 /// Returns whether the change may have affected the order's sales. The order became visible, or
 /// began or ceased to count as sold.
-pub(super) fn moved(old: Option<&AnyEntity>, new: &Order) -> bool {
+pub(super) fn affects_sales(old: Option<&AnyEntity>, new: &Order) -> bool {
     match old {
         Some(AnyEntity::Order(old)) => old.status.is_sale() != new.status.is_sale(),
         // The order is new, or its old image cannot be read.

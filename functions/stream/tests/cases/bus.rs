@@ -25,7 +25,7 @@ use tokio::time::Instant as Clock;
 use crate::engine::Engine;
 use crate::publisher::{ScriptedBus, ScriptedEndpoint, event_bus, retryable};
 use crate::support::{consumer, earliest, event, insert, modify, order, product, run};
-use crate::transitions::told;
+use crate::transitions::events_of;
 
 /// A shop with a table for the marks.
 struct Shop {
@@ -217,7 +217,7 @@ async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_o
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());
     // An entry must be smaller than the limit. This entry equals the limit.
-    let detail = told(insert("2", &large)).unwrap()[0].to_detail().unwrap();
+    let detail = events_of(insert("2", &large)).unwrap()[0].to_detail().unwrap();
     let limit = 14 + "bodega".len() + "OrderPlaced".len() + detail.len();
     let (consumer, shelf) = consumer([shop.sink(event_bus(server.url(), limit))]);
     let mut large_paid = large.clone();

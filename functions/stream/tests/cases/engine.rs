@@ -75,7 +75,7 @@ struct Script {
     /// One entry per request.
     statuses: Vec<Vec<u16>>,
     /// The revs of the operations in each request.
-    asked: Vec<Vec<u64>>,
+    requested_revs: Vec<Vec<u64>>,
     templates: usize,
 }
 
@@ -101,8 +101,8 @@ impl ScriptedEngine {
     }
 
     /// Returns the revs of the operations of each bulk request.
-    pub fn asked(&self) -> Vec<Vec<u64>> {
-        self.0.lock().unwrap().asked.clone()
+    pub fn requested_revs(&self) -> Vec<Vec<u64>> {
+        self.0.lock().unwrap().requested_revs.clone()
     }
 
     /// Returns how often the sink created missing indices.
@@ -132,7 +132,7 @@ async fn bulk(State(engine): State<ScriptedEngine>, body: String) -> Json<Value>
     let mut script = engine.0.lock().unwrap();
     let statuses = script.statuses.pop().unwrap();
     assert_eq!(statuses.len(), revs.len());
-    script.asked.push(revs);
+    script.requested_revs.push(revs);
     let items: Vec<Value> = statuses
         .into_iter()
         .map(|status| match status {

@@ -229,7 +229,7 @@ async fn case_20_a_mixed_bulk_response_repeats_429_quarantines_400_and_accepts_4
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch: Vec<Value> = (1..=4).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
     assert_eq!(earliest(&consumer, &batch).await, None);
-    assert_eq!(engine.asked(), [vec![1, 2, 3, 4], vec![3]]);
+    assert_eq!(engine.requested_revs(), [vec![1, 2, 3, 4], vec![3]]);
     assert_eq!(shelf.sequences(), ["4"]);
     assert_eq!((shelf.kept()[0].consumer.as_str(), shelf.kept()[0].kind), ("search", "index_rejects"));
 }
@@ -268,7 +268,7 @@ async fn a_batch_is_one_bulk_call_and_records_of_one_item_are_one_operation() {
         modify("4", &product("a", 2), &product("a", 3)),
     ];
     assert_eq!(earliest(&consumer, &batch).await, None);
-    assert_eq!(engine.asked(), [[3, 1]]);
+    assert_eq!(engine.requested_revs(), [[3, 1]]);
 }
 
 #[tokio::test]

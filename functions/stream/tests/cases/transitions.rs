@@ -14,7 +14,7 @@ use stream::transitions::{Rules, UnreadableOldImage};
 use crate::support::{event, insert, line, modify, order, product, remove};
 
 /// Returns the events of one record, in a shop with a stock threshold of 10.
-pub fn told(record: Value) -> Result<Vec<Event>, UnreadableOldImage> {
+pub fn events_of(record: Value) -> Result<Vec<Event>, UnreadableOldImage> {
     told_in("shop", record)
 }
 
@@ -27,7 +27,7 @@ fn told_in(table: &str, record: Value) -> Result<Vec<Event>, UnreadableOldImage>
 
 /// Returns the data of the record's only event, if there is one.
 fn data(record: Value) -> Option<Data> {
-    let mut events = told(record).unwrap();
+    let mut events = events_of(record).unwrap();
     assert!(events.len() <= 1, "{events:?}");
     events.pop().map(|event| event.data)
 }
@@ -100,8 +100,8 @@ fn a_code_request_is_one_event_and_its_attempts_and_use_cause_no_event() {
     assert_eq!(data(modify("1", &new(first, 1, 2), &new(second, 0, 3))), told_of(second));
     assert_eq!(data(modify("1", &verification(first, 1, None, 2), &new(second, 0, 3))), told_of(second));
     assert_eq!(data(remove("1", &new(first, 0, 1))), None);
-    assert_eq!(told(unreadable(modify("1", &new(first, 0, 1), &new(second, 0, 2)))), Err(UnreadableOldImage));
-    let shown = told(insert("1", &new(first, 0, 1))).unwrap()[0].to_detail().unwrap();
+    assert_eq!(events_of(unreadable(modify("1", &new(first, 0, 1), &new(second, 0, 2)))), Err(UnreadableOldImage));
+    let shown = events_of(insert("1", &new(first, 0, 1))).unwrap()[0].to_detail().unwrap();
     assert!(!shown.contains("ada@example.com") && !shown.contains("nonce"), "{shown}");
 }
 
@@ -192,9 +192,11 @@ fn a_stock_runs_low_when_it_falls_below_the_threshold_while_it_can_be_sold() {
         ((50, false), (50, true), false),
         ((3, false), (3, true), false),
     ] {
-        let told = data(modify("1", &stock(before, was_sellable, 1), &stock(after, is_sellable, 2)));
-        match told {
-            Some(Data::StockLow(told)) => assert!(low && (told.available, told.threshold) == (after, 10), "{told:?}"),
+        let events_of = data(modify("1", &stock(before, was_sellable, 1), &stock(after, is_sellable, 2)));
+        match events_of {
+            Some(Data::StockLow(events_of)) => {
+                assert!(low && (events_of.available, events_of.threshold) == (after, 10), "{events_of:?}")
+            }
             other => assert!(other.is_none() && !low, "{before} {was_sellable} {after} {is_sellable}: {other:?}"),
         }
     }
@@ -232,14 +234,14 @@ fn changes_without_subscribers_cause_no_event() {
         remove("1", &stock(20, true, 3)),
         remove("1", &customer(Tier::Gold, 2)),
     ] {
-        assert_eq!(told(record), Ok(vec![]));
+        assert_eq!(events_of(record), Ok(vec![]));
     }
 }
 
 #[test]
 fn an_unreadable_old_image_is_an_error_only_where_an_event_depends_on_it() {
     fn change<T: Entity>(old: &Stored<T>, new: &Stored<T>) -> Result<Vec<Event>, UnreadableOldImage> {
-        told(unreadable(modify("1", old, new)))
+        events_of(unreadable(modify("1", old, new)))
     }
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     assert_eq!(change(&pending, &order("o1", OrderStatus::Paid, 2, 1)), Err(UnreadableOldImage));
@@ -256,12 +258,12 @@ fn an_unreadable_old_image_is_an_error_only_where_an_event_depends_on_it() {
 #[test]
 fn an_event_is_a_function_of_the_change_and_not_of_its_delivery() {
     let (old, new) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Paid, 2, 1));
-    let [first] = &told(modify("1", &old, &new)).unwrap()[..] else { panic!("no event") };
+    let [first] = &events_of(modify("1", &old, &new)).unwrap()[..] else { panic!("no event") };
     let mut again = modify("77", &old, &new);
     again["eventID"] = json!("another");
     again["awsRegion"] = json!("elsewhere");
     again["dynamodb"]["ApproximateCreationDateTime"] = json!(1_900_000_000);
-    assert_eq!(told(again).unwrap(), std::slice::from_ref(first));
+    assert_eq!(events_of(again).unwrap(), std::slice::from_ref(first));
     assert_eq!(first.occurred_at, new.meta.updated_at);
     assert_eq!(first.kind(), Kind::OrderStatusChanged);
 }
@@ -279,7 +281,7 @@ fn two_changes_have_two_ids_despite_equal_fields() {
         modify("1", &pending("o1", 1), &order("o1", OrderStatus::Paid, 2, 1)),
         modify("1", &order("o1", OrderStatus::Paid, 2, 1), &pending("o1", 3)),
     ];
-    let events = records.into_iter().flat_map(|record| told(record).unwrap());
+    let events = records.into_iter().flat_map(|record| events_of(record).unwrap());
     let mut ids: Vec<String> = events.map(|event| event.id.to_string()).collect();
     ids.push(told_in("another", insert("1", &pending("o1", 1))).unwrap()[0].id.to_string());
     ids.sort_unstable();

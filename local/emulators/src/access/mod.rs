@@ -138,7 +138,7 @@ impl Access {
     ///
     /// # Errors
     /// [`Denied`] if the function lacks the permission.
-    pub fn ask(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
+    pub fn check_call(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         self.check(function, &[Need::new(action, resource.to_owned())])
     }
 
@@ -263,13 +263,13 @@ mod tests {
     #[test]
     fn calls_in_a_functions_name_count_and_permission_checks_do_not() {
         let (_, access) = guard(vec![rule(true, "s:Get", "x")]);
-        assert!(access.may("F", "s:Get", "x").is_ok() && access.ask("F", "s:Get", "x").is_ok());
+        assert!(access.may("F", "s:Get", "x").is_ok() && access.check_call("F", "s:Get", "x").is_ok());
         let refused = access.may("F", "s:Put", "x").unwrap_err();
         let report = access.report().remove(0);
         assert_eq!((report.grants[0].used, report.denied.len()), (1, 0));
-        assert_eq!(access.ask("F", "s:Put", "x").unwrap_err(), refused);
+        assert_eq!(access.check_call("F", "s:Put", "x").unwrap_err(), refused);
         assert_eq!(access.report().remove(0).denied.len(), 1);
-        assert!(access.may("G", "s:Put", "x").is_ok() && access.ask("G", "s:Put", "x").is_ok());
+        assert!(access.may("G", "s:Put", "x").is_ok() && access.check_call("G", "s:Put", "x").is_ok());
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! writes, so two writers can both succeed. It also maps names to paths, so `a` and `a/b` exclude
 //! each other. Neither `s3s-fs` nor `winterbaume-s3` can inject faults.
 //!
-//! [`ObjectServer::let_pages_in`] sets the CORS rules for web pages.
+//! [`ObjectServer::set_cors_rules`] sets the CORS rules for web pages.
 //!
 //! Objects are kept in memory or in a folder. In a folder they survive a crash of this process.
 //! They may not survive a crash of the machine, because the store does not flush files.

@@ -73,7 +73,7 @@ impl ObjectServer {
     }
 
     /// Sets the CORS rules of the buckets for web pages. Only the first call has an effect.
-    pub fn let_pages_in(&self, rules: BTreeMap<String, Vec<CorsRule>>) {
+    pub fn set_cors_rules(&self, rules: BTreeMap<String, Vec<CorsRule>>) {
         let _ = self.cors.set(rules);
     }
 

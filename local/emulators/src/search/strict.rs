@@ -10,17 +10,17 @@ pub(super) struct Strict<'a> {
     /// Name of the object, for error messages.
     what: &'a str,
     object: &'a Map<String, Value>,
-    asked: Vec<&'static str>,
+    read_keys: Vec<&'static str>,
 }
 
 impl<'a> Strict<'a> {
     pub(super) fn new(what: &'a str, value: &'a Value) -> Result<Self, Problem> {
         let object = value.as_object().ok_or_else(|| Problem::parsing(format!("[{what}] must be an object")))?;
-        Ok(Self { what, object, asked: Vec::new() })
+        Ok(Self { what, object, read_keys: Vec::new() })
     }
 
     pub(super) fn value(&mut self, key: &'static str) -> Option<&'a Value> {
-        self.asked.push(key);
+        self.read_keys.push(key);
         self.object.get(key)
     }
 
@@ -58,7 +58,7 @@ impl<'a> Strict<'a> {
 
     /// Rejects the object if it has an unread key.
     pub(super) fn finish(self) -> Result<(), Problem> {
-        match self.object.keys().find(|key| !self.asked.contains(&key.as_str())) {
+        match self.object.keys().find(|key| !self.read_keys.contains(&key.as_str())) {
             Some(key) => Err(Problem::parsing(format!("[{}] does not support [{key}]", self.what))),
             None => Ok(()),
         }

@@ -247,7 +247,7 @@ async fn with_pages() -> ObjectServer {
         exposed: texts(&["ETag"]),
         max_age: Some(3600),
     };
-    server.let_pages_in(BTreeMap::from([(BUCKET.to_owned(), vec![rule])]));
+    server.set_cors_rules(BTreeMap::from([(BUCKET.to_owned(), vec![rule])]));
     server
 }
 

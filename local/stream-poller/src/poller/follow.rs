@@ -45,27 +45,27 @@ pub(crate) async fn run(
         }
         // The children of an ended shard are listed before the shard counts as finished. Otherwise
         // all known shards would be finished for a moment, although children remain.
-        while let Err(error) = look(&source, &mapping).await {
+        while let Err(error) = refresh_shards(&source, &mapping).await {
             tracing::warn!(%error, "the shards of the stream cannot be listed");
             sleep(trouble.next()).await;
         }
         trouble.reset();
         if let Some(shard) = ended {
-            shard.marks().finished = true;
-            mapping.tell();
+            shard.reader().finished = true;
+            mapping.notify();
         }
     }
 }
 
 /// Updates the list of shards. Removes finished shards that the stream no longer has.
-async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate::SourceError> {
+async fn refresh_shards(source: &SharedSource, mapping: &MappingState) -> Result<(), crate::SourceError> {
     let nudge = mapping.attention.borrow().nudges;
     mapping.mapping.may(StreamCall::DescribeStream)?;
     let listed = source.get().shards().await?;
     let mut list = mapping.shards();
     list.retain(|known| {
         let gone = !listed.iter().any(|shard| shard.id == known.id);
-        !(gone && known.marks().finished)
+        !(gone && known.reader().finished)
     });
     for shard in listed {
         if !list.iter().any(|known| known.id == shard.id) {
@@ -82,12 +82,12 @@ async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate
 fn ready(mapping: &MappingState) -> Vec<Arc<ShardState>> {
     let shards = mapping.shards();
     let waits_for = |parent: &Option<String>| {
-        parent.as_ref().is_some_and(|parent| shards.iter().any(|shard| shard.id == *parent && !shard.marks().finished))
+        parent.as_ref().is_some_and(|parent| shards.iter().any(|shard| shard.id == *parent && !shard.reader().finished))
     };
     shards
         .iter()
         .filter(|shard| !waits_for(&shard.parent))
-        .filter(|shard| !std::mem::replace(&mut shard.marks().started, true))
+        .filter(|shard| !std::mem::replace(&mut shard.reader().started, true))
         .cloned()
         .collect()
 }

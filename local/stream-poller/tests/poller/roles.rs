@@ -21,7 +21,7 @@ impl Lacking {
 }
 
 impl Role for Lacking {
-    fn ask(&self, call: StreamCall) -> Result<(), String> {
+    fn check(&self, call: StreamCall) -> Result<(), String> {
         let mut role = self.0.lock().unwrap();
         role.1.push(call);
         if role.0.contains(&call) { Err(format!("{call:?}")) } else { Ok(()) }

@@ -16,7 +16,7 @@ use super::Origin;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Before a connection that was idle this long is used again, the pool yields to the runtime. The
 /// runtime can then notice that the server has closed the connection.
-const LOOK_AFTER: Duration = Duration::from_secs(1);
+const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// The maximum number of idle connections. A function has fewer concurrent requests.
 const MAX_KEPT: usize = 64;
 
@@ -25,17 +25,17 @@ pub(super) type Sender = SendRequest<SdkBody>;
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     /// The idle connections, ordered by their last use. The most recently used one is the last.
-    free: Mutex<Vec<Free>>,
+    idle: Mutex<Vec<IdleConnection>>,
 }
 
 #[derive(Debug)]
-struct Free {
+struct IdleConnection {
     origin: Origin,
     sender: Sender,
     since: SystemTime,
 }
 
-impl Free {
+impl IdleConnection {
     /// Returns how long the connection has been idle, or `None` when the clock was set back.
     fn age(&self, now: SystemTime) -> Option<Duration> {
         now.duration_since(self.since).ok()
@@ -60,14 +60,14 @@ impl Pool {
     }
 
     /// Removes the origin's most recently used connection. The flag is true if it was idle for
-    /// [`LOOK_AFTER`] or longer.
+    /// [`CHECK_AFTER`] or longer.
     fn next(&self, origin: &Origin) -> Option<(Sender, bool)> {
         let now = SystemTime::now();
-        let mut free = self.free();
-        free.retain(|free| free.age(now).is_some_and(|age| age < IDLE_TIMEOUT));
-        let last = free.iter().rposition(|free| free.origin == *origin)?;
-        let taken = free.remove(last);
-        let rested = taken.age(now).is_some_and(|age| age >= LOOK_AFTER);
+        let mut idle = self.idle();
+        idle.retain(|idle| idle.age(now).is_some_and(|age| age < IDLE_TIMEOUT));
+        let last = idle.iter().rposition(|idle| idle.origin == *origin)?;
+        let taken = idle.remove(last);
+        let rested = taken.age(now).is_some_and(|age| age >= CHECK_AFTER);
         Some((taken.sender, rested))
     }
 
@@ -77,16 +77,16 @@ impl Pool {
     }
 
     fn put(&self, origin: Origin, sender: Sender) {
-        let mut free = self.free();
-        if free.len() >= MAX_KEPT {
-            free.remove(0);
+        let mut idle = self.idle();
+        if idle.len() >= MAX_KEPT {
+            idle.remove(0);
         }
-        free.push(Free { origin, sender, since: SystemTime::now() });
+        idle.push(IdleConnection { origin, sender, since: SystemTime::now() });
     }
 
     /// Locks the list. It is valid even if another holder of the lock has panicked.
-    fn free(&self) -> MutexGuard<'_, Vec<Free>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Endpoints of AWS services: the rules of the SDK's endpoint data, for the services that Bodega
 //! calls without an SDK crate.
 
-use crate::{switch, variable};
+use crate::{boolean_variable, variable};
 
 /// A service of AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Api {
 impl Variant {
     /// Reads `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT`.
     pub(crate) fn from_env() -> Self {
-        let is_on = |name| switch(name) == Some(true);
+        let is_on = |name| boolean_variable(name) == Some(true);
         Self { fips: is_on("AWS_USE_FIPS_ENDPOINT"), dual_stack: is_on("AWS_USE_DUALSTACK_ENDPOINT") }
     }
 }

@@ -59,18 +59,18 @@ impl Source {
     }
 
     pub(super) async fn keys(&self) -> Result<Vec<Arc<Key>>, FetchError> {
-        tokio::time::timeout(TIMEOUT, self.ask()).await.unwrap_or(Err(FetchError::Timeout))
+        tokio::time::timeout(TIMEOUT, self.fetch()).await.unwrap_or(Err(FetchError::Timeout))
     }
 
-    async fn ask(&self) -> Result<Vec<Arc<Key>>, FetchError> {
+    async fn fetch(&self) -> Result<Vec<Arc<Key>>, FetchError> {
         let document = get(&self.discovery).await?;
-        let place = self.place_of_keys(&document).ok_or(FetchError::Document("discovery document of its own"))?;
+        let place = self.keys_url(&document).ok_or(FetchError::Document("discovery document of its own"))?;
         Key::read_set(&get(&place).await?).ok_or(FetchError::Document("set of keys"))
     }
 
     /// Returns the URL of the keys from a discovery document. Returns `None` if the document is not
     /// this issuer's.
-    fn place_of_keys(&self, document: &str) -> Option<Uri> {
+    fn keys_url(&self, document: &str) -> Option<Uri> {
         let mut members = Value::parse(document).ok()?.into_members();
         let mut text = |name: &str| members.remove(name).and_then(Value::into_text);
         if text("issuer")? != self.issuer {
@@ -154,7 +154,7 @@ mod tests {
     fn the_issuers_document_names_the_address_of_the_keys_at_the_same_safety() {
         let place = |endpoint: &str, issuer: &str, jwks_uri: &str| {
             let source = Source::new("https://issuer", endpoint).unwrap();
-            let place = source.place_of_keys(&format!(r#"{{"issuer":"{issuer}","jwks_uri":"{jwks_uri}","x":1}}"#));
+            let place = source.keys_url(&format!(r#"{{"issuer":"{issuer}","jwks_uri":"{jwks_uri}","x":1}}"#));
             place.map(|place| place.to_string())
         };
         let (safe, near) = ("https://keys.example/k", "http://127.0.0.1:9/k");
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(place("https://issuer", "https://issuer", "keys"), None);
         let source = Source::new("https://issuer", "https://issuer").unwrap();
         for document in ["", "[]", "{}", r#"{"issuer":"https://issuer"}"#, r#"{"jwks_uri":"https://keys.example"}"#] {
-            assert_eq!(source.place_of_keys(document), None, "{document}");
+            assert_eq!(source.keys_url(document), None, "{document}");
         }
     }
 }

@@ -81,7 +81,7 @@ pub fn crash_point(_name: &'static str) {}
 #[cfg(feature = "crash-points")]
 pub fn crash_point(name: &'static str) {
     if let Some(folder) = std::env::var_os(FOLDER_VARIABLE)
-        && plan::strikes(std::path::Path::new(&folder), name)
+        && plan::must_crash(std::path::Path::new(&folder), name)
     {
         // No destructor runs, no buffer is flushed and no response is sent, as in a machine
         // failure.

@@ -95,17 +95,17 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
 
 /// Counts a pass of the point `name`. Returns whether this pass must crash the process. With an
 /// unreadable plan it must not.
-pub(super) fn strikes(folder: &Path, name: &str) -> bool {
+pub(super) fn must_crash(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;
         file.lock()?;
         let mut plan = read(&mut file)?;
         let left = plan.count.is_none_or(|count| plan.struck < u64::from(count));
-        let strikes = left && draw(plan.seed, plan.passes) < plan.rate;
+        let must_crash = left && draw(plan.seed, plan.passes) < plan.rate;
         plan.passes += 1;
-        plan.struck += u64::from(strikes);
+        plan.struck += u64::from(must_crash);
         write(&mut file, &plan)?;
-        Ok(strikes)
+        Ok(must_crash)
     };
     pass().unwrap_or(false)
 }
@@ -158,7 +158,7 @@ mod tests {
         }
 
         fn passes(&self, number: usize) -> Vec<bool> {
-            (0..number).map(|_| strikes(&self.0, POINT)).collect()
+            (0..number).map(|_| must_crash(&self.0, POINT)).collect()
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         arm(&folder.0, POINT, &plan(1.0, Some(2), 0)).unwrap();
         assert_eq!(folder.passes(4), [true, true, false, false]);
         assert_eq!(armed(&folder.0), [(POINT, Plan { passes: 4, struck: 2, ..plan(1.0, Some(2), 0) })]);
-        assert!(!strikes(&folder.0, "notifier.sent"), "another point");
+        assert!(!must_crash(&folder.0, "notifier.sent"), "another point");
         disarm(&folder.0).unwrap();
         assert_eq!((folder.passes(1), armed(&folder.0)), (vec![false], Vec::new()));
     }

@@ -16,7 +16,7 @@ use crate::relocation::{Mover, RelocationError, Stop};
 /// The number of entries of the list that are read at once. One product may have several entries.
 const PAGE: usize = 100;
 
-type Place<'a> = (&'a Stored<Product>, CategoryPath);
+type ProductMove<'a> = (&'a Stored<Product>, CategoryPath);
 
 impl Mover<'_> {
     /// Moves all products and memberships in the category and below it. Repeats until a complete
@@ -44,7 +44,7 @@ impl Mover<'_> {
     /// gives candidates.
     async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
-        let (mut places, mut members, mut new) = (Vec::<Place<'_>>::new(), Vec::new(), BTreeSet::new());
+        let (mut places, mut members, mut new) = (Vec::<ProductMove<'_>>::new(), Vec::new(), BTreeSet::new());
         for pair in items.chunks(2) {
             let [Some(AnyEntity::Product(product)), further] = pair else { continue };
             if product.retired {
@@ -95,7 +95,7 @@ impl Mover<'_> {
 
     /// Moves several products with one transaction. If a product has changed since it was read, the
     /// next pass moves it. A group with repeated conflicts is split into smaller groups.
-    async fn place(&self, moving: &Stored<CategoryMove>, places: &[Place<'_>]) -> Result<(), Stop> {
+    async fn place(&self, moving: &Stored<CategoryMove>, places: &[ProductMove<'_>]) -> Result<(), Stop> {
         let mut groups = vec![places.to_vec()];
         while let Some(mut group) = groups.pop() {
             let place = relocation::place(moving, &group, Instant::now())?;
@@ -117,7 +117,7 @@ impl Mover<'_> {
             let whole = group.len();
             let is_kept = |position: usize| !refusals.names(CategoryMoveAction::Product(position));
             let kept = group.into_iter().enumerate().filter(|(position, _)| is_kept(*position));
-            let rest: Vec<Place<'_>> = kept.map(|(_, place)| place).collect();
+            let rest: Vec<ProductMove<'_>> = kept.map(|(_, place)| place).collect();
             if !rest.is_empty() && rest.len() < whole {
                 groups.push(rest);
             }

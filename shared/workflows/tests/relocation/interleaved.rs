@@ -46,7 +46,7 @@ impl Shop {
             Change::PutElsewhere(number, place) => self.put_elsewhere(&name(*number), place).await,
             Change::PutInto(number, place) => self.put_into(&name(*number), place).await,
             Change::Describe(place) => {
-                self.describe(place, &format!("{place}, said {new}")).await;
+                self.describe(place, &format!("{place}, descriptions {new}")).await;
             }
         }
     }
@@ -92,9 +92,9 @@ proptest! {
             shop.assert_is(&crate::shop::Known { titles, ..model.clone() }, &TOPS).await;
             // A category that was created again keeps its new description at the old place. The
             // earlier description is at the new place. No description is lost.
-            let said = shop.titles(&TOPS).await;
-            for title in &shop.said {
-                assert!(said.values().any(|known| known == title), "{title}");
+            let descriptions = shop.titles(&TOPS).await;
+            for title in &shop.descriptions {
+                assert!(descriptions.values().any(|known| known == title), "{title}");
             }
         });
     }

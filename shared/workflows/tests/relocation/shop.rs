@@ -25,7 +25,7 @@ pub struct Shop {
     test: TestTable,
     pub known: Known,
     /// All descriptions that any category ever had.
-    pub said: Vec<String>,
+    pub descriptions: Vec<String>,
 }
 
 impl Deref for Shop {
@@ -69,7 +69,7 @@ fn stored(path: CategoryPath) -> Stored<CategoryNode> {
 impl Shop {
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        Self { test, known: Known::default(), said: Vec::new() }
+        Self { test, known: Known::default(), descriptions: Vec::new() }
     }
 
     pub async fn grow(&self, path: &CategoryPath) {
@@ -133,7 +133,7 @@ impl Shop {
         let done = self.own().transact(&category::describe(&about).unwrap()).await.unwrap().is_ok();
         if done {
             self.known.titles.insert(path.clone(), title.to_owned());
-            self.said.push(title.to_owned());
+            self.descriptions.push(title.to_owned());
         }
         done
     }

@@ -29,7 +29,7 @@ use operation::Operation;
 use pages::{MAX_PAGE, Pages};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use underway::{Found, Underway};
+use underway::{ConflictCheck, Transactions};
 
 use self::response::{changed, conflict, own, rewritten, truncated};
 use super::Error;
@@ -66,7 +66,7 @@ type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 pub struct FaultProxy {
     url: String,
     faults: Faults,
-    underway: Arc<Underway>,
+    underway: Arc<Transactions>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
     // The accepting task holds the connections' tasks. Dropping it ends them all.
@@ -87,7 +87,7 @@ impl FaultProxy {
         let authority = authority(upstream)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = loopback_url(listener.local_addr()?.port());
-        let (faults, underway, guard) = (Faults::default(), Arc::<Underway>::default(), Guard::default());
+        let (faults, underway, guard) = (Faults::default(), Arc::<Transactions>::default(), Guard::default());
         let counting = Arc::<OnceLock<Counting>>::default();
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
@@ -148,8 +148,8 @@ impl FaultProxy {
 
     /// Returns the number of requests that conflicted with a transaction in progress.
     #[must_use]
-    pub fn meetings(&self) -> u64 {
-        self.underway.met()
+    pub fn conflicts(&self) -> u64 {
+        self.underway.conflicts()
     }
 }
 
@@ -208,7 +208,7 @@ struct Gate {
     client: Client<HttpConnector, Full<Bytes>>,
     authority: Authority,
     faults: Faults,
-    underway: Arc<Underway>,
+    underway: Arc<Transactions>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
     delays: Delays,
@@ -231,7 +231,7 @@ impl Gate {
         if let (Operation::DescribeInsights, Some(counting)) = (operation, self.counting.get()) {
             return Ok(own(answer::insights(&body, &counting.throttles)));
         }
-        let keys = if self.faults.are_aimed() { self.keys(operation, &body) } else { Vec::new() };
+        let keys = if self.faults.has_key_rules() { self.keys(operation, &body) } else { Vec::new() };
         let mut halves = None;
         if operation.unprocessed().is_some() && self.faults.has(FaultKind::Partial) {
             halves = Halves::of(operation, &body);
@@ -291,12 +291,12 @@ impl Gate {
         body: Bytes,
     ) -> Response<Body> {
         match self.underway.enter(operation, &body) {
-            Found::Free => self.passed_on(head, body).await,
-            Found::Met { actions, culprit } => own(match operation {
+            ConflictCheck::Free => self.passed_on(head, body).await,
+            ConflictCheck::Met { actions, culprit } => own(match operation {
                 Operation::Transact { .. } => answer::cancelled(actions, culprit),
                 _ => answer::conflict(),
             }),
-            Found::Taken(hold, time) => {
+            ConflictCheck::Taken(hold, time) => {
                 tokio::time::sleep(time).await;
                 let response = self.passed_on(head, body).await;
                 drop(hold);

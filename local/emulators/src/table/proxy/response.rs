@@ -8,9 +8,9 @@ use hyper::{Response, header};
 use super::operation::Operation;
 use super::{Body, HangUp, MAX_BODY, answer, body};
 use crate::cut::cut;
-use crate::faults::Strike;
+use crate::faults::Hit;
 
-pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Strike) -> Response<Full<Bytes>> {
+pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Hit) -> Response<Full<Bytes>> {
     let Operation::Transact { actions } = operation else {
         return answer::conflict();
     };

@@ -144,7 +144,7 @@ async fn a_slow_transaction_keeps_all_other_requests_off_its_items() {
     assert_eq!(reasons, ["None", "None", "TransactionConflict"]);
     assert_eq!(code(&single), (400, "TransactionConflictException"));
     assert_eq!(code(&read), (400, "TransactionCanceledException"));
-    assert_eq!(shop.proxy.meetings(), 4);
+    assert_eq!(shop.proxy.conflicts(), 4);
     // The transaction has ended and released its items.
     assert_eq!(shop.put("b").await.0, 200);
     assert_eq!(shop.ask("TransactWriteItems", transaction(&["c", "b"])).await.0, 200);

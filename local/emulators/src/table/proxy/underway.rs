@@ -22,7 +22,7 @@ pub struct TransactionTime {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Underway {
+pub(super) struct Transactions {
     setting: OnceLock<TransactionTime>,
     taken: Mutex<HashSet<String>>,
     met: AtomicU64,
@@ -30,7 +30,7 @@ pub(super) struct Underway {
 
 /// The result of the check whether a request conflicts.
 #[derive(Debug)]
-pub(super) enum Found<'u> {
+pub(super) enum ConflictCheck<'u> {
     /// The request conflicts with no transaction, and begins none.
     Free,
     /// A transaction begins. It holds its items for at least this duration.
@@ -43,7 +43,7 @@ pub(super) enum Found<'u> {
 /// The items that one transaction holds. Dropping it releases them.
 #[derive(Debug)]
 pub(super) struct Hold<'u> {
-    underway: &'u Underway,
+    underway: &'u Transactions,
     items: Vec<String>,
 }
 
@@ -61,31 +61,31 @@ struct Named {
     is_written: bool,
 }
 
-impl Underway {
+impl Transactions {
     /// Makes transactions take time from now on. Only the first call has an effect.
     pub(super) fn set(&self, setting: TransactionTime) {
         let _ = self.setting.set(setting);
     }
 
     /// Returns the number of requests that conflicted with a transaction.
-    pub(super) fn met(&self) -> u64 {
+    pub(super) fn conflicts(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }
 
-    pub(super) fn enter(&self, operation: Operation, body: &[u8]) -> Found<'_> {
-        let Some(setting) = self.setting.get() else { return Found::Free };
-        let Some(named) = named(operation, body, &setting.key) else { return Found::Free };
+    pub(super) fn enter(&self, operation: Operation, body: &[u8]) -> ConflictCheck<'_> {
+        let Some(setting) = self.setting.get() else { return ConflictCheck::Free };
+        let Some(named) = named(operation, body, &setting.key) else { return ConflictCheck::Free };
         let mut taken = self.taken();
         if let Some(culprit) = named.iter().position(|named| taken.contains(&named.item)) {
             self.met.fetch_add(1, Ordering::Relaxed);
-            return Found::Met { actions: named.len(), culprit };
+            return ConflictCheck::Met { actions: named.len(), culprit };
         }
         if operation == Operation::Write {
-            return Found::Free;
+            return ConflictCheck::Free;
         }
         let items: Vec<String> = named.into_iter().filter(|named| named.is_written).map(|named| named.item).collect();
         taken.extend(items.iter().cloned());
-        Found::Taken(Hold { underway: self, items }, setting.time)
+        ConflictCheck::Taken(Hold { underway: self, items }, setting.time)
     }
 
     fn taken(&self) -> MutexGuard<'_, HashSet<String>> {
