@@ -52,9 +52,9 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
         if path.is_dir() {
-            // The folder of an area is no part of a constructor's path.
+            // A constructor is named after its module in the folder of an area, whatever its file.
             let is_area = folder.ends_with("src");
-            constructors(&path, (!is_area).then_some(stem), found);
+            constructors(&path, module.or((!is_area).then_some(stem)), found);
             continue;
         }
         let source = std::fs::read_to_string(&path).unwrap();
