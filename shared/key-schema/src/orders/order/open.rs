@@ -28,7 +28,6 @@
 //! its transaction is sent without the removal of the entry
 //! ([`Transaction::without`](crate::request::Transaction::without)).
 
-use crate::index::GSI3;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -36,13 +35,14 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use super::requests::stored;
+use super::placement::stored;
 use super::{Order, OrderStatus};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::{Condition, number, value};
 use crate::id::{CustomerId, OrderId};
+use crate::index::GSI3;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};

@@ -24,13 +24,14 @@
 //! The janitor finds unfinished orders through a sparse index ([`unfinished`]) and finishes or
 //! undoes them.
 
-use crate::index::GSI1;
+mod patterns;
+
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::open::{self, LapseIndexKey};
-use super::requests::stored;
+use super::placement::stored;
 use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
@@ -39,13 +40,15 @@ use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{OrderId, ProductId};
 use crate::idempotency::{self, Scope, StoredResponse};
+use crate::index::GSI1;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
-use crate::pattern::Consistency;
 use crate::product;
 use crate::request::{BatchGet, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::shard::Shards;
+
+pub use patterns::*;
 
 /// The shards of the list of unfinished orders.
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
@@ -56,76 +59,6 @@ pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
 pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4) / 2;
 /// The maximum number of lines whose stock returns in one transaction, besides the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
-
-patterns! {
-    AVAILABLE {
-        id: "orders.available",
-        purpose: "Check the stock of every line of a large order",
-        request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line",
-        returns: "stocks",
-        consistency: Consistency::Strong("a refusal names every line without enough stock, not \
-            only the lines of one transaction"),
-        callers: "owner",
-    }
-    BEGIN {
-        id: "orders.begin",
-        purpose: "Begin a large order: an invisible head, and its claims",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
-            CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN",
-        requires: "reference and idempotency key are free; the customer exists; the open orders \
-            are those that were read",
-        callers: "owner",
-    }
-    RESERVE {
-        id: "orders.reserve",
-        purpose: "Reserve some lines of a large order",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "the head is placing, at the rev that was read; every stock has enough, is for \
-            sale and belongs to the product that was read",
-        callers: "owner",
-    }
-    COMMIT {
-        id: "orders.commit",
-        purpose: "Make a large order visible",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE \
-            (check); PK = CART#<id>",
-        requires: "the head is placing, at the rev that was read; the customer exists; the cart is \
-            the one that was read",
-        callers: "owner",
-    }
-    UNDO {
-        id: "orders.undo",
-        purpose: "Undo a large order that could not be placed",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at \
-            last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN",
-        requires: "the head is placing, at the rev that was read; the claims are this order's; \
-            stock returns only to the product that was ordered (same born)",
-        callers: "owner",
-    }
-    GIVE_BACK {
-        id: "orders.give-back",
-        purpose: "Return the rest of a large order's stock",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "the count of returned lines is unchanged; stock returns only to the product \
-            that was ordered (same born)",
-        callers: "owner",
-    }
-    UNFINISHED {
-        id: "orders.unfinished",
-        purpose: "Find the orders with unfinished work",
-        request: ShardedQuery on GSI1,
-        key: "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>",
-        returns: "orders, the longest waiting first",
-        consistency: Consistency::Eventual,
-        callers: "system",
-    }
-}
 
 /// Work on an order that takes several transactions and is not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
