@@ -7,9 +7,9 @@
 //! reads the profile and the newest questions. Nothing else may sort between `ORDER#` and
 //! `QUESTION$`.
 
+mod patterns;
 mod requests;
 
-use crate::index::GSI2;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -21,6 +21,7 @@ use serde_dynamo::AttributeValue;
 use crate::change::IndexEntry;
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
+use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -29,6 +30,7 @@ use crate::residence::Residence;
 use crate::shard::Shards;
 use crate::text::{Email, Username};
 
+pub use patterns::*;
 pub use requests::*;
 
 /// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
