@@ -143,16 +143,16 @@ pub struct ReviewSummary {
 
 view!(ReviewSummary of Review);
 
-/// An action of a review transaction, which labels its refusal.
+/// An action of a review transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewAction {
     /// The review already exists, is missing, or is at another version.
     Review,
     /// The product is not in the catalogue.
     Product,
-    /// The statistics, a write without a condition.
+    /// The write of the statistics, which has no condition.
     Stats,
-    /// The entry in the list of all reviews, a write without a condition.
+    /// The write of the entry in the list of all reviews, which has no condition.
     Recent,
     /// The author has no profile.
     Customer,

@@ -1,17 +1,17 @@
 //! Questions to the shop, and the answers of staff.
 //!
-//! Each question has its own partition with its answers. A copy is in the customer's partition,
-//! right behind the profile, newest first. So one Query reads the profile and the newest questions
-//! (see [`crate::customer`]). One transaction writes question and copy, so they never differ. A
-//! question that waits for its first answer is in a sharded, sparse list, and the first answer
-//! removes it.
+//! Each question has its own partition with its answers. A copy is in the customer's partition. The
+//! copies sort directly after the profile, newest first. So one Query reads the profile and the
+//! newest questions (see [`crate::customer`]). One transaction writes question and copy, so they
+//! never differ. A question that waits for its first answer is in a sharded, sparse list, and the
+//! first answer removes it.
 //!
 //! # Erasure
 //!
 //! Questions and answers are personal data, so erasing a customer deletes them. The erasure finds
 //! them through the customer's copies. Therefore it deletes the question first, so that no answer
-//! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repeated
-//! one finds the rest.
+//! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repetition
+//! finds the remaining items.
 
 mod patterns;
 
@@ -48,7 +48,7 @@ pub const OPEN_SHARDS: Shards = Shards(4);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionStatus {
-    /// The question waits for an answer.
+    /// The question has no answer yet.
     Open,
     /// The question has at least one answer.
     Answered,
@@ -205,7 +205,6 @@ impl Entity for Answer {
     }
 }
 
-/// The index of the list of open questions.
 const LIST: Index = GSI2;
 /// The prefix of the answers' sort keys. It sorts before the question's sort key.
 const ANSWER: &str = "ANSWER";
@@ -251,12 +250,12 @@ pub struct QuestionSummary {
 
 view!(QuestionSummary of Question);
 
-/// An action of a question transaction, which labels its refusal.
+/// An action of a question transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAction {
     /// The customer does not exist.
     Customer,
-    /// The customer has asked all questions of the day.
+    /// The customer has used up the day's quota of questions.
     Quota,
     /// The question already exists, is missing, or has no room for another answer.
     Question,

@@ -1,8 +1,10 @@
-//! The heartbeat: an item that changes every minute and so reveals a stream without readers.
+//! The heartbeat: an item that changes every minute, so that an alarm notices a stream without
+//! readers.
 //!
-//! A disabled mapping invokes no function and causes no error, no lag and no metric. In a quiet
-//! hour this looks normal. So the janitor writes this item in each round. Both mappings deliver it,
-//! and each consumer answers with a metric. An alarm fires when the metric is missing.
+//! A disabled event source mapping invokes no function, and causes no error and no metric. In an
+//! hour without writes this looks normal. So the janitor writes this item in each round. Both
+//! mappings of the stream deliver it, and each consumer then emits a metric. An alarm fires when
+//! the metric is missing.
 
 use item_model::prelude::*;
 

@@ -9,10 +9,11 @@
 //! # One partition
 //!
 //! Every item of the queue is in the partition `PICKING`. A single partition is usually a mistake,
-//! but not here. The stations are one item by nature, and people who walk through a warehouse limit
-//! their work. A partition takes 1,000 write units a second, and an order costs fewer than 20 from
-//! payment to shipment. That allows 50 orders a second, or four million a day. Readers take only a
-//! few waiting orders from the front of the list, however long it is.
+//! but not here. All changes of the stations write one item anyway, and people who walk through a
+//! warehouse are slower than one partition. A partition takes 1,000 write units a second, and an
+//! order costs fewer than 20 from payment to shipment. That allows 50 orders a second, or four
+//! million a day. Readers take only a few waiting orders from the front of the list, however long
+//! it is.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +128,7 @@ patterns! {
     }
 }
 
-/// An action of a picking transaction, which labels its refusal.
+/// An action of a picking transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickingAction {
     /// The order is neither paid nor being picked.

@@ -18,10 +18,10 @@
 //! # Why the sum is exact
 //!
 //! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation
-//! takes the amount from that shard. Only a function of an earlier release takes it from shard 0
-//! instead, so only shard 0 may fall below zero. A reader reads every shard that may have a part
-//! of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is the partition of earlier
-//! releases, and proofs without a shard were counted there.
+//! takes the amount from that shard. A function of an earlier release takes it from shard 0
+//! instead, so shard 0 may be negative. No other shard can. A reader reads every shard that may
+//! have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is the partition of
+//! earlier releases, which counted the orders whose proof has no shard.
 
 mod path;
 
@@ -172,8 +172,8 @@ entity! {
             date: String,
             /// The currency of the amount.
             currency: Currency,
-            /// The number of orders. A part may be below zero: a release before the shards takes a
-            /// cancelled order from shard 0, whichever shard counted it.
+            /// The number of orders. It may be negative in shard 0: a release without shards takes
+            /// a cancelled order from shard 0, whichever shard counted it.
             orders: i64,
             /// The sum of the orders' totals, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]

@@ -22,13 +22,11 @@
 //!
 //! # Wallets of earlier versions
 //!
-//! In earlier versions the first money set the only currency of a wallet for good. If this was not
+//! In earlier versions a wallet had only one currency, that of its first movement. If this was not
 //! the shop's currency, then `currency` and `amount` still hold that balance. Every reader accepts
-//! this. A movement in that currency, or into the wallet, is refused. [`convert`] then moves the
-//! balance to its own attribute, and the caller repeats the movement. Code of an earlier version
-//! reads every wallet and knows only the balance in `currency`.
-//!
-//! Amounts in the arguments are positive. [`EntryKind`] and [`Side`] decide the sign in the entry.
+//! such a wallet. DynamoDB refuses a movement in that currency, or into the wallet. [`convert`]
+//! then moves the balance to its own attribute, and the caller repeats the movement. Code of an
+//! earlier version reads every wallet and knows only the balance in `currency`.
 
 mod patterns;
 mod requests;
@@ -281,11 +279,11 @@ pub enum Side {
     To,
 }
 
-/// An action of a wallet transaction, which labels its refusal.
+/// An action of a wallet transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalletAction {
-    /// The wallet. For the stored item, [`convert`], then [`minus`] or [`plus`] return the reason.
-    /// For a deposit, the wallet may also have changed since it was read.
+    /// The wallet. [`convert`], then [`minus`] or [`plus`] find the reason in the stored item. For
+    /// a deposit, the wallet may also have changed since it was read.
     Wallet(Side),
     /// The customer does not exist.
     Customer(Side),

@@ -1,7 +1,7 @@
 //! Moves a category to another path.
 //!
-//! The move takes along the whole subtree: its categories, their descriptions, and the products and
-//! memberships in them.
+//! The move includes the whole subtree: its categories, their descriptions, and the products and
+//! memberships in them. The *successor* of a category is its node at the new path.
 //!
 //! A subtree has no size limit, so the work takes many transactions, in [`Phase`]s. One item,
 //! [`CategoryMove`], records the move and its progress. The table has one such item, so one move
@@ -13,16 +13,16 @@
 //!
 //! - At any time a product has exactly one `category_path`. One attribute and one index key record
 //!   it, and one write changes both at the version that was read.
-//! - A membership and the list that names it change in one transaction, as everywhere. The product
-//!   changes in the same transaction if it moves too.
+//! - One transaction changes a membership and the list that names it. If the product moves too, the
+//!   same transaction changes it.
 //! - A category's successor exists before anything moves into it. A category is removed only after
-//!   its successor has its description. Once copied, the category is marked
-//!   ([`CategoryNode::moving`]), and nothing new can describe it.
+//!   its successor has its description. The transaction that copies a category also marks it
+//!   ([`CategoryNode::moving`]). A marked category accepts no description.
 //! - A request that creates a product, or adds one to a category, has read the tree before. So the
 //!   work removes the old categories first and then waits longer than such a request may take
 //!   ([`Phase::Settling`]). After the wait it moves the late products and memberships too.
-//! - Old categories that other requests have created again stay. They get their missing ancestors
-//!   back ([`Phase::Checking`]). The work deletes nothing after the wait.
+//! - Other requests may create an old category again. It stays, and the work adds its missing
+//!   ancestors ([`Phase::Checking`]). The work removes no category after the wait.
 //! - A new path can be too deep or too long. Then the category or product stays, together with all
 //!   categories above it.
 
@@ -45,7 +45,7 @@ pub const PLACED_AT_ONCE: usize = 25;
 /// The number of categories that one transaction adds at most.
 pub const ADDED_AT_ONCE: usize = 50;
 /// How long the work waits after it has removed the old categories. It is longer than a request
-/// that has seen them may take, and longer than an index may lag.
+/// that has read them may take, and longer than an index may lag.
 pub const SETTLING_SECONDS: i64 = 90;
 
 /// The progress of a move.
@@ -58,8 +58,8 @@ pub enum Phase {
     Placing,
     /// The old categories are removed, from the bottom.
     Clearing,
-    /// The work waits for requests that have seen the old categories, then moves the products and
-    /// memberships that they left there.
+    /// The work waits for requests that have read the old categories. Then it moves the products
+    /// and memberships that these requests added there.
     Settling,
     /// Old categories that exist again get their missing ancestors back.
     Checking,
@@ -91,8 +91,8 @@ entity! {
             phase: Phase,
             /// When the current phase began.
             since: Instant,
-            /// The category at which a walk of this phase has arrived. The walk has finished all
-            /// categories before it.
+            /// The category that the work of this phase has reached. All categories before it are
+            /// done.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reached: Option<CategoryPath>,
             /// The number of categories that have a successor.
@@ -140,7 +140,8 @@ fn move_key() -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::new("CATEGORYMOVE")?, sk: SortKey::new("CATEGORYMOVE")? })
 }
 
-/// An action of a transaction of a category move, which labels its refusal.
+/// An action of a transaction of a category move. A refusal names the action whose condition
+/// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryMoveAction {
     /// The move is another one, or is in another phase.

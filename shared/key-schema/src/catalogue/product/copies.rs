@@ -4,7 +4,7 @@
 //!
 //! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
 //! `rev` grows with every write and never restarts. So if records arrive twice, late or out of
-//! order, the copy still ends on the newest delivered record. A copy moves only the product's
+//! order, the copy still ends with the newest delivered record. A copy moves only the product's
 //! `rev`, so it breaks no editor's If-Match.
 //!
 //! # Why not every record is copied
@@ -17,7 +17,8 @@
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
-//! the stream confirms it. Retiring a product is a record in which the availability changes.
+//! the stream confirms it. The retirement of a product changes the availability of its stock, so
+//! the stream copies that record too.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,6 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The first `rev` of a product's stock.
 const FIRST_REV: u64 = 1;
 
 impl Copied {

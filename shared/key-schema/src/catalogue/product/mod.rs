@@ -45,7 +45,7 @@ pub const CATEGORY_SHARDS: Shards = Shards(4);
 entity! {
     /// The attributes of a product that lists and search show. A product that is taken out of the
     /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts, and
-    /// a late stream record never outranks a newer one.
+    /// no late stream record has a higher `rev` than a newer one.
     Product = "Product" {
         fixed {
             /// The id of the product.
@@ -260,7 +260,6 @@ pub(crate) fn content_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("CONTENT")? })
 }
 
-/// Returns the condition that a product is in the catalogue.
 pub(crate) fn in_catalogue() -> Condition {
     Condition::Exists.and(Condition::Lacks("retired"))
 }

@@ -19,7 +19,7 @@ use crate::key::{KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
-/// An action of a product transaction, which labels its refusal.
+/// An action of a product transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProductAction {
     /// The product already exists, is missing, or is at another version.
@@ -254,7 +254,6 @@ pub fn in_category(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyErro
     Ok(Query::sharded(&IN_CATEGORY, list_partitions(path)?, Range::under(&path.key_text())))
 }
 
-/// Returns the partitions of the list of a path's top category.
 pub(crate) fn list_partitions(path: &CategoryPath) -> Result<Vec<PartitionKey>, KeyError> {
     CATEGORY_SHARDS.all().map(|shard| category_partition(path.top(), shard)).collect()
 }

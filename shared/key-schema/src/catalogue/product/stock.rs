@@ -26,13 +26,13 @@ entity! {
             /// The id of the product.
             product_id: ProductId,
             /// The available pieces, never negative, because every write that takes pieces is
-            /// conditional. Only functions of this module change it.
+            /// conditional. Only functions of [`crate::product`] change it.
             available: u64,
             /// Whether orders may take from the stock, which they may not after the product was
             /// retired.
             sellable: bool,
-            /// The incarnation of the product to which the pieces belong, once the product was
-            /// revived. It is the product's `born`.
+            /// The `born` of the product to which the pieces belong. It is absent until the product
+            /// is revived.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
         }
@@ -46,7 +46,7 @@ entity! {
 
 impl Stock {
     /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
-    /// A line of an earlier version does not know it, and has [`None`].
+    /// Order lines of earlier versions have [`None`].
     #[must_use]
     pub fn is_of(&self, born: Option<&Born>) -> bool {
         self.product_born.as_ref().is_none_or(|own| Some(own) == born)
@@ -57,9 +57,9 @@ impl Stock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Availability {
-    /// None.
+    /// No pieces.
     None,
-    /// Few: fewer than the shop's threshold.
+    /// Fewer pieces than the shop's threshold.
     Low,
     /// At least the threshold.
     Plenty,
@@ -158,8 +158,8 @@ pub fn adjust_stock(
         .action(ProductAction::Idempotency, claim))
 }
 
-/// Takes pieces for an order line. The action belongs to the order's transaction. Its condition
-/// fails if the stock is too small, not for sale, or of another incarnation of the product.
+/// Takes pieces for an order line, as an action of the order's transaction. Its condition fails if
+/// the stock is too small, not for sale, or of another incarnation of the product.
 pub(crate) fn take(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
     let quantity = pieces(line)?;
     let enough = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
@@ -181,9 +181,9 @@ fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
     })
 }
 
-/// Returns the pieces of a cancelled or returned order line. The action belongs to the order's
+/// Returns the pieces of a cancelled or returned order line. The action is part of the order's
 /// transaction. The stock of a retired product takes pieces back too. The condition fails if the
-/// product was revived since the sale, because the pieces are no longer counted then.
+/// product was revived since the sale, because the new stock does not include these pieces.
 pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
     Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))

@@ -1,9 +1,8 @@
 //! The newest reviews of all products.
 //!
-//! If the list had one key, all its writers and readers would share one partition. So the list is
-//! split by calendar month (UTC), and each month into shards. No collection grows for ever,
-//! concurrent writes spread over shards, and a reader starts with the month in which its page
-//! begins.
+//! In a single partition, the list would grow for ever, and all writers and readers would share its
+//! throughput. So each calendar month (UTC) has its own partitions, the shards. A reader starts
+//! with the month in which its page begins.
 //!
 //! # A copy
 //!
@@ -209,7 +208,6 @@ pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: RecentReview::of(review).to_item()? }, condition: None })
 }
 
-/// Deletes a review's entry, for the transaction that deletes the review.
 pub(super) fn remove(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     let key = key(&review.product_id, &review.customer_id, review.meta.created_at)?;
     Ok(Guarded { write: Write::Delete { key }, condition: None })

@@ -1,36 +1,38 @@
 //! Invitations to organizations. An organization's admin invites a customer, and the customer
 //! becomes a member by accepting.
 //!
-//! An invitation is its own item, `INVITATION#<customer>` in the organization's partition, and no
-//! state of a membership. So an invited customer has no right by construction. It has a key in an
-//! index by customer, ordered by expiry, which lists the open invitations of a customer.
+//! An invitation is the item `INVITATION#<customer>` in the organization's partition, and not a
+//! state of a membership. So an invitation gives no rights. An index by customer, ordered by
+//! expiry, lists the open invitations of a customer.
 //!
 //! # Guarantees of the conditions
 //!
 //! - A customer has a membership or an invitation, never both. The transaction that writes one of
-//!   them removes the other, or checks that it does not exist. So a removed member cannot return
-//!   by an old invitation.
+//!   them removes the other, or checks that it does not exist. So a removed member cannot return by
+//!   an old invitation.
 //! - An invitation is accepted once, unchanged, and before it expires, while its inviter is an
 //!   admin.
-//! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The inviter counts them
-//!   by a strong read. The head counts all invitations that were ever made (`invited`). Inviting is
-//!   conditional on the count that was read before the invitations, so no other one came between.
-//!   Ends of invitations, also by their time to live, need not change that count.
+//! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The function counts them
+//!   with a strong read. Before that read, it reads the head's `invited`, the number of invitations
+//!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So no other
+//!   invitation was made after the count. An invitation that ends only makes room, so it does not
+//!   change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
 //!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
 //!   transaction that makes or ends one writes it, on the condition that it is unchanged.
 //! - An inviter has at most [`MAX_OF_INVITER`] open invitations of the same customer. So one
 //!   inviter alone cannot fill a customer's list.
 //!
-//! A customer whose list is full declines some. Staff add members without an invitation.
+//! A customer whose list is full can decline invitations. Staff can add the customer without an
+//! invitation.
 //!
 //! # Erasure
 //!
 //! [`Invitations`] names every open invitation of a customer, so an erasure finds them with a
 //! strong read. An invitation requires the customer's profile, so none is made afterwards.
 //!
-//! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. It is
-//! void then, because the erasure removed the inviter's membership.
+//! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. After that
+//! erasure it cannot be accepted, because the inviter's membership is gone.
 
 mod patterns;
 mod requests;
@@ -60,8 +62,8 @@ pub const MAX_OF_CUSTOMER: usize = 100;
 pub const MAX_OF_INVITER: usize = 10;
 /// The time for which an invitation can be accepted: 14 days.
 pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
-/// The time after its expiry for which [`Invitations`] still names an invitation: 7 days. DynamoDB
-/// removes expired items within days, and an erasure finds the others by name.
+/// How long [`Invitations`] still names an expired invitation: 7 days. DynamoDB removes the item
+/// within days. Until then, an erasure must find it.
 const NAMED_SECONDS: i64 = 7 * 24 * 60 * 60;
 
 entity! {
@@ -112,8 +114,8 @@ impl Entity for Invitation {
 }
 
 entity! {
-    /// The open invitations of a customer: the organizations, and when each invitation expires. The
-    /// item exists only with at least one.
+    /// The open invitations of a customer: the organizations, and when each invitation expires.
+    /// Without an open invitation, the item does not exist.
     Invitations = "Invitations" {
         fixed {
             /// The invited customer.

@@ -56,8 +56,8 @@ pub use write::{
 };
 pub(crate) use write::{admin_check, member_check};
 
-/// The maximum number of teams of an organization. One Query reads them with the head, at far less
-/// than 1 MB.
+/// The maximum number of teams of an organization. One Query reads them with the head, far below
+/// its limit of 1 MB.
 pub const MAX_TEAMS: usize = 100;
 
 /// The role of a member.
@@ -124,7 +124,7 @@ entity! {
     }
 }
 
-/// Older items have no such count.
+/// Items of earlier versions have no count of invitations.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -199,7 +199,6 @@ impl Entity for Member {
     }
 }
 
-/// The sort key of the head.
 const HEAD: &str = "ORG";
 
 fn partition(id: &OrganizationId) -> Result<PartitionKey, KeyError> {
@@ -240,14 +239,14 @@ pub struct MembershipSummary {
 
 view!(MembershipSummary of Member);
 
-/// An action of an organization transaction. It labels the refusal of that action.
+/// An action of an organization transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrganizationAction {
     /// The caller is not an admin, or not a member at all.
     Caller,
     /// The caller has no profile any more.
     Profile,
-    /// The caller has founded all organizations of the day.
+    /// The caller has used up the day's quota of organizations.
     Quota,
     /// The head is missing, is at another version, has no room for a team, or has only one admin.
     Organization,
@@ -261,7 +260,8 @@ pub enum OrganizationAction {
     Invitations,
     /// The inviter is not an admin any more.
     Inviter,
-    /// The customer does not exist or is being erased. For [`remove_ghost`], the customer stays.
+    /// The customer does not exist or is being erased. For [`remove_ghost`] the reverse: the
+    /// customer exists and is not being erased.
     Customer,
 }
 

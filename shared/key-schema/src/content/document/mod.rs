@@ -1,7 +1,7 @@
 //! Documents with separately versioned sections, a history of versions, and drafts.
 //!
-//! A version is a manifest: for each section it names the version that brought the section's text.
-//! The document's head says which version is current.
+//! Each version has a manifest. For each section, the manifest has the number of the version in
+//! which the section's text was written. The document's head says which version is current.
 //!
 //! # Layout
 //!
@@ -9,7 +9,8 @@
 //!
 //! - `DOC`, the head: owner, organization, editors, the number and manifest of the current version,
 //!   and the draft of the next version if there is one;
-//! - `SECTION#<name>#<version>`, the text that a section has since that version;
+//! - `SECTION#<name>#<version>`, the section's text from that version on, until a later version
+//!   replaces it;
 //! - `VERSION#<number>`, one item per version: its manifest, author, time and note.
 //!
 //! The owner and each editor also have `DOCUMENT#<document>#<role>` in their own partition. The
@@ -18,35 +19,35 @@
 //! read.
 //!
 //! A change of one section writes one new item of that section. The other sections stay untouched,
-//! because the next manifest names them as the previous one did. Only the head says which version
-//! is current. So one conditional write makes a draft of many sections current, and readers see all
-//! of it or nothing.
+//! because the next manifest repeats their numbers. Only the head says which version is current. So
+//! one conditional write publishes a draft of many sections, and readers see all of it or nothing.
 //!
 //! # Why the newest texts have no second copy
 //!
-//! With a copy of each section's newest text beside the head, one Query would read the current
-//! document. Instead, it takes a GetItem and a BatchGetItem, for two reasons:
+//! If each section's newest text had a copy next to the head, one Query would read the current
+//! document. Without copies, this takes a GetItem and a BatchGetItem. There are two reasons for it:
 //!
-//! - Each publication would write every changed text a second time, up to fifty texts of 100 KB.
-//!   Without copies a publication writes two small items.
+//! - With copies, each publication would write every changed text a second time, up to fifty texts
+//!   of 100 KB. Without copies it writes two small items.
 //! - Fifty such texts exceed the 1 MB of one Query.
 //!
 //! # Who may write
 //!
 //! The head names the owner and the editors, so the condition of each change is that its author is
-//! one of them ([`Right::Own`]). In an organization's document these roles count only while their
-//! holder is a member. A condition on the membership, in the same transaction, checks that
+//! one of them ([`Right::Own`]). In an organization's document, only a member has the rights of
+//! these roles. A condition on the membership, in the same transaction, checks that
 //! ([`Right::Member`]). An admin of the organization may do everything, which another condition on
 //! the membership checks ([`Right::Admin`]).
 //!
-//! So the end of a membership ends all rights at once, however many documents there are, and writes
-//! none of them. The roles stay on the heads. A customer who becomes a member again has them again,
-//! unless an admin has removed them.
+//! So the end of a membership ends the customer's rights in all documents at once, and writes none
+//! of the documents. The heads keep the roles. A customer who becomes a member again has the same
+//! roles, unless an admin has removed them.
 //!
-//! A customer needs a profile to become owner or editor. Only staff may create a document without
-//! one. An erasure removes the customer from all heads, and with that the right to write. So a
-//! change by an owner or editor need not check the profile again. A membership may accidentally
-//! outlast the profile ([`crate::organization`]), so a change by an admin checks both.
+//! A customer needs a profile to become owner or editor. A member of staff may create a document
+//! without having a profile. An erasure removes the customer from all heads, and with that the
+//! right to write. So a change by an owner or editor need not check the profile again. A membership
+//! can remain after an erasure ([`crate::organization`]), so a change by an admin checks membership
+//! and profile.
 //!
 //! # What remains of an erased customer
 //!
@@ -82,20 +83,20 @@ pub use write::{Edit, Right, begin_draft, create, discard_draft, publish, put_se
 /// The maximum number of sections of a document. One transaction can change all of them, and one
 /// BatchGetItem reads them.
 pub const MAX_SECTIONS: usize = 50;
-/// The maximum number of editors beside the owner. They are a set on the head, and every change of
-/// the head rewrites the set.
+/// The maximum number of editors besides the owner. The head stores them, so every change of the
+/// head writes all of them.
 pub const MAX_EDITORS: usize = 100;
 /// The maximum length of a section's text, in bytes of UTF-8. With its other attributes the item
 /// stays far below DynamoDB's 400 KB.
 pub const MAX_TEXT: usize = 100 * 1024;
 
-/// The version that brought the current text of each section.
+/// For each section, the number of the version in which its text was written.
 pub type Manifest = BTreeMap<SectionName, u64>;
 
 /// The next version of a document, not published yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// The sections of the version that the draft began with, and the sections that were put since.
+    /// The manifest of the version from which the draft began, with the draft's changes.
     pub sections: Manifest,
     /// The caller who began the draft.
     pub by: CustomerId,
@@ -117,8 +118,8 @@ entity! {
             /// may do everything. Owner and editors must be members to have their rights.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             organization_id: Option<OrganizationId>,
-            /// The customers who may edit the document beside its owner. DynamoDB has no empty set,
-            /// so the attribute is absent without editors.
+            /// The customers who may edit the document besides its owner. DynamoDB has no empty
+            /// set, so the attribute is absent without editors.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default, with = "serde_dynamo::string_set")]
             editors: BTreeSet<CustomerId>,
             /// Whether the document is deleted. Its texts and versions are then being removed.
@@ -169,7 +170,7 @@ impl Entity for Document {
 }
 
 entity! {
-    /// The text of a section since a version. A published text never changes. Each change of a
+    /// The text of a section from a version on. A published text never changes. Each change of a
     /// draft overwrites the draft's text.
     DocumentSection = "DocumentSection" {
         fixed {
@@ -177,7 +178,7 @@ entity! {
             id: DocumentId,
             /// The section's name.
             name: SectionName,
-            /// The version that brought the text.
+            /// The version in which the text was written.
             number: u64,
             /// The text, in any markup that the client uses.
             text: String,
@@ -215,7 +216,7 @@ entity! {
             /// The publisher's note.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
-            /// The old version whose texts it restored, if any.
+            /// The number of the old version whose texts this version restored, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             restored_from: Option<u64>,
         }
@@ -295,7 +296,7 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::of("VERSION", &[&number])? })
 }
 
-/// An action of a document transaction, which labels its refusal.
+/// An action of a document transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentAction {
     /// The head is missing or at another version, or the author may not write it.
@@ -306,7 +307,7 @@ pub enum DocumentAction {
     Admin,
     /// The author has no profile.
     Author,
-    /// The author has created all documents of the day.
+    /// The author has used up the day's quota of documents.
     Quota,
     /// The organization does not exist, or the creator is not a member of it.
     Organization,
@@ -316,9 +317,9 @@ pub enum DocumentAction {
     Editor,
     /// The version already exists. The head's condition prevents that.
     Version,
-    /// A text. No condition guards it.
+    /// The write of a text, which has no condition.
     Section,
-    /// The role item in a customer's partition. No condition guards it.
+    /// The write of the role item in a customer's partition, which has no condition.
     Tie,
 }
 

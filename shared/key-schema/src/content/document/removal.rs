@@ -1,4 +1,4 @@
-//! Requests that remove a document: the head becomes invisible, then its items are deleted.
+//! Requests that remove a document. The first hides the document, the others delete its items.
 
 use item_model::prelude::*;
 
@@ -16,8 +16,8 @@ use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction};
 
-/// Hides a document at `version` for good, on behalf of staff, or of the owner of a document
-/// without an organization. Returns the head.
+/// Marks a document at `version` as being deleted, so that no reader sees it any more. The caller
+/// is staff, or the owner of a document without an organization. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -35,7 +35,8 @@ pub fn retire(
     Ok(Single::new(&RETIRE, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Hides an organization's document that was read for good, on behalf of its owner or of an admin.
+/// Marks an organization's document as being deleted. The caller is its owner or an admin. `head`
+/// is the head that was read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -50,8 +51,8 @@ pub fn retire_shared(
     right.checked(Transaction::new(&RETIRE_SHARED).action(DocumentAction::Document, update))
 }
 
-/// Removes the texts that came with these versions of a deleted document or with its draft. The
-/// texts must be removed before the versions, because the versions name them.
+/// Removes the texts that were written in these versions of a deleted document, or in its draft.
+/// The texts must be removed before the versions, because the versions name them.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,4 +1,4 @@
-//! Requests that give customers roles in documents, and that take the roles away.
+//! Requests that give customers roles in documents, and requests that remove these roles.
 
 use item_model::prelude::*;
 
@@ -17,7 +17,6 @@ use crate::key::KeyError;
 use crate::organization;
 use crate::request::{Guarded, Single, Transaction, Write};
 
-/// Writes the role item in the customer's partition.
 pub(super) fn tied(
     customer: &CustomerId,
     document: &DocumentId,
@@ -37,8 +36,9 @@ fn is_there() -> Condition {
     Condition::Exists.and(Condition::Lacks("deleting"))
 }
 
-/// Makes a customer an editor of a document that was read. A caller who is not an admin must be the
-/// owner. An existing editor stays one. The editor of an organization's document must be a member.
+/// Makes a customer an editor of a document that was read. A caller who is neither staff nor an
+/// admin must be the owner. A repetition for an existing editor has no visible effect. The editor
+/// of an organization's document must be a member.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -58,7 +58,8 @@ pub fn add_editor(
         .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
         .action(DocumentAction::Tie, tied(editor, &head.id, Tie::Editor, born, at)?);
     transaction = right.checked(transaction)?;
-    // DynamoDB takes one action an item, and the caller's right has checked the caller's own items.
+    // A transaction has at most one action per item. If the caller becomes the editor, the checks
+    // of the caller's right already cover the caller's items.
     if !(right.is(editor) && matches!(right, Right::Admin(..))) {
         transaction = transaction.action(DocumentAction::Customer, customer::check(editor)?);
     }
@@ -70,8 +71,8 @@ pub fn add_editor(
     })
 }
 
-/// Removes an editor from a document that was read. A caller who is not an admin must be the owner
-/// or that editor.
+/// Removes an editor from a document that was read. A caller who is neither staff nor an admin must
+/// be the owner or that editor.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -110,8 +111,8 @@ pub fn release(
         .action(DocumentAction::Tie, untied(customer, &head.id, tie)?))
 }
 
-/// Removes an erased customer's role item that leads to no document. Refused when the item was
-/// written again since it was read.
+/// Removes an erased customer's role item that leads to no document. DynamoDB refuses the write if
+/// the item was written again since the read.
 ///
 /// # Errors
 /// [`EncodeError`].

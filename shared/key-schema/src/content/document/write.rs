@@ -49,7 +49,6 @@ impl Right<'_> {
         })
     }
 
-    /// Adds the checks of the caller's own membership and profile.
     pub(super) fn checked(
         self,
         transaction: Transaction<DocumentAction>,
@@ -65,7 +64,6 @@ impl Right<'_> {
         })
     }
 
-    /// Returns whether the customer is the caller.
     pub(super) fn is(self, customer: &CustomerId) -> bool {
         match self {
             Self::Own(caller) | Self::Member(_, caller) | Self::Admin(_, caller) => caller == customer,
@@ -106,7 +104,6 @@ impl Edit<'_> {
         self.right.checked(transaction)
     }
 
-    /// Returns the head after the change.
     fn after(&self, data: Document) -> Stored<Document> {
         let mut meta = self.old.meta.clone();
         meta.version += 1;
@@ -115,7 +112,6 @@ impl Edit<'_> {
         Stored { meta, data }
     }
 
-    /// Writes the current version of `new` to the history.
     fn version(
         &self,
         new: &Document,
@@ -135,8 +131,8 @@ impl Edit<'_> {
     }
 }
 
-/// Returns the condition that the head is the incarnation that was read. A document that was
-/// deleted and created again restarts its versions.
+/// Returns the condition that the head is the incarnation that was read. A document that is deleted
+/// and created again restarts its `version`, so a `version` alone is not enough.
 pub(super) fn is(head: &Stored<Document>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("born", value(&head.meta.born)?))
 }
@@ -149,8 +145,8 @@ pub(super) fn is_owner(customer: &CustomerId) -> Result<Condition, EncodeError> 
     Ok(Condition::Is("owner_id", value(customer)?))
 }
 
-/// Writes a text without a condition. Only writers of the draft can have read its key, and the
-/// head's condition guards the write.
+/// Writes a text without a condition of its own. The head's condition, in the same transaction,
+/// guards it.
 fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: section.to_item()? }, condition: None })
 }
@@ -226,7 +222,7 @@ pub fn put_section(
     Ok((transaction, edit.after(new)))
 }
 
-/// Begins the next version with the texts of the current one.
+/// Begins a draft that has the texts of the current version.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -251,7 +247,7 @@ pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<Docume
     Ok(transaction)
 }
 
-/// Returns the sections that got their text with this version.
+/// Returns the sections whose text was written in this version.
 pub(super) fn since(sections: &Manifest, number: u64) -> impl Iterator<Item = &SectionName> {
     sections.iter().filter(move |(_, since)| **since == number).map(|(name, _)| name)
 }

@@ -19,7 +19,7 @@ use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::text::{Email, Username, fold};
 use crate::verification;
 
-/// An action of a customer transaction. It labels the refusal of that action.
+/// An action of a customer transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomerAction {
     /// The profile already exists, or is not at the version that the caller saw.
@@ -28,12 +28,11 @@ pub enum CustomerAction {
     Email,
     /// Another customer has the user name.
     Username,
-    /// An old claim does not belong to this customer. The profile that was read is out of date.
+    /// An old claim does not belong to this customer, so the profile that was read is out of date.
     OldClaim,
-    /// The note of an erasure. No condition guards it.
+    /// The note of an erasure, a write without a condition.
     Erasure,
-    /// The customer's request to verify the email address, which is removed with the profile. No
-    /// condition guards it.
+    /// The removal of the customer's request to verify the email address, which has no condition.
     Verification,
 }
 
@@ -45,7 +44,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
-    // A claim of the same customer is left of an earlier profile.
+    // If the same customer has a claim, an earlier profile has left it.
     let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
         transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
@@ -55,7 +54,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
 }
 
-/// Returns the key of the claim of an earlier version, if it differs from today's claim.
+/// Returns the key under which an earlier version claimed the address, if that is another key.
 fn earlier_email(email: &Email) -> Result<Option<Key>, KeyError> {
     email.folded_earlier().map(|folded| email_key(&folded)).transpose()
 }
@@ -64,7 +63,7 @@ fn earlier_username(username: &Username) -> Result<Option<Key>, KeyError> {
     username.folded_earlier().map(|folded| username_key(&folded)).transpose()
 }
 
-/// Requires that no customer of an earlier version has the name in exactly this spelling.
+/// Adds the check that an earlier version has not claimed the name in exactly this spelling.
 fn free_earlier(
     transaction: Transaction<CustomerAction>,
     action: CustomerAction,
@@ -76,7 +75,6 @@ fn free_earlier(
     }
 }
 
-/// The claims that belong to a profile.
 struct Claims {
     /// The claim of a verified address.
     email: Option<Stored<EmailClaim>>,
@@ -95,7 +93,6 @@ impl Claims {
         }
     }
 
-    /// Returns the folded address of the claim.
     fn address(&self) -> Option<&str> {
         self.email.as_ref().map(|claim| claim.email.as_str())
     }
@@ -159,7 +156,7 @@ pub fn rename(
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
     let update = Guarded::update(key(&old.id)?, change, Condition::unchanged(&old.meta)?.and(stays()));
     let mut transaction = Transaction::new(&RENAME).action(CustomerAction::Profile, update);
-    // Another spelling with the same folded form keeps its claim.
+    // A new spelling with the same folded form has the same claim.
     if before.address() != after.address() {
         let own = before.email.as_ref().map(|claim| claim.key()).transpose()?;
         if let Some(claim) = &after.email {
@@ -181,8 +178,8 @@ pub fn rename(
     Ok(transaction)
 }
 
-/// Begins the erasure of the customer who was read. The version stays, so that the same request can
-/// be repeated.
+/// Begins the erasure of the customer who was read. The version stays the same, so that the client
+/// can repeat the request.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -248,7 +245,6 @@ pub fn remove_address(
     Ok(Single::new(&REMOVE_ADDRESS, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Adds the version to a condition, if the client has named one.
 fn at_version(condition: Condition, version: Option<u64>) -> Condition {
     match version {
         Some(version) => condition.and(Condition::version(version)),

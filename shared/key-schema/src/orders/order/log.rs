@@ -53,7 +53,6 @@ pub(super) fn log_partition(order: &OrderId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("ORDERLOG", &[order])
 }
 
-/// Returns the condition that the order is not retired, or has not expired at `now`.
 fn alive(now: Instant) -> Condition {
     Condition::Lacks("expires_at").or(Condition::AtLeast("expires_at", first_alive(now)))
 }

@@ -147,8 +147,7 @@ impl Entity for Order {
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let unfinished =
             self.unfinished.as_ref().map(|unfinished| UnfinishedIndexKey { unfinished, id: &self.id }.key());
-        // No list that people read contains an order that is still being placed, or a retired
-        // order.
+        // The list by status contains no order that is being placed, and no retired order.
         let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
         let listed =
             listed.then(|| StatusIndexKey { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
@@ -322,9 +321,9 @@ impl Entity for CustomerOrder {
 
 /// A sentinel item that reserves a reference for one order.
 ///
-/// Each customer has a separate space of references, and so do all members of staff together. So a
-/// customer who guesses another's reference, or one of the shop's, neither blocks it nor learns of
-/// it. The references of earlier versions are in the space of staff.
+/// Each customer has a separate namespace of references, and all staff share another. So a customer
+/// cannot block or detect the references of others. The references of earlier versions are in the
+/// namespace of staff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReferenceClaim {
     /// The client's own number for the order.

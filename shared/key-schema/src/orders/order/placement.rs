@@ -29,8 +29,7 @@ pub struct Placement<'a> {
     pub cart: Option<Guarded>,
 }
 
-/// Returns the number of actions that an order with this many lines takes at most. The executor
-/// checks the size of the transaction again before it sends it.
+/// Returns the maximum number of actions of an order with this many lines.
 #[must_use]
 pub const fn actions(lines: usize, reference: bool, idempotent: bool, open: bool, cart: bool) -> usize {
     // Head, history, copy and customer check are 4 actions. Each line takes 2.

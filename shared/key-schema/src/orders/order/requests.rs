@@ -39,7 +39,7 @@ pub fn prepare<'a>(
     Ok(BatchGet::new(&PREPARE, keys))
 }
 
-/// An action of an order transaction. It labels the refusal of that action.
+/// An action of an order transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderAction {
     /// The head already exists, or it is not at the version that the caller saw.

@@ -11,11 +11,11 @@
 //! [`undo`] reverses the steps of an order that was refused or interrupted, in several transactions
 //! too.
 //!
-//! After [`begin`], each of these transactions moves the head's `rev`, on the condition that the
-//! writer has seen the current one. If two writers work on one order, such as a slow function and
-//! the janitor, one of them stops at its next step. The head also counts the reserved lines. A
-//! reader that reads during a transaction may see only some of the lines, and the count reveals it.
-//! So no stock is taken twice, given back twice, or lost.
+//! After [`begin`], each of these transactions moves the head's `rev`, on the condition that it is
+//! still the `rev` that the writer has read. If two writers work on one order, such as a slow
+//! function and the janitor, one of them stops at its next step. The head also counts the reserved
+//! lines. A reader that reads during a transaction may see only some of the lines. The count shows
+//! the reader that lines are missing. So no stock is taken twice, given back twice, or lost.
 //!
 //! A large order that is cancelled or returned changes its status immediately, with as much stock
 //! as one transaction takes. Later transactions return the rest ([`give_back`]), and the head
@@ -318,8 +318,8 @@ fn undone(
 }
 
 /// Gives back the stock of the next lines of a cancelled or returned order, at most
-/// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. The condition is that the head's count of
-/// finished lines is unchanged. Returns [`None`] if the head has no stock left to return.
+/// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. DynamoDB refuses the write if the head's
+/// count of finished lines has changed. Returns [`None`] if no stock remains to return.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -56,12 +56,12 @@ pub enum Movement<'a> {
 }
 
 /// The maximum number of lines whose stock returns in the transaction that cancels or returns an
-/// order. Later transactions return the rest ([`staged::give_back`]). The 8 actions in reserve
-/// cover head, copy, history, open orders, and the wallet actions of a payment or refund.
+/// order. Later transactions return the rest ([`staged::give_back`]). The other 8 actions suffice
+/// for head, copy, history, open orders, and the wallet actions of a payment or refund.
 pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 
-/// Changes the status of the order that was read. The transaction also writes the status list,
-/// history, copy and stock, and moves the money.
+/// Changes the status of the order that was read. The transaction also writes history, copy and
+/// stock, and moves the money.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -70,13 +70,12 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> 
     transition(&MOVE, step, head, condition)
 }
 
-/// The `by` of a change that no caller makes.
+/// The `by` of a change that the system makes without a caller.
 pub const SYSTEM: &str = "system";
 /// The note of an order that lapsed.
 pub const LAPSED: &str = "lapsed";
 
-/// Cancels an order that is still pending at `at`, although it has lapsed: [`advance`] by the
-/// system.
+/// Cancels an order that is pending and due at `at`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -88,8 +87,7 @@ pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<
     transition(&LAPSE, step, head, due)
 }
 
-/// Returns the condition that the order is unchanged since it was read. The version implies the
-/// status. The condition checks both.
+/// Returns the condition that the order is unchanged since it was read.
 fn unmoved(order: &Stored<Order>) -> Result<Condition, EncodeError> {
     Ok(Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?)))
 }

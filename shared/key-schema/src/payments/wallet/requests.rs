@@ -41,10 +41,10 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
 
-/// Makes the shop's currency the one of `currency` and `amount`, in a wallet that an earlier
-/// version opened in another currency. Returns [`None`] for any other wallet. The conversion
-/// changes no balance, so it moves only `rev`. It fails if the wallet has changed since it was
-/// read.
+/// Converts a wallet that an earlier version opened in another currency. Its balance moves to the
+/// attribute of that currency, and `amount` becomes 0 in the shop's currency. Returns [`None`] for
+/// any other wallet. No balance changes, so the conversion moves only `rev`. DynamoDB refuses the
+/// write if the wallet has changed since it was read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -104,7 +104,7 @@ pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Walle
         .action(WalletAction::Idempotency, claim))
 }
 
-/// Pays for an order. The returned actions belong to the caller's transaction. DynamoDB refuses
+/// Pays for an order. The caller adds the returned actions to its transaction. DynamoDB refuses
 /// them if the wallet has too little money of this currency. The refusal has the label
 /// [`WalletAction::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and
 /// `id` is new.
@@ -122,7 +122,7 @@ pub fn debit(
     Ok(vec![(WalletAction::Wallet(Side::From), taken(&entry)?), (WalletAction::Entry, written(&entry)?)])
 }
 
-/// Refunds a payment for an order. The returned actions belong to the caller's transaction.
+/// Refunds a payment for an order. The caller adds the returned actions to its transaction.
 /// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
 /// label [`WalletAction::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least
 /// 0, and `id` is new.

@@ -71,7 +71,6 @@ fn counted(change: Change<CategoryMove>, what: &'static str, by: usize) -> Resul
     Ok(change.add(what, i64::try_from(by).unwrap_or(i64::MAX)))
 }
 
-/// Writes a node that the move adds.
 fn node(moving: &Stored<CategoryMove>, path: CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
     let node = Stored::new(CategoryNode::new(path), moving.meta.born.clone(), at);
     Ok(Guarded { write: Write::Put { item: node.to_item()? }, condition: None })
@@ -186,7 +185,7 @@ fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -
 ///
 /// If the product already has a membership in the new category, the old one is only removed. The
 /// product moves in the same transaction if its own category moves too. Memberships copy that
-/// category, and the copy decides whether a list shows the product twice.
+/// category. The copy prevents that a list shows the product twice.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -264,7 +263,7 @@ pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stor
     Ok(Single::new(&ADVANCE, step(moving, next, at)?))
 }
 
-/// Records the category at which a walk has arrived.
+/// Records the category that the work has reached.
 ///
 /// # Errors
 /// [`EncodeError`].

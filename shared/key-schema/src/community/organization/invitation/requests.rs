@@ -34,9 +34,9 @@ impl State {
         self.invitation.as_ref().filter(|invitation| !invitation.is_expired(now))
     }
 
-    /// Writes the customer's invitations with this one of the organization, or without one. Those
-    /// that expired long ago are dropped. Refused when another request has changed them since the
-    /// read.
+    /// Sets or removes the organization's entry in the list of the customer's invitations. Entries
+    /// that expired long ago are removed too. DynamoDB refuses the write if the list has changed
+    /// since the read.
     fn list(
         &self,
         customer: &CustomerId,
@@ -65,8 +65,8 @@ impl State {
         Guarded::put(&Stored { meta, data: roster }, is(old)?)
     }
 
-    /// Removes the invitation from the table, or checks that there is none, for the transaction
-    /// that makes the customer a member.
+    /// Removes the invitation, or checks that there is none, in the transaction that makes the
+    /// customer a member.
     ///
     /// # Errors
     /// [`EncodeError`].
@@ -165,8 +165,7 @@ pub fn prepare(
     Ok(BatchGet::new(&PREPARE, keys))
 }
 
-/// Removes the invitation that was read, on behalf of staff or of the customer, or of an admin if
-/// one is given.
+/// Removes the invitation that was read. Without `admin`, the caller is staff or the customer.
 ///
 /// # Errors
 /// [`EncodeError`].
