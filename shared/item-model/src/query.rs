@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::is_strong;
 use crate::key::{Index, MAX_SORT_KEY_BYTES, PartitionKey};
 use crate::pattern::Pattern;
+use crate::request::is_strong;
 
 /// The sort keys that a query covers, both bounds included.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! Requests as data, which the `table` crate executes. Only a schema crate makes them, through the
 //! traits of [`crate::prelude`].
 
-mod query;
-
 use std::marker::PhantomData;
 
 use serde_dynamo::AttributeValue;
@@ -12,7 +10,7 @@ use crate::item::{CAUSE, Item, MAX_ITEM_BYTES, size};
 use crate::key::Key;
 use crate::pattern::{Consistency, Pattern};
 
-pub use query::{Query, Range};
+pub use crate::query::{Query, Range};
 
 /// DynamoDB's limit of actions in one transaction.
 pub const MAX_TRANSACTION_ACTIONS: usize = 100;
@@ -78,7 +76,7 @@ impl<T> BatchGet<T> {
     }
 }
 
-const fn is_strong(pattern: &Pattern) -> bool {
+pub(crate) const fn is_strong(pattern: &Pattern) -> bool {
     matches!(pattern.consistency, Consistency::Strong(_))
 }
 

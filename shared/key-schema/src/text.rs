@@ -74,7 +74,7 @@ fn claim_form(text: &str) -> String {
 /// The longest name in a mail, in characters.
 pub const MAX_MAILED_NAME: usize = 60;
 
-/// Returns a customer's name in a form that is safe in a mail, or `None` if nothing is left of it.
+/// Returns a customer's name in a form that is safe in a mail, or `None` if no character remains.
 ///
 /// A customer could choose a name that misleads the reader of the shop's mail. So the result is one
 /// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters

@@ -9,12 +9,12 @@
 //!
 //! # Why a membership ends with the newest attributes
 //!
-//! A membership stores the `rev` of the product from which it was copied. The stream refreshes it
-//! from the image in a record, and only if the copy is older. A request creates a membership from a
-//! product that it has read, on the condition that the product's `version` is unchanged. So every
-//! later visible change appears in the stream after the membership exists, and the stream finds the
-//! membership. The condition is not on `rev`, because copies of stock and ratings move `rev` too,
-//! and no membership shows them.
+//! A membership stores the `rev` of the product from which it was copied. The stream's consumer
+//! refreshes it from the image in a record, and only if the copy is older. A request creates a
+//! membership from a product that it has read, on the condition that the product's `version` is
+//! unchanged. So every later visible change appears in the stream after the membership exists, and
+//! the consumer finds the membership. The condition is not on `rev`, because copies of stock and
+//! ratings move `rev` too, and no membership shows them.
 
 use crate::index::GSI2;
 use std::collections::BTreeSet;

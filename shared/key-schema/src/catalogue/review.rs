@@ -253,8 +253,7 @@ fn count(product: &ProductId, reviews: i64, sum: i64, born: &Born, at: Instant) 
         .set("product_id", product)?
         .add("rating_count", reviews)
         .add("rating_sum", sum);
-    let write = crate::request::Write::Update { key: product::stats_key(product)?, steps: change.into_steps() };
-    Ok(Guarded { write, condition: None })
+    Ok(Guarded::modify(product::stats_key(product)?, change))
 }
 
 fn signed(rating: u64) -> i64 {

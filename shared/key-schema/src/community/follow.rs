@@ -28,7 +28,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
 use crate::shard::Shards;
 
 /// The shards of each customer's list of followers.
@@ -179,8 +179,7 @@ pub fn put(follow: &Stored<Follow>) -> Result<Transaction<FollowAction>, EncodeE
 /// # Errors
 /// [`KeyError`].
 pub fn remove(follower: &CustomerId, followed: &CustomerId) -> Result<Single<()>, KeyError> {
-    let write = Write::Delete { key: key(follower, followed)? };
-    Ok(Single::new(&REMOVE, Guarded { write, condition: None }))
+    Ok(Single::new(&REMOVE, Guarded::remove(key(follower, followed)?)))
 }
 
 /// Reads one edge.

@@ -45,7 +45,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::product::{self, Product};
-use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
+use crate::request::{Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
 /// The shards of a product's count.
@@ -243,10 +243,7 @@ fn count(
         .set("product_id", product)?
         .set("shard", shard)?
         .add("likes", likes);
-    Ok(Guarded {
-        write: Write::Update { key: counter_key(product, shard)?, steps: change.into_steps() },
-        condition: None,
-    })
+    Ok(Guarded::modify(counter_key(product, shard)?, change))
 }
 
 /// Reads the product to be liked, strongly.

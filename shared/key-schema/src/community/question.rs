@@ -39,7 +39,7 @@ pub use patterns::*;
 
 /// The maximum number of answers to a question. One request reads a question with all its answers.
 pub const MAX_ANSWERS: usize = 100;
-/// The number of questions shown with a customer's profile.
+/// The number of questions in the response with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
 /// The shards of the list of open questions.
 pub const OPEN_SHARDS: Shards = Shards(4);
@@ -274,15 +274,12 @@ pub enum QuestionAction {
 /// [`EncodeError`].
 pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transaction<QuestionAction>, EncodeError> {
     let copy = CustomerQuestion::of(question);
-    let transaction = Transaction::new(&ASK)
+    Ok(Transaction::new(&ASK)
         .action(QuestionAction::Question, Guarded::put(question, Condition::NotExists)?)
         .action(QuestionAction::Copy, Guarded::put(&copy, Condition::NotExists)?)
         .action(QuestionAction::Customer, customer::check(&question.customer_id)?)
-        .action(
-            QuestionAction::Quota,
-            quota::count(&question.customer_id, Quota::Questions, question.meta.created_at)?,
-        );
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(QuestionAction::Idempotency, claim)))
+        .action(QuestionAction::Quota, quota::count(&question.customer_id, Quota::Questions, question.meta.created_at)?)
+        .optional(QuestionAction::Idempotency, claim))
 }
 
 /// Reads a question with strong consistency, before it is answered.
@@ -310,11 +307,11 @@ pub fn answer(
         Change::<Question>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1).leave(LIST);
     let copy = Change::<CustomerQuestion>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1);
     let copy_key = copy_key(&question.customer_id, question.meta.created_at, &question.id)?;
-    let transaction = Transaction::new(&ANSWER_IT)
+    Ok(Transaction::new(&ANSWER_IT)
         .action(QuestionAction::Question, Guarded::update(key(&question.id)?, head, room()))
         .action(QuestionAction::Copy, Guarded::update(copy_key, copy, room()))
-        .action(QuestionAction::Answer, Guarded::put(answer, Condition::NotExists)?);
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(QuestionAction::Idempotency, claim)))
+        .action(QuestionAction::Answer, Guarded::put(answer, Condition::NotExists)?)
+        .optional(QuestionAction::Idempotency, claim))
 }
 
 /// Reads a question's answers, oldest first, then the question.

@@ -16,11 +16,11 @@
 //!    transaction that references the object deletes this note. DynamoDB refuses the transaction if
 //!    the note is missing ([`settled`]).
 //! 2. The transaction that ends a reference writes a note in its place ([`unsettled`]).
-//! 3. Only the janitor deletes objects. First it dooms the note ([`doom`]), and from then on
-//!    DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the object is
-//!    referenced ([`references`]). If it is not, no transaction can reference it any more, and the
-//!    janitor deletes the object. In both cases it deletes the doomed note at last ([`forget`]),
-//!    and the object may be copied again.
+//! 3. Only the janitor deletes objects. First it marks the note as *doomed* ([`doom`]), and from
+//!    then on DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the
+//!    object is referenced ([`references`]). If it is not, no transaction can reference it any
+//!    more, and the janitor deletes the object. In both cases it deletes the doomed note at last
+//!    ([`forget`]), and the object may be copied again.
 //!
 //! So every referenced object was copied after a note that was never doomed, and no deletion
 //! happened in between, however slow the copy was. An object whose copy starts before a deletion

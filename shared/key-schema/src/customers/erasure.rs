@@ -30,7 +30,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{Guarded, Query, Range, Single, Write};
+use crate::request::{Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
 /// The shards of the list of notes.
@@ -103,7 +103,7 @@ patterns! {
 /// Writes the note, in the transaction that removes the profile. It replaces a note of the
 /// customer's earlier erasure.
 pub(crate) fn note(erasure: &Stored<Erasure>) -> Result<Guarded, EncodeError> {
-    Ok(Guarded { write: Write::Put { item: erasure.to_item()? }, condition: None })
+    Guarded::overwrite(erasure)
 }
 
 /// Lists the erasures up to `before`, the oldest first.

@@ -20,7 +20,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
-use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
 use crate::revocation::{Revocation, SignIn};
 
 entity! {
@@ -274,9 +274,8 @@ pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<Sessio
     let mut transaction =
         Transaction::new(&END).action(SessionAction::Session, Guarded::delete(key(&session.id)?, mine));
     for sign_in in sign_ins(session) {
-        let item = Revocation::new(sign_in, &session.meta.born, now).to_item()?;
-        transaction =
-            transaction.action(SessionAction::Revocation, Guarded { write: Write::Put { item }, condition: None });
+        let revocation = Revocation::new(sign_in, &session.meta.born, now);
+        transaction = transaction.action(SessionAction::Revocation, Guarded::overwrite(&revocation)?);
     }
     Ok(transaction)
 }

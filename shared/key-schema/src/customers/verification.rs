@@ -26,7 +26,7 @@ use crate::key::{Key, KeyError, SortKey};
 use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::recipient;
-use crate::request::{BatchGet, Guarded, Single, Transaction, Write};
+use crate::request::{BatchGet, Guarded, Single, Transaction};
 use crate::text::Email;
 
 /// How long a code is valid.
@@ -268,7 +268,7 @@ pub fn verify(
 /// Removes a customer's request, in the transaction that removes the profile. No request can be
 /// written without a profile.
 pub(crate) fn discard(customer: &CustomerId) -> Result<Guarded, KeyError> {
-    Ok(Guarded { write: Write::Delete { key: key(customer)? }, condition: None })
+    Ok(Guarded::remove(key(customer)?))
 }
 
 /// Requires that the profile has exactly this address, unverified, and is not being erased.

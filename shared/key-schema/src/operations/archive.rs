@@ -5,9 +5,10 @@
 //! ```
 //!
 //! The first hash groups the objects that belong together. An order's head, lines and history are
-//! under their own partition, and so are a customer's carts. Each session has a separate partition,
-//! so sessions are under the index partition that lists the customer's sessions. The second hash
-//! identifies the item. The sequence number distinguishes several removals of one key.
+//! under the hash of their own partition, and so are a customer's carts. Each session has a
+//! separate partition, so sessions are under the index partition that lists the customer's
+//! sessions. The second hash identifies the item. The sequence number distinguishes several
+//! removals of one key.
 //!
 //! A name contains hashes for two reasons. A key can be longer than an object name may be. It can
 //! also contain ids of customers, which an operator who lists the names should not see.

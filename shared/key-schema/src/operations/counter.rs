@@ -34,7 +34,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{BatchGet, Get, Guarded, Single, Transaction, Write};
+use crate::request::{BatchGet, Get, Guarded, Single, Transaction};
 
 /// The maximum number of shards. They take at most 32,000 additions a second. A partition takes
 /// 1,000 write units a second, and an addition costs two because it is a transaction.
@@ -193,9 +193,9 @@ pub fn add(
         .set("name", name)?
         .set("shard", shard)?
         .add("counted", i64::from(amount));
-    let write = Write::Update { key: shard_key(name, shard)?, steps: change.into_steps() };
-    let transaction = Transaction::new(&ADD).action(CounterAction::Shard, Guarded { write, condition: None });
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(CounterAction::Idempotency, claim)))
+    Ok(Transaction::new(&ADD)
+        .action(CounterAction::Shard, Guarded::modify(shard_key(name, shard)?, change))
+        .optional(CounterAction::Idempotency, claim))
 }
 
 /// The reason for a split.
@@ -213,7 +213,7 @@ pub enum Reason {
     Throttled(Instant),
 }
 
-/// Doubles the number of shards, if it is still the number that the caller has seen. Returns the
+/// Doubles the number of shards, if it is still the number that the caller has read. Returns the
 /// new head, or `None` if the counter already has [`MAX_SHARDS`].
 ///
 /// # Errors

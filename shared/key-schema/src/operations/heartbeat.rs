@@ -13,7 +13,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::request::{Guarded, Single, Write};
+use crate::request::{Guarded, Single};
 
 entity! {
     /// The heartbeat. Its `updated_at` is the time of the last write.
@@ -55,6 +55,5 @@ patterns! {
 /// [`EncodeError`].
 pub fn beat(at: Instant) -> Result<Single<()>, EncodeError> {
     let change = Change::<Heartbeat>::visible(at).or_create(&Born::counter(), at).round(&at)?;
-    let write = Write::Update { key: key()?, steps: change.into_steps() };
-    Ok(Single::new(&BEAT, Guarded { write, condition: None }))
+    Ok(Single::new(&BEAT, Guarded::modify(key()?, change)))
 }

@@ -16,7 +16,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
-use crate::request::{Guarded, Single, Write};
+use crate::request::{Guarded, Single};
 use crate::text::Email;
 
 /// The maximum number of mails to one address on a day of UTC.
@@ -153,8 +153,7 @@ pub fn stop(recipient: &RecipientHash, reason: StopReason, at: Instant) -> Resul
 /// # Errors
 /// [`KeyError`].
 pub fn lift(recipient: &RecipientHash) -> Result<Single<()>, KeyError> {
-    let write = Write::Delete { key: stop_key(recipient)? };
-    Ok(Single::new(&LIFT, Guarded { write, condition: None }))
+    Ok(Single::new(&LIFT, Guarded::remove(stop_key(recipient)?)))
 }
 
 pub(crate) fn not_stopped(recipient: &RecipientHash) -> Result<Guarded, KeyError> {

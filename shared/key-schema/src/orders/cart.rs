@@ -206,7 +206,7 @@ pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> 
 /// # Errors
 /// [`KeyError`].
 pub fn discard(customer: &CustomerId) -> Result<Single<()>, KeyError> {
-    Ok(Single::new(&DISCARD, Guarded { write: crate::request::Write::Delete { key: key(customer)? }, condition: None }))
+    Ok(Single::new(&DISCARD, Guarded::remove(key(customer)?)))
 }
 
 /// Removes a cart that was created before `than`. DynamoDB refuses the write if the cart is newer

@@ -28,7 +28,7 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::order::{self, OrderStatus};
 use crate::pattern::Consistency;
-use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
+use crate::request::{Get, Guarded, Query, Range, Transaction};
 
 /// The maximum number of picking stations of a warehouse. A set of 100 orders has 4 KB, and every
 /// change rewrites it.
@@ -193,8 +193,7 @@ pub fn admit(
 /// [`EncodeError`].
 pub fn leave(order: &OrderId, born: &Born, at: Instant) -> Result<Transaction<PickingAction>, EncodeError> {
     let change = Change::<PickingStations>::visible(at).or_create(born, at).exclude("jobs", order.as_str());
-    let always = |write| Guarded { write, condition: None };
     Ok(Transaction::new(&LEAVE)
-        .action(PickingAction::Waiting, always(Write::Delete { key: waiting_key(order)? }))
-        .action(PickingAction::Stations, always(Write::Update { key: stations_key()?, steps: change.into_steps() })))
+        .action(PickingAction::Waiting, Guarded::remove(waiting_key(order)?))
+        .action(PickingAction::Stations, Guarded::modify(stations_key()?, change)))
 }

@@ -246,7 +246,7 @@ pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Resu
         change = change.set("shard", shard)?;
     }
     let key = total_key(country, city, store_id, &date, currency, *shard)?;
-    Ok(Guarded { write: crate::request::Write::Update { key, steps: change.into_steps() }, condition: None })
+    Ok(Guarded::modify(key, change))
 }
 
 patterns! {

@@ -1,7 +1,7 @@
-//! Sales: one row per order line, which the stream derives from orders.
+//! Sales: one row per order line, which the stream's consumer derives from orders.
 //!
-//! The stream never deletes a row. A row stores the `rev` of the order from which it was derived,
-//! and the stream overwrites only an older row. The rows of a cancelled or returned order lose
+//! The consumer never deletes a row. A row stores the `rev` of the order from which it was derived,
+//! and the consumer overwrites only an older row. The rows of a cancelled or returned order lose
 //! their index keys, so the lists, which read sparse indexes, do not show them. A replayed old
 //! record cannot bring them back, because its `rev` is lower.
 //!
@@ -34,7 +34,7 @@ use crate::order::{Order, OrderLine};
 use crate::pattern::Consistency;
 use crate::place::{self, SalePlace};
 use crate::product::{self, ProductSales};
-use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction, Write};
+use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 
 entity! {
     /// The sale of one order line.
@@ -297,8 +297,7 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, 
             .set("product_id", product)?
             .add("quantity", quantity)
             .add("orders", orders);
-        let write = Write::Update { key: product::sales_key(product)?, steps: change.into_steps() };
-        transaction = transaction.action((), Guarded { write, condition: None });
+        transaction = transaction.action((), Guarded::modify(product::sales_key(product)?, change));
     }
     Ok(transaction)
 }

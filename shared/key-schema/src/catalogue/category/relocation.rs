@@ -154,7 +154,7 @@ pub enum CategoryMoveAction {
     About,
     /// The description of its successor.
     AboutTo,
-    /// The product at this position of the argument.
+    /// The product at this position of the argument `products`.
     Product(usize),
     /// The list of a product's further categories, or a membership.
     Membership,

@@ -9,16 +9,16 @@
 //!
 //! # Why not every record is copied
 //!
-//! Each sale changes the stock, but its availability changes seldom. The stream copies only the
-//! records in which the availability changes. That loses nothing: between two such records, every
-//! state of the stock has the availability of the earlier record. So the newest state agrees with
-//! the newest copied record, or with the value at the product's creation. The same holds for the
-//! ratings.
+//! Each sale changes the stock, but its availability changes seldom. The stream's consumer copies
+//! only the records in which the availability changes. That loses nothing: between two such
+//! records, every state of the stock has the availability of the earlier record. So the newest
+//! state agrees with the newest copied record, or with the value at the product's creation. The
+//! same holds for the ratings.
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
-//! the stream confirms it. The retirement of a product changes the availability of its stock, so
-//! the stream copies that record too.
+//! the consumer confirms it. The retirement of a product changes the availability of its stock, so
+//! the consumer copies that record too.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,8 @@ use crate::expression::{Condition, number};
 use crate::item::{EncodeError, Stored};
 use crate::request::{Guarded, Single};
 
-/// The copies on a product. Only the stream updates them, so [`Product`] has no setter for them.
+/// The copies on a product. Only the stream's consumer updates them, so [`Product`] has no setter
+/// for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Copied {

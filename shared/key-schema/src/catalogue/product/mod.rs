@@ -180,8 +180,8 @@ impl Entity for ReviewStats {
 }
 
 entity! {
-    /// The sales of a product over all time. The stream updates them together with the rows that
-    /// prove them, in one transaction ([`crate::sales`]).
+    /// The sales of a product over all time. The stream's consumer updates them together with the
+    /// rows that prove them, in one transaction ([`crate::sales`]).
     ProductSales = "ProductSales" {
         fixed {
             /// The id of the product.

@@ -17,7 +17,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::{KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
 /// An action of a product transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,8 +103,8 @@ pub fn revive(
         .enter(&CategoryIndexKey { category_path: &product.category_path, id: &product.id })?
         .set("retired", None::<bool>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // The condition is not on `rev`, because the stream moves it when it copies the retirement onto
-    // the product.
+    // The condition is not on `rev`, because the stream's consumer moves it when it copies the
+    // retirement onto the product.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)
@@ -112,10 +112,9 @@ pub fn revive(
         .set("available", available)?
         .set("sellable", true)?
         .set("product_born", born)?;
-    let stock = Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() };
     let transaction = Transaction::new(&REVIVE)
         .action(ProductAction::Product, Guarded::update(key(&product.id)?, change, seen))
-        .action(ProductAction::Stock, Guarded { write: stock, condition: None });
+        .action(ProductAction::Stock, Guarded::modify(stock_key(&product.id)?, stock));
     with_nodes(transaction, nodes)
 }
 
@@ -126,8 +125,7 @@ fn with_nodes(
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<ProductAction>, EncodeError> {
     for node in nodes {
-        let put = Guarded { write: Write::Put { item: node.to_item()? }, condition: None };
-        transaction = transaction.action(ProductAction::Category, put);
+        transaction = transaction.action(ProductAction::Category, Guarded::overwrite(node)?);
     }
     Ok(transaction)
 }
@@ -203,13 +201,10 @@ pub fn create_content(
     content: &Stored<ProductContent>,
     note: Option<&Stored<UnsettledObject>>,
 ) -> Result<Transaction<ProductAction>, EncodeError> {
-    let transaction = Transaction::new(&PUT_CONTENT)
+    Ok(Transaction::new(&PUT_CONTENT)
         .action(ProductAction::Content, Guarded::put(content, Condition::NotExists)?)
-        .action(ProductAction::Product, Guarded::check(key(&content.product_id)?, in_catalogue()));
-    match note {
-        Some(note) => Ok(transaction.action(ProductAction::Object, media::settled(note)?)),
-        None => Ok(transaction),
-    }
+        .action(ProductAction::Product, Guarded::check(key(&content.product_id)?, in_catalogue()))
+        .optional(ProductAction::Object, note.map(media::settled).transpose()?))
 }
 
 /// Replaces a product's content that is at `version`. `note` is the note of the newly referenced

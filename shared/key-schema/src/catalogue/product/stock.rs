@@ -37,7 +37,8 @@ entity! {
             product_born: Option<Born>,
         }
         mutable by StockChanges {
-            /// The last adjustment by hand, with its author and reason, for readers of the stream.
+            /// The last adjustment by hand, with its author and reason, for consumers of the
+            /// stream.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             last_adjustment: Option<Adjustment>,
         }
@@ -138,9 +139,9 @@ pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<S
     Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
 }
 
-/// Sets the stock to `available`, on the condition that it is still as it was `seen`. So no
-/// concurrent change is lost, and the response reports the stock right after this adjustment.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Sets the stock to `available`. DynamoDB refuses it if the stock has changed since `seen` was
+/// read. So no concurrent change is lost, and the response reports the stock right after this
+/// adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].

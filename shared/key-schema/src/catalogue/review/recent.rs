@@ -34,7 +34,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{Get, Guarded, Query, Range, Single, Write};
+use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
 /// The shards of each month.
@@ -205,12 +205,11 @@ patterns! {
 /// Writes a review's entry, for the transaction that writes the review. Earlier releases wrote no
 /// entries, so the entry of an older review may be missing until its next change.
 pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
-    Ok(Guarded { write: Write::Put { item: RecentReview::of(review).to_item()? }, condition: None })
+    Guarded::overwrite(&RecentReview::of(review))
 }
 
 pub(super) fn remove(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
-    let key = key(&review.product_id, &review.customer_id, review.meta.created_at)?;
-    Ok(Guarded { write: Write::Delete { key }, condition: None })
+    Ok(Guarded::remove(key(&review.product_id, &review.customer_id, review.meta.created_at)?))
 }
 
 /// Lists the reviews of a month, newest first.

@@ -15,7 +15,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::organization;
-use crate::request::{Guarded, Single, Transaction, Write};
+use crate::request::{Guarded, Single, Transaction};
 
 pub(super) fn tied(
     customer: &CustomerId,
@@ -25,11 +25,11 @@ pub(super) fn tied(
     at: Instant,
 ) -> Result<Guarded, EncodeError> {
     let data = CustomerDocument { customer_id: customer.clone(), document_id: document.clone(), tie };
-    Ok(Guarded { write: Write::Put { item: Stored::new(data, born.clone(), at).to_item()? }, condition: None })
+    Guarded::overwrite(&Stored::new(data, born.clone(), at))
 }
 
 pub(super) fn untied(customer: &CustomerId, document: &DocumentId, tie: Tie) -> Result<Guarded, KeyError> {
-    Ok(Guarded { write: Write::Delete { key: tie_key(customer, document, tie)? }, condition: None })
+    Ok(Guarded::remove(tie_key(customer, document, tie)?))
 }
 
 fn is_there() -> Condition {

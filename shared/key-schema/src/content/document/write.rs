@@ -16,7 +16,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::organization;
 use crate::quota::{self, Quota};
-use crate::request::{Guarded, Transaction, Write};
+use crate::request::{Guarded, Transaction};
 
 /// The right by which a caller writes a document.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ impl Right<'_> {
 /// A change of a document that was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
-    /// The document that was read, at the version that the client has seen.
+    /// The document that was read, at the version that the client has read.
     pub old: &'a Stored<Document>,
     /// The author's right.
     pub right: Right<'a>,
@@ -148,7 +148,7 @@ pub(super) fn is_owner(customer: &CustomerId) -> Result<Condition, EncodeError> 
 /// Writes a text without a condition of its own. The head's condition, in the same transaction,
 /// guards it.
 fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
-    Ok(Guarded { write: Write::Put { item: section.to_item()? }, condition: None })
+    Guarded::overwrite(section)
 }
 
 /// Creates a document of `owner` with its texts as version 1.
@@ -241,8 +241,8 @@ pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<Docume
     new.draft = None;
     let mut transaction = edit.head(&DISCARD_DRAFT, &new)?;
     for name in since(&draft.sections, new.next()) {
-        let delete = Write::Delete { key: section_key(&new.id, name, new.next())? };
-        transaction = transaction.action(DocumentAction::Section, Guarded { write: delete, condition: None });
+        let delete = Guarded::remove(section_key(&new.id, name, new.next())?);
+        transaction = transaction.action(DocumentAction::Section, delete);
     }
     Ok(transaction)
 }

@@ -22,7 +22,7 @@ use crate::verification;
 /// An action of a customer transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomerAction {
-    /// The profile already exists, or is not at the version that the caller saw.
+    /// The profile already exists, or is not at the version that the caller has read.
     Profile,
     /// Another customer has verified the email address.
     Email,
@@ -44,7 +44,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
-    // If the same customer has a claim, an earlier profile has left it.
+    // If the same customer has a claim, it remains from an earlier profile.
     let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
         transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
@@ -69,10 +69,7 @@ fn free_earlier(
     action: CustomerAction,
     claim: Option<Key>,
 ) -> Transaction<CustomerAction> {
-    match claim {
-        Some(claim) => transaction.action(action, Guarded::check(claim, Condition::NotExists)),
-        None => transaction,
-    }
+    transaction.optional(action, claim.map(|claim| Guarded::check(claim, Condition::NotExists)))
 }
 
 struct Claims {

@@ -141,7 +141,7 @@ view!(LapsingOrder of Order);
 pub struct OpenOrder {
     /// The largest number of pieces in one line.
     pub most: u64,
-    /// The number of lines. A reader that finds fewer has not seen the whole order.
+    /// The number of lines. A reader that finds fewer lines has not read the whole order.
     pub lines: u64,
 }
 
@@ -232,8 +232,8 @@ pub fn lapsing(until: Instant) -> Result<Query<LapsingOrder>, KeyError> {
 }
 
 /// Adds an order to its customer's open orders, as an action of the transaction that places the
-/// order or begins its placement. DynamoDB refuses the write if the open orders have changed since
-/// they were read as `known`.
+/// order or begins its placement. `known` has the open orders that were read. DynamoDB refuses the
+/// write if they have changed since.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -48,15 +48,11 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, Encod
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
         .action(OrderAction::Copy, Guarded::put(&stored(order, CustomerOrder::of(order)), Condition::NotExists)?)
         .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
-    if let Some(reference) = staged::claim_of_reference(order)? {
-        transaction = transaction.action(OrderAction::Reference, reference);
-    }
-    for (action, guarded) in [(OrderAction::Idempotency, claim), (OrderAction::Open, open), (OrderAction::Cart, cart)] {
-        if let Some(guarded) = guarded {
-            transaction = transaction.action(action, guarded);
-        }
-    }
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .optional(OrderAction::Reference, staged::claim_of_reference(order)?)
+        .optional(OrderAction::Idempotency, claim)
+        .optional(OrderAction::Open, open)
+        .optional(OrderAction::Cart, cart);
     for line in lines {
         transaction = transaction
             .action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?)

@@ -42,7 +42,7 @@ pub fn prepare<'a>(
 /// An action of an order transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderAction {
-    /// The head already exists, or it is not at the version that the caller saw.
+    /// The head already exists, or it is not at the version that the caller has read.
     Order,
     /// The customer's copy of the order.
     Copy,

@@ -1,5 +1,5 @@
-//! Retirement of closed orders: every item of the order gets a time to live. The stream archives
-//! the items when DynamoDB removes them.
+//! Retirement of closed orders: every item of the order gets a time to live. The stream's consumer
+//! archives the items when DynamoDB removes them.
 //!
 //! A retired order leaves the lists by status and the list of shipments. Until the order expires,
 //! callers find it by its id and in its customer's list, and its status can no longer change. Its

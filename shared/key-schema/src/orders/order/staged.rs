@@ -160,15 +160,12 @@ pub fn begin(
     claim: Option<Guarded>,
     open: Option<Guarded>,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    let mut transaction = Transaction::new(&BEGIN)
+    Ok(Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
-    if let Some(reference) = claim_of_reference(order)? {
-        transaction = transaction.action(OrderAction::Reference, reference);
-    }
-    let guards = [(OrderAction::Idempotency, claim), (OrderAction::Open, open)];
-    let guards = guards.into_iter().filter_map(|(action, guarded)| Some((action, guarded?)));
-    Ok(guards.fold(transaction, |transaction, (action, guarded)| transaction.action(action, guarded)))
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .optional(OrderAction::Reference, claim_of_reference(order)?)
+        .optional(OrderAction::Idempotency, claim)
+        .optional(OrderAction::Open, open))
 }
 
 /// Returns the claim on the order's reference, if it has one.
@@ -238,15 +235,12 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
     let event = history(order, status, order.placed_at, by, None);
     let mut copied = CustomerOrder::of(order);
     copied.status = status;
-    let transaction = Transaction::new(&COMMIT)
+    Ok(Transaction::new(&COMMIT)
         .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
         .action(OrderAction::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
         .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
-    Ok(match cart {
-        Some(cart) => transaction.action(OrderAction::Cart, cart),
-        None => transaction,
-    })
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .optional(OrderAction::Cart, cart))
 }
 
 /// Gives back some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].

@@ -61,9 +61,10 @@ pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
     Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
 }
 
-/// Pays an entry's money into the wallet, on the condition that the balance in its currency is
-/// still as it was `seen`. So the balance in the response ([`plus`]) is the stored balance right
-/// after this deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Pays an entry's money into the wallet. DynamoDB refuses it if the balance in this currency has
+/// changed since `seen`, the wallet, was read. So the balance in the response ([`plus`]) is the
+/// stored balance right after this deposit. `claim` is the idempotency record
+/// ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].

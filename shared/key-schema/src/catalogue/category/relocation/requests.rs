@@ -18,7 +18,7 @@ use crate::item::{EncodeError, Meta, Stored};
 use crate::key::KeyError;
 use crate::membership::{self, ProductCategories};
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSummary};
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
 /// Reads the move in progress, or the last one.
 ///
@@ -73,7 +73,7 @@ fn counted(change: Change<CategoryMove>, what: &'static str, by: usize) -> Resul
 
 fn node(moving: &Stored<CategoryMove>, path: CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
     let node = Stored::new(CategoryNode::new(path), moving.meta.born.clone(), at);
-    Ok(Guarded { write: Write::Put { item: node.to_item()? }, condition: None })
+    Guarded::overwrite(&node)
 }
 
 /// Lists a category's children by name, beginning after `after`.
@@ -180,8 +180,8 @@ fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -
     Ok(Guarded::update(product::key(&product.id)?, change, same))
 }
 
-/// Moves the memberships of a product that are in the moved subtree. Returns `None` if there is no
-/// such membership.
+/// Moves the memberships of a product that are in the moved subtree. `known` is the list of the
+/// product's further categories that was read. Returns `None` if there is no such membership.
 ///
 /// If the product already has a membership in the new category, the old one is only removed. The
 /// product moves in the same transaction if its own category moves too. Memberships copy that

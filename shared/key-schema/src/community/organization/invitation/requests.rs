@@ -115,12 +115,8 @@ pub fn invite(
         .action(OrganizationAction::Invitations, list)
         .action(OrganizationAction::Customer, customer::check(customer_id)?);
     let transaction = Authority::Customer(admin).checked(transaction, id, None)?;
-    Ok(match team {
-        Some(team) => {
-            transaction.action(OrganizationAction::Team, Guarded::check(team_key(id, team)?, Condition::Exists))
-        }
-        None => transaction,
-    })
+    let team = team.as_ref().map(|team| team_key(id, team)).transpose()?;
+    Ok(transaction.optional(OrganizationAction::Team, team.map(|key| Guarded::check(key, Condition::Exists))))
 }
 
 /// Makes the invited customer a member and removes the invitation that was read.
@@ -139,16 +135,14 @@ pub fn accept(
         Role::Admin => add_admins(id, 1, Condition::Exists)?,
         Role::Member => Guarded::check(key(id)?, Condition::Exists),
     };
+    let inviter = invitation.inviter.as_ref().map(|inviter| admin_check(id, inviter)).transpose()?;
     let transaction = Transaction::new(&ACCEPT)
         .action(OrganizationAction::Member, Guarded::put(new, Condition::NotExists)?)
         .action(OrganizationAction::Invitation, Guarded::delete(invitation_key(id, customer_id)?, open))
         .action(OrganizationAction::Invitations, state.list(customer_id, id, None, &new.meta.born, at)?)
         .action(OrganizationAction::Profile, customer::check(customer_id)?)
-        .action(OrganizationAction::Organization, head);
-    let transaction = match &invitation.inviter {
-        Some(inviter) => transaction.action(OrganizationAction::Inviter, admin_check(id, inviter)?),
-        None => transaction,
-    };
+        .action(OrganizationAction::Organization, head)
+        .optional(OrganizationAction::Inviter, inviter);
     count_members(transaction, id, None, team.as_ref())
 }
 
