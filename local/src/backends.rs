@@ -23,16 +23,12 @@ use crate::dynamodb::REGION;
 use crate::system::StartError;
 use crate::token::{AUDIENCE, ISSUER, SigningKey};
 
-/// Account of all local resources.
 pub(crate) const ACCOUNT: &str = "000000000000";
-/// Name of the embedded table. The embedded table is a separate database.
 const TABLE: &str = "bodega";
-/// Access key for all local services, except for a fresh table.
+/// Access key for all local services, except for a fresh table in another DynamoDB.
 const ACCESS_KEY: &str = "local";
-/// Sender of the messages to customers.
 const MAIL_FROM: &str = "shop@example.com";
 
-/// The running backends.
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
     pub(crate) proxy: FaultProxy,
@@ -46,8 +42,8 @@ pub(crate) struct Backends {
     pub(crate) search: Option<SearchServer>,
     pub(crate) search_url: String,
     pub(crate) events: EventBusServer,
-    /// The events that the bus has accepted and its subscribers have not yet processed. `None` if
-    /// no data is kept.
+    /// The journal of events that the bus has accepted and that its subscribers have not finished.
+    /// `None` if the system keeps no data.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,
@@ -83,8 +79,9 @@ impl Backends {
         let is_fresh = embedded.is_none() && options.table.is_none();
         let (table, access_key) = match &options.table {
             Some(name) => (name.clone(), ACCESS_KEY.to_owned()),
-            // DynamoDB Local has a separate database for each access key. A database gets slower
-            // with every stream record of its other tables.
+            // DynamoDB Local has a separate database for each access key, and a database gets
+            // slower with the stream records of all its tables. So a fresh table has its own access
+            // key.
             None if is_fresh => {
                 let number = fastrand::u32(..);
                 (format!("{TABLE}-{number:08x}"), format!("{ACCESS_KEY}{number:08x}"))
@@ -106,7 +103,7 @@ impl Backends {
         let buckets = named(template.buckets.iter().map(|bucket| &bucket.logical_id).collect());
         let objects = ObjectServer::start(folder("objects").as_deref(), &buckets).await?;
         // Events refer to the items of one table. A fresh table is deleted at the end, so its
-        // events need not be kept.
+        // events are not kept.
         let kept = data.filter(|_| !is_fresh).map(|data| data.join("bus").join(index_prefix(&table)));
         let (events, mail, journal) = match &kept {
             Some(folder) => bus_and_mail(folder, &buses).await?,
@@ -136,7 +133,7 @@ impl Backends {
         })
     }
 
-    /// Returns the prefix of the search indexes. It derives from the table's name, so that a fresh
+    /// Returns the prefix of the search indexes. It is derived from the table's name, so a fresh
     /// table has fresh indexes.
     pub(crate) fn index_prefix(&self) -> String {
         index_prefix(&self.table)
@@ -163,12 +160,12 @@ impl Backends {
         self.names.get(logical_id).map_or(logical_id, String::as_str)
     }
 
-    /// Returns the ARN of the search engine, as if it were an OpenSearch domain.
+    /// Returns an ARN for the search engine, in the form of an OpenSearch domain's.
     pub(crate) fn search_arn() -> String {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }
 
-    /// Allows pages of other origins to use the buckets, as the template says.
+    /// Sets the CORS rules of the buckets from the template.
     pub(crate) fn let_pages_in(&self, template: &Template) {
         let rule = |rule: &template::BucketCors| {
             let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
@@ -178,7 +175,7 @@ impl Backends {
         self.objects.let_pages_in(template.buckets.iter().map(of_bucket).collect());
     }
 
-    /// Makes the backends refuse calls that a function has no permission for.
+    /// Makes the backends refuse calls for which a function lacks the permission.
     pub(crate) fn enforce(&self, access: &Arc<Access>) {
         self.proxy.enforce(Arc::clone(access));
         self.events.enforce(Arc::clone(access));
@@ -213,7 +210,7 @@ impl Backends {
     }
 }
 
-/// Starts a bus and a mail service that store accepted events and messages in `folder`.
+/// Starts a bus and a mail service that store events and messages in `folder`.
 async fn bus_and_mail(
     folder: &Path,
     buses: &[String],

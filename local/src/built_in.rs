@@ -1,30 +1,27 @@
-//! Holds the files that are compiled into the program. A downloaded program thus runs without its
-//! source.
+//! Holds the files that are compiled into the program, so that a downloaded program runs without
+//! its source.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The template, as of the build.
 pub(crate) const TEMPLATE: &str = include_str!("../../template.yaml");
-/// The description of the API, as of the build.
 pub(crate) const OPENAPI: &str = include_str!("../../openapi.yaml");
 
-/// The files of the sample that `--demo` loads: name and content.
+/// The files of the sample data that `--demo` loads: name and content.
 const SAMPLE: [(&str, &str); 3] = [
     ("products.csv", include_str!("../demo/products.csv")),
     ("households.csv", include_str!("../demo/households.csv")),
     ("baskets.ndjson", include_str!("../demo/baskets.ndjson")),
 ];
 
-/// The sample in a temporary folder, for the import to read. Dropping this value removes the
-/// folder.
+/// The sample data in a temporary folder, from which the import reads it. Dropping this value
+/// removes the folder.
 #[derive(Debug)]
 pub(crate) struct Sample {
     folder: PathBuf,
 }
 
 impl Sample {
-    /// Writes the sample's files.
     pub(crate) fn write() -> io::Result<Self> {
         let name = format!("bodega-demo-{}-{:016x}", std::process::id(), fastrand::u64(..));
         let folder = std::env::temp_dir().join(name);
@@ -55,7 +52,8 @@ impl Sample {
 
 impl Drop for Sample {
     fn drop(&mut self) {
-        // A remaining folder is small, and the operating system cleans up its temporary files.
+        // If this fails, the small folder remains until the operating system removes its temporary
+        // files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -142,7 +142,7 @@ pub fn main() -> ExitCode {
 /// one.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // The output may be closed.
+        // Standard output may be closed.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -196,8 +196,8 @@ fn import(args: ImportArgs) -> ExitCode {
 
 /// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
-    // Without a Runtime API a user has started the function by hand, and the error message must
-    // appear.
+    // Without a Runtime API, a user has started the function by hand, so the error message must be
+    // shown.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }
@@ -216,7 +216,7 @@ fn function(logical_id: &str) -> ExitCode {
 }
 
 /// Ends this process when the local system ends for any reason. The local system holds the other
-/// end of standard input.
+/// end of this process's standard input.
 fn end_with_parent() {
     // Reading standard input blocks, so it needs a thread. The thread ends with the process.
     std::thread::spawn(|| {
@@ -259,8 +259,8 @@ fn run(args: RunArgs) -> ExitCode {
 }
 
 async fn serve(options: Options, args: &RunArgs) -> ExitCode {
-    // The handlers exist before the system starts, so that an early Ctrl-C leaves no processes
-    // behind.
+    // The signal handlers must exist before the system starts. Otherwise an early Ctrl-C would
+    // leave processes running.
     let mut interrupted = std::pin::pin!(interrupted());
     let system = tokio::select! {
         started = System::start(options) => match started {
@@ -273,12 +273,12 @@ async fn serve(options: Options, args: &RunArgs) -> ExitCode {
         code = attend(&system, args) => code,
         () = &mut interrupted => ExitCode::SUCCESS,
     };
-    // The runtime kills processes that do not end in time.
+    // When the time is up, dropping the system kills the remaining processes.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, system.shutdown()).await;
     code
 }
 
-/// Introduces the system and waits forever. Returns only if the sample cannot be loaded.
+/// Prints the introduction and waits for ever. Returns only if the sample data cannot be loaded.
 async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     if args.demo {
         let sample = match Sample::write() {
@@ -300,7 +300,6 @@ async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     std::future::pending().await
 }
 
-/// Returns the arguments of the import that `--demo` runs.
 fn demo(sample: &Sample) -> ImportArgs {
     ImportArgs {
         port: 0,
@@ -348,8 +347,8 @@ curl -s '{url}/v1/search/products?q=gren+tea'
     ));
 }
 
-/// Shows warnings of this process. The embedded table logs every failed condition as a warning, so
-/// it shows only errors.
+/// Shows this process's warnings. Of the embedded table it shows only errors, because that logs
+/// every failed condition as a warning.
 fn show_warnings() {
     let targets = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
     tracing_subscriber::registry().with(targets).with(tracing_subscriber::fmt::layer().with_writer(io::stderr)).init();
@@ -359,7 +358,6 @@ fn threads() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
 
-/// Waits for Ctrl-C or SIGTERM.
 async fn interrupted() {
     #[cfg(unix)]
     {
@@ -373,11 +371,11 @@ async fn interrupted() {
             return;
         }
     }
-    // Without a handler, Ctrl-C ends the process directly.
+    // If there is no handler, Ctrl-C ends the process directly.
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// Prints a fatal error in one line and returns the usage exit code.
+/// Prints a fatal error in one line. Returns the exit code for usage errors.
 fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("bodega: {reason}");
     ExitCode::from(EXIT_USAGE)

@@ -1,5 +1,5 @@
-//! Manages the folders through which `/_local/faults` sends crash plans and clock steps to the
-//! functions' processes.
+//! Manages the folders for crash plans and clock errors. `/_local/faults` writes them, and the
+//! functions' processes read them.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use telemetry::crash::{self, FOLDER_VARIABLE, Plan, PlanError};
 
-/// A private folder, created for the first plan.
+/// A private folder, which the first plan creates.
 #[derive(Debug)]
 pub(crate) struct CrashPoints {
     folder: PathBuf,
@@ -30,7 +30,8 @@ impl CrashPoints {
         crash::arm(&self.folder.join(function), point, plan)
     }
 
-    /// Creates the folder once. Fails if another user has created a folder of this name.
+    /// Creates the folder if this has not happened yet. Fails if another user has created a folder
+    /// of this name.
     fn make(&self) -> io::Result<()> {
         let mut is_made = self.is_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_made {
@@ -61,10 +62,10 @@ impl CrashPoints {
         crash::step_clock(&self.folder.join(function), seconds)
     }
 
-    /// Removes the folder if it exists. Dropping this value would be too late, because an open
-    /// connection may keep the value after the system has ended.
+    /// Removes the folder if it exists. Dropping the value is no substitute, because an open
+    /// connection may keep the value alive after the system has ended.
     pub(crate) fn remove(&self) {
-        // A remaining folder is small and in the system's temporary folder.
+        // A remaining folder is small, and the operating system removes its temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,7 +1,7 @@
 //! Serves the API reference: `openapi.yaml` unchanged, and a page that shows it with Swagger UI.
 //!
-//! The page and the renderer are compiled into the program, so a browser needs no other host.
-//! `local/reference/README.md` says where the renderer comes from.
+//! The page and Swagger UI are compiled into the program, so a browser needs no other host.
+//! `local/reference/README.md` names their source.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,17 @@ use serde_json::json;
 
 use crate::built_in;
 
-/// Lets the page use this program's own scripts, styles and routes, and nothing else.
+/// Allows the page to use only this program's own scripts, styles and routes.
 ///
-/// Styles of Swagger UI contain pictures as `data:` URLs.
+/// It also allows `data:` URLs of pictures, which the styles of Swagger UI contain.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A file of the page.
 #[derive(Debug, Clone, Copy)]
 struct Asset {
     path: &'static str,
     media_type: &'static str,
-    /// Whether the bytes are gzip. Every browser accepts it.
+    /// Whether the content is compressed with gzip, which every browser accepts.
     is_compressed: bool,
     bytes: &'static [u8],
 }
@@ -68,8 +67,8 @@ const ASSETS: [Asset; 4] = [
 
 /// Returns the routes `/v1/openapi.yaml` and `/docs`. `/` redirects to `/docs`.
 ///
-/// They serve the file next to the template. Without a template file they serve the description
-/// that is compiled into the program.
+/// They serve the API description next to the template. Without a template file they serve the
+/// description that is compiled into the program.
 pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Router<S> {
     let source = match template {
         Some(template) => Source::File(template.with_file_name("openapi.yaml")),
@@ -90,7 +89,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Rout
 /// The source of the API description.
 #[derive(Debug)]
 enum Source {
-    /// Read at each request, so that an edit shows at once.
+    /// The file is read for each request, so that an edit shows at once.
     File(PathBuf),
     BuiltIn,
 }
@@ -162,7 +161,7 @@ mod tests {
                 assert!(known || ["/v1/openapi.yaml", "data:,"].contains(&value), "{value}");
             }
         }
-        // The policy forbids scripts and styles inside the page.
+        // The page's own policy forbids scripts and styles inside the page.
         assert!(!page.contains("<style") && !page.contains("style=") && !page.contains("onclick"));
         assert_eq!(page.matches("<script ").count(), page.matches("<script defer src=").count());
         assert!(!POLICY.contains("unsafe") && !POLICY.contains("http"));

@@ -1,4 +1,4 @@
-//! Implements the few DynamoDB calls that the local system itself makes.
+//! Implements the few DynamoDB calls that the local system makes itself.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,11 +11,11 @@ use template::TableDefinition;
 pub const REGION: &str = "us-east-1";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often `ensure_table` checks for status `ACTIVE`, and the pause between two checks: 30 s in
-/// all.
+/// How often `ensure_table` checks for status `ACTIVE`, and the pause between two checks. Together
+/// this is 30 s.
 const LOOKS: u32 = 150;
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
-/// DynamoDB never removes items that expired longer ago, in seconds:
+/// DynamoDB does not remove items that expired more than this number of seconds ago:
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html>.
 const FIVE_YEARS: u64 = 5 * 365 * 24 * 60 * 60;
 
@@ -30,7 +30,7 @@ pub struct DynamoDb {
 /// The reason why a call failed or a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DynamoDbError {
-    /// The endpoint does not respond, or not with DynamoDB's protocol.
+    /// The endpoint does not respond, or its response is not DynamoDB's.
     #[error("DynamoDB at {endpoint} cannot be reached: {reason}")]
     Unreachable {
         /// Address of the endpoint.
@@ -103,8 +103,8 @@ impl DynamoDb {
         self.call("DeleteTable", &request).await.map(drop)
     }
 
-    /// Deletes the expired items of a table, and returns their number. An item that has changed
-    /// meanwhile stays. Like DynamoDB, the sweep leaves items that expired over five years ago.
+    /// Deletes the expired items of a table, and returns their number. It keeps an item that has
+    /// changed since the read. Like DynamoDB, it keeps items that expired more than five years ago.
     ///
     /// # Errors
     /// [`DynamoDbError`].
@@ -164,8 +164,8 @@ impl DynamoDb {
             endpoint: self.endpoint.clone(),
             reason: innermost(&error),
         };
-        // These services check no signature. DynamoDB Local reads the access key and the region
-        // from this header.
+        // These services verify no signature, but DynamoDB Local reads the access key and the
+        // region from this header.
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={}/20260101/{REGION}/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
             self.access_key
@@ -196,7 +196,7 @@ impl DynamoDb {
     }
 }
 
-/// Compares the definitions, because an older template may have created the data folder.
+/// Compares the table with the template, because an older template may have created the table.
 fn same_table(name: &str, wanted: &Json, found: &Json) -> Result<(), DynamoDbError> {
     let table = found.get("Table").unwrap_or(found);
     for part in ["KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes"] {
@@ -207,7 +207,7 @@ fn same_table(name: &str, wanted: &Json, found: &Json) -> Result<(), DynamoDbErr
     Ok(())
 }
 
-/// Returns the part's entries by name, reduced to the fields of the `CreateTable` request.
+/// Returns the part's entries by name, with only those fields that a `CreateTable` request has.
 fn normal(part: &str, value: Option<&Json>) -> BTreeMap<String, Json> {
     let name = if part == "GlobalSecondaryIndexes" { "IndexName" } else { "AttributeName" };
     let mut entries = BTreeMap::new();
@@ -223,7 +223,7 @@ fn normal(part: &str, value: Option<&Json>) -> BTreeMap<String, Json> {
     entries
 }
 
-/// Returns the root cause, which reqwest's own message does not show.
+/// Returns the innermost cause, which reqwest's own message does not contain.
 fn innermost(error: &reqwest::Error) -> String {
     let mut source: &dyn std::error::Error = error;
     while let Some(next) = source.source() {

@@ -1,4 +1,4 @@
-//! Enforces the template's permissions of each function, as AWS would.
+//! Enforces each function's permissions in the template, as AWS would.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use crate::dynamodb::REGION;
 use crate::mappings::MappingRole;
 use crate::system::StartError;
 
-/// The environment variable with the search engine's address.
 const SEARCH_ENDPOINT: &str = "SEARCH_ENDPOINT";
 
 /// The permissions of all functions, and a search gate for each function that uses the search
@@ -48,18 +47,18 @@ impl Grants {
         Ok(Self { access, gates })
     }
 
-    /// Returns the environment variables that identify the function to the backends.
+    /// Returns the environment variables with which a function identifies itself to the backends.
     pub(crate) fn variables(&self, function: &str) -> impl Iterator<Item = (String, String)> {
         let gate = self.gates.get(function).map(|gate| (SEARCH_ENDPOINT.to_owned(), gate.url().to_owned()));
         [("AWS_SESSION_TOKEN".to_owned(), function.to_owned())].into_iter().chain(gate)
     }
 
-    /// Returns the permissions, for callers that act on a function's behalf.
+    /// Returns the permissions, for code that makes calls on a function's behalf.
     pub(crate) const fn access(&self) -> &Arc<Access> {
         &self.access
     }
 
-    /// Returns each function's permissions with their uses, and its denied calls.
+    /// Returns each function's permissions with the numbers of their uses, and its denied calls.
     pub(crate) fn report(&self) -> Vec<Report> {
         self.access.report()
     }

@@ -1,7 +1,7 @@
-//! Serves the local token issuer's key, as a Cognito user pool does under its URL.
+//! Serves the public key of the local token issuer, as a Cognito user pool does.
 //!
-//! A function that verifies tokens itself finds the endpoint in `JWT_ISSUER_ENDPOINT`, because the
-//! issuer's name is not an address.
+//! The issuer's name is not an address. So a function that verifies tokens itself gets the address
+//! in `JWT_ISSUER_ENDPOINT`.
 
 use axum::Router;
 use axum::middleware::from_fn;
@@ -11,12 +11,10 @@ use serde_json::{Value as Json, json};
 use crate::control::loopback_only;
 use crate::token::{ISSUER, SigningKey};
 
-/// Path below the system's address.
 const PATH: &str = "/_local/issuer";
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/.well-known/jwks.json";
 
-/// Returns the issuer's address in the system at `url`.
 pub(crate) fn endpoint(url: &str) -> String {
     format!("{url}{PATH}")
 }

@@ -7,10 +7,10 @@
 //!
 //! A function may do only what its policies in the template allow. The system checks and counts
 //! every call of a function to the table, the bus, the buckets, the mail service or the search
-//! engine. It does the same for every read of the stream or a queue on the function's behalf.
-//! `GET /_local/grants` returns the counts. Refusals look like those of AWS.
+//! engine. It also checks and counts its own reads of the stream and of queues, which it makes with
+//! the function's role. `GET /_local/grants` returns the counts. Refusals have the form of AWS's.
 //!
-//! Pages of other origins may call the gateway as the template's `CorsConfiguration` allows.
+//! Web pages may call the gateway if the template's `CorsConfiguration` allows their origin.
 //!
 //! `bodega`, the program of this crate, is a thin command line around the system ([`cli`]). It also
 //! starts itself again as each function ([`functions`]).

@@ -1,5 +1,5 @@
-//! Checks the role with which Lambda reads a stream or a queue. An event source mapping uses the
-//! role of its function.
+//! Checks whether a function's role allows Lambda to read the stream or queue of its event source
+//! mapping.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const GET_QUEUE_ATTRIBUTES: &str = "sqs:GetQueueAttributes";
 const PUT_OBJECT: &str = "s3:PutObject";
 const LIST_BUCKET: &str = "s3:ListBucket";
 
-/// The role of a function, as its event source mapping uses it.
+/// The role of a function, with which Lambda reads for the function's event source mapping.
 pub(crate) struct MappingRole {
     access: Arc<Access>,
     /// Logical id of the mapping in the template.
@@ -35,20 +35,21 @@ pub(crate) struct MappingRole {
 struct Need {
     action: &'static str,
     resource: String,
-    /// Whether Lambda makes the call when it creates the mapping, and not while the mapping runs.
+    /// Whether Lambda makes the call when it creates the mapping. Otherwise it makes the call while
+    /// the mapping runs.
     at_creation: bool,
 }
 
 impl MappingRole {
-    /// Returns the role of a stream mapping. Sources in Lambda's developer guide: "Processing
-    /// Amazon DynamoDB records", and "Retain discarded records" for the bucket.
+    /// Returns the role of a stream mapping. The permissions are from Lambda's developer guide:
+    /// "Processing Amazon DynamoDB records", and "Retain discarded records" for the bucket.
     pub(crate) fn of_stream(mapping: &StreamMapping, access: &Arc<Access>) -> Self {
         let source = mapping.stream.clone();
         let table = source.split("/stream/").next().unwrap_or_default();
         let list = need(LIST_STREAMS, format!("{table}/stream/*"), true);
         let read = [DESCRIBE_STREAM, GET_SHARD_ITERATOR, GET_RECORDS].map(|action| need(action, source.clone(), false));
         let keep = mapping.on_failure.iter().flat_map(|bucket| {
-            // All object names of the mapping begin with this prefix.
+            // The names of all objects that the mapping writes begin with this prefix.
             let object = object_arn(bucket, &object_prefix(&mapping.function));
             [need(LIST_BUCKET, bucket.clone(), true), need(PUT_OBJECT, object, false)]
         });
@@ -56,8 +57,8 @@ impl MappingRole {
         Self::new(access, &mapping.logical_id, &mapping.function, source, needs)
     }
 
-    /// Returns the role of a queue mapping. Source in Lambda's developer guide: "Using Lambda with
-    /// Amazon SQS".
+    /// Returns the role of a queue mapping. The permissions are from Lambda's developer guide,
+    /// "Using Lambda with Amazon SQS".
     pub(crate) fn of_queue(mapping: &QueueMapping, access: &Arc<Access>) -> Self {
         let queue = &mapping.queue;
         let needs = vec![
@@ -73,8 +74,8 @@ impl MappingRole {
         Self { access: Arc::clone(access), mapping, function, source, needs }
     }
 
-    /// Checks the role as Lambda does when it creates a mapping. Lambda rejects a role that could
-    /// not run the mapping.
+    /// Checks the role as Lambda does when it creates a mapping. Lambda rejects a role that lacks a
+    /// permission for the mapping.
     ///
     /// # Errors
     /// [`StartError::Role`] names the missing permission.
@@ -135,19 +136,19 @@ fn object_arn(bucket: &str, object: &str) -> String {
     format!("{bucket}/{object}")
 }
 
-/// Returns the prefix that Lambda uses for such objects.
+/// Returns the prefix of the names of discarded batches, which is Lambda's.
 fn object_prefix(function: &str) -> String {
     format!("aws/lambda/{}/", mapping_id(function))
 }
 
-/// Returns the id of a function's mapping. It is the same at every start.
+/// Returns the id of a function's mapping, which is the same at every start.
 fn mapping_id(function: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, function.as_bytes());
     let bytes = digest.as_ref().iter().take(16);
     uuid(bytes.fold(0, |number, byte| (number << 8) | u128::from(*byte)))
 }
 
-/// Formats a UUID of version 4, the version that Lambda uses.
+/// Formats a UUID of version 4, as Lambda does.
 pub(crate) fn uuid(bits: u128) -> String {
     let hex = format!("{:032x}", (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62));
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];

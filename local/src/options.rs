@@ -17,7 +17,7 @@ pub struct Options {
     pub port: u16,
     /// Folder for the data. Without one, all data is lost at the end.
     pub data: Option<PathBuf>,
-    /// The template. Without one, [`Options::template_file`] looks for it.
+    /// The file of the template. Without one, [`Options::template_file`] searches for it.
     pub template: Option<PathBuf>,
     /// Parameters of the template with values other than their default, by name.
     pub parameters: Vec<(String, String)>,
@@ -37,9 +37,9 @@ pub struct Options {
     /// Whether the embedded table keeps its whole stream for a later reader. By default it deletes
     /// the records that all its consumers have read.
     pub keeps_stream: bool,
-    /// How long a transaction of the table takes. During that time, single writes and other
-    /// transactions that use its items conflict. Without a value, transactions run one after
-    /// another and never conflict.
+    /// The duration of a transaction of the table. During this time, single writes and other
+    /// transactions that use its items conflict. Without a value, requests run one after the other
+    /// and never conflict.
     pub transaction_time: Option<Duration>,
 }
 

@@ -18,8 +18,8 @@ use crate::dynamodb::REGION;
 use crate::mappings::uuid;
 use crate::subscribers;
 
-/// Starts the enabled schedules. Each first invokes its function after one interval. The tasks end
-/// when `stop` becomes true or its sender is dropped.
+/// Starts the enabled schedules. Each schedule invokes its function for the first time after one
+/// interval. The tasks end when `stop` becomes true or its sender is dropped.
 pub(crate) fn start(
     template: &Template,
     functions: &Arc<Functions>,
@@ -33,8 +33,9 @@ pub(crate) fn start(
     enabled.map(task).collect()
 }
 
-/// Runs one schedule. The next invocation waits for the running one, and missed invocations become
-/// one. A failed invocation is not retried, because the next one follows soon.
+/// Runs one schedule. If an invocation takes longer than the interval, the next one begins after
+/// it, and further missed ones are skipped. A failed invocation is not retried, because the next
+/// one follows soon.
 async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + schedule.every, schedule.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -97,7 +98,8 @@ mod tests {
         }
     }
 
-    /// A slow function that fails on demand. It reports the time and the payload of each call.
+    /// A function that takes a given time, and fails if the test wants it. It records the time and
+    /// the payload of each call.
     struct Slow {
         begun: Instant,
         takes: Duration,
@@ -117,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Runs a schedule for a time, and returns the time and the payload of each call.
+    /// Runs a schedule for a time. Returns the time and the payload of each call.
     async fn calls(schedule: Schedule, takes: Duration, fails: bool, time: Duration) -> Vec<(u64, Value)> {
         let (sender, mut calls) = mpsc::unbounded_channel();
         let function = Arc::new(Slow { begun: Instant::now(), takes, fails, calls: sender });
@@ -125,7 +127,7 @@ mod tests {
         let task = tokio::spawn(run(schedule, function, stop.subscribe()));
         sleep(time).await;
         stop.send_replace(true);
-        // The schedule also stops in the middle of an invocation.
+        // The schedule stops even in the middle of an invocation.
         task.await.unwrap();
         let mut all = Vec::new();
         while let Some(call) = calls.recv().await {

@@ -21,11 +21,11 @@ use tokio::time::Instant;
 use crate::backends::Backends;
 use crate::mappings::{MappingRole, uuid};
 
-/// Maximum wait for one invocation, including a free environment. Every function's timeout is
-/// shorter.
+/// Maximum wait for one invocation, including the wait for a free environment. Every function's
+/// timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Returns the mappings, ready for a poller.
+/// Returns the mappings for a poller.
 ///
 /// # Errors
 /// [`SettingsError`] names a setting that AWS would reject.
@@ -49,8 +49,8 @@ pub fn mappings(
     template.streams.iter().map(mapping).collect()
 }
 
-/// Deletes records of the embedded stream that every mapping has passed, because its cost grows
-/// with its length. Ends with the poller.
+/// Deletes records of the embedded stream that every mapping has settled, because the table gets
+/// slower with each record. The task ends with the poller.
 pub fn trim(table: Arc<EmbeddedTable>, name: String, poller: &Poller) -> JoinHandle<()> {
     let mut consumed = poller.consumed();
     tokio::spawn(async move {
@@ -99,7 +99,7 @@ impl Invoke for Function {
             let answer = self.functions.invoke(&self.name, payload, deadline).await;
             answer.map_err(|error| match error {
                 InvokeError::Function(error) => FunctionError::Failed(error.to_string()),
-                // A smaller batch may fit. A failed attempt lets the poller bisect the batch.
+                // After this error the poller halves the batch, and a half may fit.
                 InvokeError::PayloadTooLarge(_) => FunctionError::Failed(error.to_string()),
                 InvokeError::UnknownFunction(_)
                 | InvokeError::Deadline
@@ -111,8 +111,8 @@ impl Invoke for Function {
     }
 }
 
-/// The destination of one mapping's failed records: a bucket. Objects are named as Lambda names
-/// them, `aws/lambda/<mapping>/<shard>/<day>/<instant>-<id>`.
+/// The destination of one mapping's failed records: a bucket. Objects have Lambda's names:
+/// `aws/lambda/<mapping>/<shard>/<day>/<instant>-<id>`.
 struct FailedRecords {
     backends: Arc<Backends>,
     bucket: Bucket,

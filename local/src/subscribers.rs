@@ -21,13 +21,14 @@ use tokio::time::Instant;
 
 use crate::mappings::MappingRole;
 
-/// Maximum number of accepted events that no rule has read yet. Beyond it, publishers wait.
+/// Maximum number of accepted events that the rules have not read yet. When it is reached,
+/// publishers wait.
 const WAITING: usize = 1024;
-/// Maximum wait for one invocation, including a free environment. Every function's timeout is
-/// shorter.
+/// Maximum wait for one invocation, including the wait for a free environment. Every function's
+/// timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// All subscribers of the buses. Dropping it abandons deliveries in progress.
+/// All subscribers of the buses. Dropping the value abandons deliveries in progress.
 pub(crate) struct Subscribers {
     pending: Pending,
     /// Number of events that the rules have read.
@@ -47,7 +48,7 @@ impl Subscribers {
     /// Starts to deliver new events of the buses, and unfinished work from `journal`.
     ///
     /// # Errors
-    /// [`PatternError`]. It does not occur with a parsed template, whose patterns are all valid.
+    /// [`PatternError`] for an invalid pattern. A parsed template has only valid patterns.
     pub(crate) fn start(
         template: &Template,
         server: &EventBusServer,
@@ -96,7 +97,7 @@ impl Subscribers {
                 batch_size: usize::try_from(mapping.batch_size).unwrap_or(usize::MAX),
                 batching_window: mapping.batching_window,
                 report_batch_item_failures: mapping.report_batch_item_failures,
-                // Lambda starts with five pollers.
+                // Lambda begins with five pollers.
                 maximum_concurrency: usize::try_from(mapping.maximum_concurrency.unwrap_or(5)).unwrap_or(5),
             };
             let role = Arc::new(MappingRole::of_queue(mapping, access));
@@ -105,7 +106,7 @@ impl Subscribers {
         let mappings = mappings.collect();
         let pending = Pending::default();
         let left = journal.map(|journal| Left::of(journal, &queues, &pending)).unwrap_or_default();
-        // Earlier events are settled, or are in the journal's unfinished work.
+        // All earlier events are finished, or the journal has them as unfinished work.
         let (count, routed) = watch::channel(server.published(u64::MAX, 1).next);
         let pump = Pump {
             bus: Arc::clone(&bus),
@@ -130,10 +131,10 @@ impl Subscribers {
         })
     }
 
-    /// Waits until the first `accepted` events of the bus, and all work that began before, are
-    /// processed or given up.
+    /// Waits until the first `accepted` events of the bus, and all work that began before this
+    /// call, are processed or given up.
     pub(crate) async fn settled(&self, accepted: u64) {
-        // The sender is dropped only with the system.
+        // The wait fails only if the system has been dropped.
         if self.routed.clone().wait_for(|routed| *routed >= accepted).await.is_ok() {
             self.pending.settled().await;
         }
@@ -144,12 +145,10 @@ impl Subscribers {
         self.pending.count()
     }
 
-    /// Returns the messages in the dead-letter queues.
     pub(crate) fn failures(&self) -> Vec<GivenUp> {
         self.queues.iter().flat_map(|queue| queue.given_up()).collect()
     }
 
-    /// Returns the number of messages in the dead-letter queues.
     pub(crate) fn count_failures(&self) -> usize {
         self.queues.iter().map(|queue| queue.count_given_up()).sum()
     }
@@ -158,7 +157,8 @@ impl Subscribers {
     pub(crate) async fn redrive(&self) -> usize {
         let mut redriven = 0;
         for queue in &self.queues {
-            // The count limits the loop, because a message that fails again returns to the queue.
+            // A message that fails again returns to the queue. So the loop has one turn for each
+            // message that was there at its start.
             for _ in 0..queue.count_given_up() {
                 if !self.bus.redrive(queue, &self.targets, &self.pending).await {
                     break;
@@ -174,8 +174,8 @@ impl Subscribers {
         self.names.get(arn).map_or(arn, String::as_str)
     }
 
-    /// Keeps unfinished work in the journal for the next start, if data is kept. From here on calls
-    /// fail only because the system ends.
+    /// Closes the journal, if data is kept, so that unfinished work stays for the next start. From
+    /// then on calls fail only because the system ends.
     pub(crate) fn close(&self) {
         if let Some(journal) = &self.journal {
             journal.close();
@@ -190,7 +190,7 @@ impl Drop for Subscribers {
     }
 }
 
-/// Work that was unfinished when the system last ended. All of it counts as pending from the start.
+/// The unfinished work of the previous run. All of it counts as in progress from the start.
 #[derive(Default)]
 struct Left {
     accepted: Vec<(Accepted, Work)>,
@@ -198,7 +198,7 @@ struct Left {
 }
 
 impl Left {
-    /// Reads the unfinished work, and returns messages to their dead-letter queues.
+    /// Reads the unfinished work, and puts given-up messages back into their dead-letter queues.
     fn of(journal: &Arc<Journal>, queues: &HashMap<String, Arc<Queue>>, pending: &Pending) -> Self {
         let unsettled = journal.unsettled();
         for given_up in unsettled.given_up {
@@ -219,7 +219,6 @@ impl Left {
     }
 }
 
-/// Passes events to the rules.
 struct Pump {
     bus: Arc<EventBus>,
     targets: HashMap<String, TargetKind>,
@@ -249,11 +248,12 @@ impl Pump {
     }
 }
 
-/// Creates the template's queues, by ARN. A dead-letter queue is created before the queues that use
-/// it. In a circle of queues, at least one gets no dead-letter queue.
+/// Creates the template's queues, by ARN. A dead-letter queue must be created before the queues
+/// that use it. If queues form a cycle, at least one of them gets no dead-letter queue.
 fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String, Arc<Queue>> {
     let mut made: HashMap<String, Arc<Queue>> = HashMap::new();
-    // Each round creates at least one more queue, until only circles remain.
+    // Each round creates at least one more queue. When only cycles are left, the last round creates
+    // their queues.
     for round in 0..=template.queues.len() {
         for queue in &template.queues {
             let redrive = match &queue.redrive {
@@ -272,7 +272,7 @@ fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String
     made
 }
 
-/// Returns a function for callers that are not clients.
+/// Returns a function for callers other than clients, such as schedules and queues.
 pub(crate) fn function(functions: &Arc<Functions>, name: &str) -> Arc<dyn Invoke> {
     Arc::new(Function { functions: Arc::clone(functions), name: name.to_owned() })
 }

@@ -31,7 +31,7 @@ use crate::subscribers::Subscribers;
 use crate::token::{KeyError, MoreClaims, SigningKey};
 use crate::{Options, built_in, docs, issuer, schedules, streams};
 
-/// Interval at which expired items of the embedded table are deleted. AWS promises only days.
+/// Interval at which expired items of the embedded table are deleted. AWS may take days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum wait for open connections at shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -41,7 +41,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 const JWT_ISSUER: &str = "JWT_ISSUER";
 const JWT_ISSUER_ENDPOINT: &str = "JWT_ISSUER_ENDPOINT";
 
-/// A running system. [`System::shutdown`] ends it in order. Dropping it kills the functions.
+/// A running system. [`System::shutdown`] ends it in an orderly way. Dropping the value kills the
+/// functions.
 pub struct System {
     address: SocketAddr,
     key: SigningKey,
@@ -50,22 +51,22 @@ pub struct System {
     access_key: String,
     search_url: String,
     functions: Arc<Functions>,
-    /// Client for deleting the fresh table of another DynamoDB at the end.
+    /// The client that deletes a fresh table of another DynamoDB at the end.
     fresh_table: Option<DynamoDb>,
     stop: watch::Sender<bool>,
     server: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
-    // The backends and the routes that inspect them. They outlive the functions.
+    // The backends and the routes that inspect them. They end after the functions.
     control: Arc<Control>,
 }
 
-/// The reason why a system does not start. The message is one line.
+/// A reason why a system does not start. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The template is invalid.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The parameter belongs to the local system itself, or was given twice.
+    /// The local system sets this parameter itself, or it was given twice.
     #[error("the parameter {0} is the local system's own, or given twice")]
     Parameter(String),
     /// The port is in use or not permitted.
@@ -106,7 +107,7 @@ pub enum StartError {
     /// A stream mapping has a setting that AWS would refuse.
     #[error(transparent)]
     Mapping(#[from] SettingsError),
-    /// A function's role lacks a permission of its event source mapping. AWS would not create the
+    /// A function's role lacks a permission for its event source mapping. AWS would not create the
     /// mapping.
     #[error("the mapping {mapping} cannot be created: {denied}")]
     Role {
@@ -135,7 +136,7 @@ impl System {
     /// [`StartError`]. No process or listener keeps running.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let template_file = options.template_file();
-        // Reads the template and binds the port first, so that their errors appear at once.
+        // The template and the port come first, so that their errors appear at once.
         let template = match &template_file {
             Some(file) => Template::read(file),
             None => Template::parse(built_in::TEMPLATE).map_err(in_program),
@@ -158,7 +159,8 @@ impl System {
             None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
         }?;
         backends.let_pages_in(&template);
-        // Checks the roles before the table exists, so that a refusal leaves no table behind.
+        // The roles are checked before the table is created, so that after a refusal there is no
+        // table to delete.
         let grants = Grants::enforce(&template, &backends).await?;
         let dynamodb = DynamoDb::new(&backends.upstream, &backends.access_key)?;
         dynamodb.ensure_table(&template.table, &backends.table).await?;
@@ -213,11 +215,11 @@ impl System {
         let mut stopped = stop.subscribe();
         let serve = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
             .with_graceful_shutdown(async move {
-                // An error means that the system was dropped, so the server stops as well.
+                // An error means that the system was dropped. Then the server must stop, too.
                 let _ = stopped.wait_for(|stop| *stop).await;
             });
         let server = tokio::spawn(async move {
-            // Serving ends at the stop signal. A failing connection ends only itself.
+            // Serving ends at the stop signal. An error of one connection does not end it.
             let _ = serve.await;
         });
         Ok(Self {
@@ -273,8 +275,8 @@ impl System {
         &self.search_url
     }
 
-    /// Returns a token for `subject`, a member of `groups`. The token is empty, and therefore
-    /// invalid, if the operating system provides no random numbers for the signature.
+    /// Returns a token for `subject`, a member of `groups`. If the operating system provides no
+    /// random numbers for the signature, the token is empty and therefore invalid.
     #[must_use]
     pub fn token(&self, subject: &str, groups: &[String]) -> String {
         self.token_of(subject, groups, OffsetDateTime::now_utc())
@@ -287,21 +289,21 @@ impl System {
         self.key.issue_with(subject, &[], MoreClaims { email: Some(email), sid: None }, now).unwrap_or_default()
     }
 
-    /// Works like [`System::token`] at another time of issue. The token is valid for 12 hours from
-    /// then.
+    /// Works like [`System::token`], with another time of issue. The token is valid for 12 hours
+    /// from that time.
     #[must_use]
     pub fn token_of(&self, subject: &str, groups: &[String], issued: OffsetDateTime) -> String {
         self.key.issue(subject, groups, issued.unix_timestamp()).unwrap_or_default()
     }
 
-    /// Works like [`System::token`] in a sign-in that the claim `sid` names.
+    /// Works like [`System::token`], for a token whose claim `sid` names this sign-in.
     #[must_use]
     pub fn token_in(&self, sid: &str, subject: &str, groups: &[String]) -> String {
         let now = OffsetDateTime::now_utc().unix_timestamp();
         self.key.issue_with(subject, groups, MoreClaims { sid: Some(sid), email: None }, now).unwrap_or_default()
     }
 
-    /// Returns the functions, for direct invocation.
+    /// Returns the functions, so that a caller can invoke them directly.
     #[must_use]
     pub fn functions(&self) -> &Functions {
         &self.functions
@@ -339,7 +341,7 @@ fn url_of(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// Deletes expired items at intervals. The embedded engine never does so itself.
+/// Deletes expired items at intervals, because the embedded engine does not do so itself.
 async fn sweep(table: Arc<EmbeddedTable>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;

@@ -1,13 +1,13 @@
 //! Issues and verifies tokens, as a Cognito user pool does for a deployed system.
 //!
-//! Tokens are JWTs signed with ECDSA on P-256 (ES256). The key is on this machine, so that
-//! `bodega token` in another process uses the same key as a running system. The gateway verifies
-//! tokens as the JWT authorizer of an HTTP API does, with one difference: API Gateway accepts only
-//! RSA signatures. An RSA key takes too long to create.
+//! Tokens are JWTs signed with ECDSA on P-256 (ES256). The key is in a file, so that `bodega token`
+//! uses the same key as a running system. The gateway verifies tokens like the JWT authorizer of an
+//! HTTP API, with one difference. API Gateway accepts only RSA signatures, but creating an RSA key
+//! takes too long for a local system.
 //!
-//! No deployed system accepts these tokens. API Gateway compares the issuer, and would also reject
-//! the signature. A function that verifies tokens itself fetches the keys from its own stack's
-//! issuer by https, and this key is not among them.
+//! No deployed system accepts these tokens. API Gateway rejects their issuer and the type of their
+//! signature. A function that verifies tokens itself accepts only the keys of its stack's issuer,
+//! which do not include this key.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -24,18 +24,17 @@ use ring::signature::{
 use ring::{digest, hmac};
 use serde_json::{Value as Json, json};
 
-/// The `iss` of every token. It is not an address, so a token stays valid if the system's port
+/// The `iss` of every token. It contains no address, so a token stays valid when the system's port
 /// changes.
 pub const ISSUER: &str = "urn:bodega:local";
 /// The `aud` of every token.
 pub const AUDIENCE: &str = "bodega-local";
 
 const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
-/// File of the private key, in PKCS #8 format.
 const FILE: &str = "bodega-signing-key.p8";
-/// File of earlier versions: a secret shared with the gateway.
+/// The file of a secret that earlier versions shared with the gateway.
 const FORMER_FILE: &str = "bodega-signing-key";
-/// The folder of a downloaded program's key, in the user's home folder.
+/// The folder in the user's home folder with the key of a downloaded program.
 const HOME_FOLDER: &str = ".bodega";
 /// Bytes of one coordinate of a point on P-256.
 const COORDINATE_BYTES: usize = 32;
@@ -47,9 +46,9 @@ pub type Claims = BTreeMap<String, String>;
 #[derive(Clone)]
 pub struct SigningKey {
     pair: Arc<EcdsaKeyPair>,
-    /// Derives other secrets from the key.
+    /// The key from which other secrets are derived.
     secret: hmac::Key,
-    /// The only header that is issued and accepted.
+    /// The only header that this key issues and accepts.
     header: String,
     id: String,
     /// Audiences whose tokens are accepted.
@@ -73,21 +72,21 @@ pub enum KeyError {
     /// The file is not a signing key.
     #[error("{} is not a signing key", .0.display())]
     Damaged(PathBuf),
-    /// The operating system provides no random numbers to create a key or a signature.
+    /// The operating system provides no random numbers for a key or a signature.
     #[error("the system gives no random numbers")]
     NoRandomness,
 }
 
 /// Returns whether a text can be a group's name.
 ///
-/// The authorizer passes groups on as `[one two]`, so a name with one of these characters could be
-/// read as several names.
+/// The authorizer passes groups on as `[one two]`. A function could read a name with a space or a
+/// bracket as several names.
 #[must_use]
 pub(crate) fn is_group(name: &str) -> bool {
     !name.is_empty() && !name.contains([' ', ',', '[', ']'])
 }
 
-/// Claims of a token beside the subject and the groups.
+/// Claims of a token other than the subject and the groups.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MoreClaims<'a> {
     /// The sign-in that the token belongs to.
@@ -99,10 +98,10 @@ pub struct MoreClaims<'a> {
 impl SigningKey {
     /// Opens the key in the data folder, and creates it if it is missing.
     ///
-    /// Without a data folder, the key of a built program is in the build's target folder. The key
-    /// of a downloaded program is in `.bodega` in the user's home folder. Several processes that
-    /// create the key at once end up with the same key. When it creates a key, it removes the
-    /// secret of an earlier version.
+    /// Without a data folder, the key of a program that Cargo built is in Cargo's target folder.
+    /// The key of a downloaded program is in `.bodega` in the user's home folder. Several processes
+    /// that create the key at once get the same key. When it creates a key, it removes the secret
+    /// of an earlier version.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -115,8 +114,8 @@ impl SigningKey {
                 let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
                 let made = made.map_err(|_| KeyError::NoRandomness)?;
                 create(&folder, &path, made.as_ref()).map_err(failed)?;
-                // No process signs with the former secret. If it cannot be removed, it does no
-                // harm.
+                // If the secret cannot be removed, it does no harm, because no process uses it any
+                // more.
                 let _ = fs::remove_file(folder.join(FORMER_FILE));
                 fs::read(&path).map_err(failed)?
             }
@@ -127,8 +126,8 @@ impl SigningKey {
 
     /// Opens the key of a system that runs, or has run, with this data folder.
     ///
-    /// It creates no key there, because no system would accept tokens of a new key. Without a data
-    /// folder it works as [`Self::open`].
+    /// It does not create a key, because no system would accept tokens that a new key signed.
+    /// Without a data folder it works as [`Self::open`].
     ///
     /// # Errors
     /// [`KeyError`].
@@ -139,7 +138,7 @@ impl SigningKey {
         }
     }
 
-    /// Returns the folder and the file of [`SigningKey::open`]'s key.
+    /// Returns the folder and the file of the key that [`SigningKey::open`] uses.
     fn place(data: Option<&Path>) -> (PathBuf, PathBuf) {
         let folder = match data {
             Some(folder) => folder.to_owned(),
@@ -167,8 +166,8 @@ impl SigningKey {
         })
     }
 
-    /// Issues a token for the customer `subject`, a member of `groups`. It is valid for 12 hours
-    /// from `now` (epoch seconds).
+    /// Issues a token for the customer `subject`, a member of `groups`. The token is valid for 12
+    /// hours from `now` (epoch seconds).
     ///
     /// # Errors
     /// [`KeyError::NoRandomness`].
@@ -252,7 +251,7 @@ impl SigningKey {
     /// Returns the public key as a JSON Web Key set (RFC 7517).
     #[must_use]
     pub fn key_set(&self) -> Json {
-        // An uncompressed point is a marker byte and two coordinates.
+        // An uncompressed point is one constant byte and two coordinates.
         let point = self.pair.public_key().as_ref();
         let (x, y) = point.split_at(1).1.split_at(COORDINATE_BYTES);
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
@@ -260,7 +259,7 @@ impl SigningKey {
         json!({ "keys": [key] })
     }
 
-    /// Derives 32 bytes for another purpose. The same key always gives the same bytes.
+    /// Derives 32 bytes for another purpose. The same key and purpose always give the same bytes.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Vec<u8> {
         hmac::sign(&self.secret, purpose.as_bytes()).as_ref().to_vec()
@@ -279,8 +278,8 @@ fn as_text(value: &Json) -> String {
     }
 }
 
-/// Writes the key to a draft file and hard-links it. No process can read a partial key, and the
-/// first of several writers wins.
+/// Writes the key to a draft file and hard-links it. So no process can read a partial key, and of
+/// several writers only the first one succeeds.
 fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let draft = folder.join(format!(".{FILE}-{}-{:x}", std::process::id(), fastrand::u64(..)));
@@ -296,20 +295,20 @@ fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     });
-    // The draft is obsolete in either case.
+    // Whether the link succeeded or not, the draft is no longer needed.
     let _ = fs::remove_file(&draft);
     linked
 }
 
 /// Returns the folder of the key that programs without a data folder share.
 ///
-/// A built program finds the build's target folder above its executable. The folder of another
-/// program may be read-only for the user, so its key is in the home folder. Without a home folder
-/// the key is next to the program.
+/// A program that Cargo built is in Cargo's target folder. The folder of another program may be
+/// read-only for the user, so its key is in the home folder. Without a home folder the key is next
+/// to the program.
 fn shared_folder(executable: &Path, home: Option<PathBuf>) -> PathBuf {
     let folder = executable.parent().unwrap_or(Path::new("."));
-    // Cargo writes the first mark into folders that it creates, and the second into every build
-    // folder.
+    // Cargo writes the first of these files into target folders that it creates, and the second
+    // into every build folder.
     let is_target =
         |folder: &&Path| ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|mark| folder.join(mark).is_file());
     match (folder.ancestors().find(is_target), home) {

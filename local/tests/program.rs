@@ -14,12 +14,12 @@ fn bodega(args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Starts a system that keeps no data, on a free port, and returns its address.
+/// Starts a system without a data folder on a free port. Returns the process and the address.
 fn running() -> (Child, String) {
     started(Command::new(BODEGA).args(["--port", "0", "--quiet"]))
 }
 
-/// Starts a system with `command`, and returns its address.
+/// Starts a system with `command`. Returns the process and the address.
 fn started(command: &mut Command) -> (Child, String) {
     command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -28,7 +28,8 @@ fn started(command: &mut Command) -> (Child, String) {
     (child, url)
 }
 
-/// Returns the usage error of `args`. It is one line with exit code 2.
+/// Runs the program with `args`, which must be refused with exit code 2. Returns the one-line
+/// error.
 fn refusal(args: &[&str]) -> String {
     let output = bodega(args);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -113,7 +114,7 @@ async fn the_reference_is_found_from_the_first_page() {
     child.wait().unwrap();
 }
 
-/// Runs the printed example lines in a shell, as a new user would.
+/// Runs the example lines that the program prints in a shell, as a new user would.
 #[cfg(unix)]
 #[test]
 fn the_printed_lines_end_with_a_search_that_finds_products() {
@@ -127,7 +128,7 @@ fn the_printed_lines_end_with_a_search_that_finds_products() {
     let script: Vec<&str> = printed.iter().filter(is_shell).map(String::as_str).collect();
     let last = script.last().unwrap();
     assert!(last.contains("/v1/search/"), "{last}");
-    // The echo puts each response on a separate line.
+    // The `echo` puts each response on its own line.
     let output = Command::new("sh").args(["-ec", &script.join("\n").replace("curl -s", "echo; curl -sS")]).output();
     let output = output.unwrap();
     child.kill().unwrap();
@@ -165,11 +166,11 @@ async fn outside_of_its_source_the_program_has_the_template_the_api_and_the_samp
     assert_eq!(get("/v1/openapi.yaml").await, include_str!("../../openapi.yaml"));
     assert!(get("/docs").await.contains("/docs/page.js"));
     assert!(get("/docs/page.js").await.contains("/v1/openapi.yaml"));
-    // A product of the sample.
+    // The product is in the sample data.
     assert!(get("/v1/products/819765").await.contains("NATURAL CHEESE"));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The program leaves no files in its working directory.
+    // The folder can be removed only if the program has left no files in it.
     std::fs::remove_dir(&folder).unwrap();
 }
 
@@ -179,7 +180,7 @@ fn sigterm_ends_the_system_and_every_function() {
     let (mut child, _) = running();
     let pid = child.id();
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    // The runtime's threads start the children, and the main thread starts none.
+    // Any thread may start the children, so the lists of all threads are read.
     let mut functions: Vec<String> = children.unwrap().split_whitespace().map(str::to_owned).collect();
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         let children = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();

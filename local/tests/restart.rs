@@ -1,7 +1,7 @@
 //! Tests a system that is killed and started again on the same data.
 //!
-//! Subscribers finish their open work after the restart. No client got a success for a write that a
-//! full disk did not keep.
+//! Subscribers finish their open work after the restart. On a full disk, no client gets a success
+//! for a write that is lost.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const BODEGA: &str = env!("CARGO_BIN_EXE_bodega");
 
-/// A folder for one test. Dropping it removes the folder.
+/// A folder for one test. Dropping the value removes the folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,7 @@ impl Drop for Folder {
     }
 }
 
-/// A running system. Dropping it kills the process without an orderly shutdown.
+/// A running system. Dropping the value kills the process without an orderly shutdown.
 struct Running {
     child: Child,
     url: String,
@@ -42,11 +42,11 @@ impl Running {
         Self::start_as(Command::new(BODEGA), data)
     }
 
-    /// Starts a system on a disk where no file can grow beyond `blocks`.
+    /// Starts a system that can write no file larger than `blocks`, as if the disk were small.
     fn start_on_small_disk(data: &Path, blocks: u32) -> Self {
         let mut shell = Command::new("sh");
-        // The signal would end a process that writes beyond the limit. Without it the write fails,
-        // as on a full disk.
+        // By default, the signal for a too large file would end the process. When it is ignored,
+        // the write fails, as on a full disk.
         shell
             .args(["-c", r#"trap '' XFSZ; ulimit -f "$1"; shift; exec "$@""#, "sh"])
             .arg(blocks.to_string())
@@ -93,7 +93,6 @@ impl Running {
         drained
     }
 
-    /// Places an order and pays for it.
     async fn paid_order(&self) -> String {
         let tea = json!({
             "id": "tea", "name": "Tea", "brand": "Leaf", "category_path": ["Drinks"],
@@ -126,7 +125,6 @@ impl Running {
         subjects
     }
 
-    /// Returns the types of the published events.
     async fn events(&self) -> Vec<String> {
         let events = self.items("/_local/events").await;
         events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
@@ -151,7 +149,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
     first.fault("Fulfilment", "throttle").await;
     first.fault("Notifier", "throttle").await;
     let order = first.paid_order().await;
-    // Waits until the consumer has processed its records. The subscribers are throttled.
+    // The consumer processes the records, but the subscribers stay throttled.
     let mut message = String::new();
     for _ in 0..60 {
         let (status, waiting) = first.post("/_local/drain?timeout_s=1", Value::Null).await;
@@ -170,7 +168,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
     assert_eq!((second.picked().await, second.subjects().await), (vec![order.clone()], told().to_vec()));
     drop(second);
 
-    // A third system has no work left, and still shows the published events and the messages.
+    // A third system has no unfinished work. It still shows the published events and the messages.
     let third = Running::start(&folder.0);
     assert_eq!(third.drained().await.get("failures"), None);
     assert_eq!(third.events().await, ["OrderPlaced", "OrderStatusChanged"]);
@@ -203,7 +201,7 @@ async fn deliveries_abandoned_by_subscribers_survive_a_restart_and_succeed_when_
     assert!(second.items("/_local/failures").await.is_empty());
 }
 
-/// A page of the largest items has far fewer than a thousand of them.
+/// A page of stream records with the largest items has far fewer than a thousand records.
 #[tokio::test]
 async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     const ITEMS: usize = 60;
@@ -246,7 +244,8 @@ async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     assert!(second.items("/_local/quarantine").await.is_empty());
 }
 
-/// Blocks of 512 or 1,024 bytes, depending on the shell: a few hundred products.
+/// The unit is 512 or 1,024 bytes, depending on the shell. There is room for a few hundred
+/// products.
 #[cfg(unix)]
 const SMALL: u32 = 4_096;
 
@@ -264,7 +263,7 @@ async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room(
     let folder = Folder::new();
     let full = Running::start_on_small_disk(&folder.0, SMALL);
     let (mut kept, mut asked, mut refused) = (Vec::new(), 0, 0);
-    // Writes until the disk is full, and a little longer.
+    // Writes until the disk is full, and then once more.
     while refused < 2 && asked < 20_000 {
         let lines: String = (asked..asked + LINES).map(|number| format!("{}\n", product(number))).collect();
         let call = full.http.post(format!("{}/v1/products/import", full.url)).bearer_auth(&full.staff);
@@ -278,7 +277,7 @@ async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room(
         asked += LINES;
     }
     assert!(refused == 2 && !kept.is_empty(), "{} of {asked} are kept", kept.len());
-    // Existing products can be read.
+    // Products that were created can still be read.
     let first = format!("/v1/products/{}", kept[0]);
     assert_eq!(full.call(Method::GET, &first, ("x-none", ""), &Value::Null).await.0, 200);
     drop(full);
@@ -292,8 +291,8 @@ async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room(
     let more = roomy.post("/v1/products", product(asked)).await;
     assert_eq!(more.0, 201, "{}", more.1);
     let drained = roomy.drained().await;
-    // Some refused products may exist, as after any request without a response. They must be
-    // complete and indexed.
+    // A refused product may exist, as after any request without a response. But it must be complete
+    // and indexed.
     let indexed = drained["index"]["products"].as_u64().unwrap();
     assert!(indexed > kept.len().try_into().unwrap() && indexed <= (asked + 1).try_into().unwrap(), "{drained}");
     assert_eq!(drained["quarantined"], 0, "{drained}");

@@ -79,7 +79,7 @@ async fn the_gateway_refuses_by_itself_as_aws_does() {
     system.shutdown().await;
 }
 
-/// Sends a page's request or a preflight request, and returns the status and the CORS headers.
+/// Sends a request or a preflight request of a web page. Returns the status and the CORS headers.
 async fn from_page(
     system: &System,
     method: Method,
@@ -109,7 +109,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
             ("access-control-request-headers", "authorization,content-type,if-none-match"),
         ]
     };
-    // The gateway answers without a token and without a route.
+    // The gateway answers preflight requests without a token, even if there is no route.
     for path in ["/v1/orders/1", "/v1/nowhere"] {
         let (status, told) = from_page(&system, Method::OPTIONS, path, &question(PAGE, "PUT")).await;
         let told: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
@@ -119,7 +119,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
         let answer = from_page(&system, Method::OPTIONS, "/v1/orders/1", &refused).await;
         assert_eq!(answer, (204, Vec::new()), "{refused:?}");
     }
-    // The function's response, and the gateway's own one.
+    // One response is the function's, and one is the gateway's own.
     for (method, path, status) in [
         (Method::GET, "/v1/products/none", 404),
         (Method::GET, "/v1/customers/c", 401),
@@ -166,7 +166,7 @@ async fn a_mapping_is_refused_for_a_function_without_the_rights_that_lambda_need
     ] {
         let start = text.find(&format!("\n  {function}:\n")).unwrap();
         let at = start + text[start..].find(permission).unwrap();
-        // Breaks the permission: the action or the resource becomes another one.
+        // Removes the permission: replaces its action or its resource in the template.
         let mut lacking = text.clone();
         lacking.insert(at + permission.len() - 1, 'x');
         let path = std::env::temp_dir().join(format!("bodega-lacking-{}.yaml", std::process::id()));

@@ -27,7 +27,7 @@ fn state(id: u32) -> Option<(bool, u32)> {
 
 #[test]
 fn the_functions_end_at_once_when_the_system_is_killed() {
-    let mut system = Command::new(env!("CARGO_BIN_EXE_bodega"))
+    let mut system = Command::new(env!("CARGO_BIN_EXE_bodega-under-test"))
         .args(["--port", "0", "--quiet", "--template"])
         .arg(crate::support::root().join("template.yaml"))
         .stdout(Stdio::piped())

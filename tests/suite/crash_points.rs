@@ -57,7 +57,7 @@ fn the_page_about_crash_points_is_up_to_date() {
 
 A crash point is a place in a function's code where a crash matters. Only the local system can cause such a crash. \
 Deployed functions
-have no crash points. The tests generate this page: `UPDATE_DOCS=1 cargo test -p bodega-local --test suite crash_points`.
+have no crash points. The tests generate this page: `UPDATE_DOCS=1 cargo test -p bodega-tests --test suite crash_points`.
 
 ```sh
 curl -X POST localhost:3000/_local/faults -H 'content-type: application/json' \\

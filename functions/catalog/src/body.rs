@@ -11,8 +11,7 @@ use key_schema::product::{
     CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
 };
 
-/// Limits in bytes of UTF-8. They keep a page of a hundred products far below the 1 MB that one
-/// Query reads.
+/// Limits in bytes of UTF-8. A page of a hundred products stays far below a Query's limit of 1 MB.
 const MAX_NAME: usize = 200;
 const MAX_BRAND: usize = 128;
 const MAX_PACKAGE_SIZE: usize = 64;
@@ -29,7 +28,7 @@ pub struct Draft {
     summary: Option<String>,
     /// The initial stock, in pieces.
     pub stock: u64,
-    /// Whether `price` is for a new product only. An existing product keeps its price.
+    /// Whether `price` applies only to a new product. An existing product then keeps its price.
     pub keeps_price: bool,
 }
 
@@ -42,8 +41,7 @@ impl Draft {
     }
 }
 
-/// Reads a new product and its id, if the body has one. Otherwise the calling code generates the
-/// id.
+/// Reads a new product, and its id if the body has one. Otherwise the caller generates the id.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each invalid field.
@@ -52,8 +50,8 @@ pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), I
     draft(body, id, Some(None))
 }
 
-/// Reads a product of an import. It must have an id: without one, the same import run again would
-/// create the product again. It has a `price` or a `price_if_new`.
+/// Reads a product of an import. The id is required, so that a repeated import does not create the
+/// product again. The product has a `price` or a `price_if_new`.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each invalid field.
@@ -94,7 +92,7 @@ pub struct Edit {
     summary: Field<String>,
 }
 
-/// Reads a partial change of a product (JSON Merge Patch, RFC 7396): `null` clears an optional
+/// Reads a partial change of a product (JSON Merge Patch, RFC 7396). `null` clears an optional
 /// field.
 ///
 /// # Errors
@@ -113,8 +111,7 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
 }
 
 impl Edit {
-    /// Builds the change to the stored product. A new category also changes the product's key in
-    /// the category list.
+    /// Builds the change to the stored product. A new category also changes its index key.
     ///
     /// # Errors
     /// [`EncodeError`].

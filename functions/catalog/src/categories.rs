@@ -73,12 +73,10 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(list.answer(NodeView::from)?.public(MAX_AGE))
 }
 
-/// GET categories/{path}/ancestors: returns all ancestors from the top at once. There are at most
-/// seven.
+/// GET categories/{path}/ancestors: returns all ancestors from the top at once, at most seven.
 pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
-    // There is never a second page, but a bad limit or a foreign cursor is refused as in every
-    // list.
+    // This list has only one page. The call still refuses a bad limit or another list's cursor.
     request.page(&services.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
     let mut lineage = services.table.batch_get(&category::ancestors(&path)?).await?;
     if lineage.pop().flatten().is_none() {
@@ -88,8 +86,8 @@ pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Res
     Ok(Response::all(&items).public(MAX_AGE))
 }
 
-/// Creates a category. The table's condition decides whether it exists, not an earlier read. An
-/// empty description is not written.
+/// Creates a category. The write's condition decides whether it already exists. An empty
+/// description is not written.
 async fn create(services: &Services, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
     let path = about.path.clone();
     if let Some(parent) = path.parent() {
@@ -142,7 +140,7 @@ async fn redescribe(services: &Services, about: CategoryAbout, version: u64, at:
 
 /// A category that exists.
 struct Found {
-    /// Whether its copy at the new path exists already.
+    /// Whether a move has already copied the category to its new path.
     moving: bool,
     /// Its description, if there is one.
     about: Option<Stored<CategoryAbout>>,
@@ -159,8 +157,7 @@ async fn find(services: &Services, path: &CategoryPath) -> Result<Option<Found>,
     Ok(Some(Found { moving: node.moving, about }))
 }
 
-/// Distinguishes an empty category from a missing one. Only an empty page needs this read, so a
-/// full page costs no more.
+/// Returns 404 if the category does not exist. Only an empty page needs this extra read.
 async fn must_exist(services: &Services, path: &CategoryPath) -> Result<(), Problem> {
     let known = services.table.batch_get(&category::known([path])?).await?;
     if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }
@@ -174,7 +171,7 @@ fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {
     request.path_by("path", CategoryPath::from_segment)
 }
 
-/// Returns 409 for a category whose copy at the new path exists already.
+/// Returns 409 for a category that a move has already copied to its new path.
 fn moving() -> Problem {
     Problem::new(Code::CategoryMoving, "The category is being moved. Describe it at its new place.")
 }

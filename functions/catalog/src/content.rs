@@ -18,11 +18,9 @@ use crate::products::no_such_product;
 use crate::uploads::{self, Kept};
 use crate::view::{ContentView, content_location};
 
-/// The longest description in an item, in bytes of UTF-8: a quarter of DynamoDB's item limit (400
-/// KB).
+/// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
 const MAX_TEXT: usize = 100 * 1024;
-/// The time that a shared cache may keep a description. An editor's change is visible everywhere
-/// after this time.
+/// The time for which a shared cache may return an old description.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The content that a client wants to store.
@@ -31,7 +29,7 @@ enum Wanted {
     Upload(MediaId),
 }
 
-/// GET products/{id}/content: returns the content. A retired product has none and responds 404.
+/// GET products/{id}/content: returns the content. The response is 404 for a retired product.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
@@ -45,8 +43,7 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     }
 }
 
-/// PUT products/{id}/content: creates the content with `If-None-Match: *`, replaces it with
-/// If-Match.
+/// PUT products/{id}/content: creates the content (`If-None-Match: *`) or replaces it (If-Match).
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -57,8 +54,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     write(app, id, Wanted::Text(text), precondition).await
 }
 
-/// PUT products/{id}/content/uploads/{upload}: like `put`, with a text that the client uploaded for
-/// the product.
+/// PUT products/{id}/content/uploads/{upload}: like `put`, but the client has uploaded the text.
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);
@@ -94,15 +90,16 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
                 Err(refusals) => (refusals, Some(version)),
             },
         };
-        // The client gets every other refusal. If only the note is refused, the janitor or another
-        // request with the same upload has changed it. Then this request tries again.
+        // If only the note is refused, the janitor or another request with the same upload has
+        // changed the note. Then this function tries again. The client gets every other refusal.
         if refusals.only(ProductAction::Object) { Ok(None) } else { Err(refused(&id, &refusals, version)) }
     })
     .await
 }
 
-/// Replaces the content at a version. Only a refusal reveals that the old content references an
-/// object, which then needs a note. So replacing a text by a text, the usual case, costs no read.
+/// Replaces the content at a version. If the old content references an object, the table refuses
+/// the first write. The second write also notes that object. So the usual case, a text that
+/// replaces a text, needs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,
@@ -128,7 +125,7 @@ fn refused(id: &ProductId, refusals: &Refusals<ProductAction>, version: Option<u
     let content = refusals.of(ProductAction::Content);
     match (content, version) {
         _ if refusals.names(ProductAction::Product) => no_such_product(),
-        // Only a replacement is refused because there is no content.
+        // A refusal without an item means that there is no content to replace.
         (Some(refusal), _) if refusal.item.is_none() => no_content(),
         (_, Some(_)) => Problem::version_mismatch(),
         (_, None) => already_exists(id),

@@ -1,5 +1,4 @@
-//! The catalogue: products with content and stock, the category tree, reviews, and the product
-//! import.
+//! The catalogue: products with content and stock, the category tree, reviews and the import.
 //!
 //! Everybody may read the catalogue. Staff write it, except for reviews, which customers write.
 //! Data that changes at different rates is on separate items. Each area has its own module.
@@ -34,7 +33,7 @@ pub struct App {
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
-    /// The issuer of the tokens that staff send to the route of a product, which has no authorizer.
+    /// The issuer of staff's tokens. On the product route, the function itself verifies them.
     pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,

@@ -1,8 +1,8 @@
-//! Memberships: a product in further categories. A membership is a relation, so a write needs no
-//! If-Match, and a client can repeat each request.
+//! Memberships: a product in further categories. A membership either exists or does not. So a write
+//! needs no If-Match, and a client can repeat each request.
 //!
-//! A change is computed from the product and the list of its categories, both read strongly. The
-//! write is conditional on both being unchanged. The loser of a race reads again.
+//! A change reads the product and the list of its categories strongly. The write is conditional on
+//! both being unchanged. If it is refused, the function reads again.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,7 @@ use crate::products::no_such_product;
 use crate::tree;
 use crate::view::{MembershipView, membership_location};
 
-/// PUT products/{id}/categories/{path}: adds the product to a category, and creates the categories
-/// that are missing.
+/// PUT products/{id}/categories/{path}: adds the product to a category. Creates missing categories.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
@@ -38,7 +37,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
             let most = format!("A product can be in at most {MAX_MEMBERSHIPS} further categories.");
             return Err(Problem::new(Code::TooManyCategories, most));
         }
-        // The categories are created only after the checks, so that a refused request creates none.
+        // A refused request creates no category, because the checks come first.
         if !grown {
             tree::grow(services, &path, at).await?;
             grown = true;
@@ -68,13 +67,12 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// Reduces a page of a category's list to one entry per product. A subtree may contain a product's
-/// own category and several further ones. The list then shows the entry of the own category, or
-/// else that of the first further one.
+/// Reduces a page of a category's list to one entry per product, because a subtree may contain
+/// several categories of a product. The page keeps the entry of the product's own category, or else
+/// of the first further category in the subtree.
 ///
-/// An entry itself shows whether the own category is in the subtree, but not which further category
-/// is the first. So one request reads the categories of products that are listed only for a further
-/// one. Pages without such products skip that request.
+/// An entry of a further category does not show the product's other further categories. So one
+/// request reads the category lists of such products. Other pages skip that request.
 ///
 /// # Errors
 /// Fails when the table fails.
@@ -99,8 +97,8 @@ pub async fn once(
         lists.iter().flatten().map(|list| (list.product_id.clone(), first(list))).collect();
     Ok(page.filter_map(|listed| {
         let first = firsts.get(&listed.id).cloned().flatten();
-        // The index and the lists may differ for a moment. An entry without a category in its
-        // product's list stays on the page.
+        // The index and the lists may differ for a moment. If a product's list has no category of
+        // the subtree, the entry stays on the page.
         (listed.further.is_none() || first.is_none() || first == listed.further).then_some(listed)
     }))
 }

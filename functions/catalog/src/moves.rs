@@ -1,8 +1,8 @@
 //! Moves a category with its whole subtree to another path.
 //!
-//! The request does as much of the work as its time budget allows. A repeated request or the
-//! janitor does the rest, including the end of the move. No client needs to wait for that end,
-//! because a move settles for longer than any request that has read the old tree may take.
+//! The request that starts a move does as much of the work as its time budget allows. A repeated
+//! request or the janitor does the rest. A move does not end while a request can still use the old
+//! tree. Clients need not wait for its end.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::{body, tree};
 /// The time that a request works before it responds. The function's limit is 29 seconds, and the
 /// last step may need several of them.
 const BUDGET: Duration = Duration::from_secs(10);
-/// A move that was updated within this many seconds has an active worker, and the request leaves it
-/// alone.
+/// If a move was updated within this many seconds, another worker is active. The request then
+/// leaves the move to that worker.
 const AT_WORK_SECONDS: i64 = 5;
-/// The maximum number of categories that a request checks for room at the new path.
+/// The maximum number of categories whose new paths a request checks.
 const MAX_SEEN: usize = 1000;
 
 /// POST categories/{path}/move: starts a move, or continues it when the request is repeated. The
@@ -50,8 +50,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
             None => Err(no_such_category()),
         };
     }
-    // Every ancestor of an existing category exists, even when the eventually consistent read
-    // misses it.
+    // Every ancestor of an existing category exists, even if this read misses it.
     if known.get(1).is_some_and(Option::is_some) || from.is_within(&to) {
         return Err(taken(&to));
     }
@@ -103,7 +102,7 @@ async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Probl
     moving.as_ref().map(told).ok_or_else(|| Problem::internal("the move of a category is gone"))
 }
 
-/// Checks that the whole subtree fits under the new path. It fits without a check when paths get
+/// Checks that the whole subtree fits under the new path. The check is skipped when the new path is
 /// neither deeper nor longer.
 async fn fits(
     services: &Services,

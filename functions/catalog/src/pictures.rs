@@ -1,8 +1,9 @@
-//! Pictures: put into use after a client has uploaded them ([`crate::uploads`]). A picture is a
-//! relation, so a write needs no If-Match, and a client can repeat each request.
+//! The list of a product's pictures. A client first uploads a picture ([`crate::uploads`]) and then
+//! adds it to the list. A picture is in the list or not. So a write needs no If-Match, and a client
+//! can repeat each request.
 //!
-//! A change is computed from the list, read strongly, and written on the condition that the list is
-//! unchanged. The loser of a race reads again.
+//! A change reads the list strongly and is written on the condition that the list is unchanged. If
+//! the write is refused, the function reads again.
 
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
 }
 
 /// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or
-/// changes the description of one in its list.
+/// changes the description of a picture in the list.
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;
@@ -80,8 +81,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 let Err(refusals) = app.services.table.transact(&add).await? else {
                     return shown(app, &product, &picture, true).await;
                 };
-                // Without its note the object may have been deleted. Then the next attempt copies
-                // it again, unless another request has added it.
+                // If the condition on the note fails, the janitor may have deleted the object. Then
+                // the next attempt copies the upload again, unless the picture was added meanwhile.
                 let is_noted = !refusals.names(PictureAction::Object);
                 kept = is_noted.then_some(Kept { object: picture.object, note });
             }

@@ -11,9 +11,8 @@ use key_schema::product::{self, Product};
 use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree};
 
-/// POST products: creates product, stock and the missing categories in one transaction. The id of a
-/// retired product may be used again. That product's `version` and `rev` continue, and its reviews
-/// stay.
+/// POST products: creates product, stock and the missing categories in one transaction. It also
+/// revives a retired product, whose reviews stay, and whose `version` and `rev` continue.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
@@ -74,7 +73,7 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let edit = body::edit(request.object()?)?;
     let at = Instant::now();
     // The read comes before the write, so that a failed read cannot hide a successful change. The
-    // change touches nothing in `details`.
+    // change does not affect `details`.
     let (product, details) = load(services, &id).await?;
     if let Some(path) = &edit.category_path {
         // A change that will be refused must create no category. This read is eventually
@@ -91,7 +90,7 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     }
 }
 
-/// DELETE products/{id}: takes the product out of lists, search and shop. Its item stays, so that
+/// DELETE products/{id}: removes the product from lists, search and shop. Its item stays, so that
 /// its `rev` never restarts.
 pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
@@ -108,7 +107,7 @@ pub fn no_such_product() -> Problem {
     Problem::not_found("product")
 }
 
-/// Reads a product, retired or not, with the data that its page shows beside it.
+/// Reads a product, retired or not, and the further data of its page.
 async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
     let (mut found, mut details) = (None, ProductDetails::default());
     for item in services.table.query(&product::page(id)?).await?.items {

@@ -24,18 +24,18 @@ pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem>
     }
     let now = Instant::now();
     let noted = Stored::new(ReviewMonth { month }, services.born(now)?, now);
-    // A refusal means that another request was first.
+    // A refusal means that another request has written the note.
     let _ = services.table.write(&recent::add_month(&noted)?).await?;
     Ok(())
 }
 
-/// Reads months one after another until the page is full. The first is the month in which the page
-/// before ended, or the current one. Then come at most 11 earlier months that have reviews
-/// ([`MONTHS_OF_A_PAGE`] in total), however far apart they are.
+/// Reads months one after another until the page is full. The first is the current month, or the
+/// month in which the previous page ended. Then follow at most 11 earlier months that have reviews
+/// ([`MONTHS_OF_A_PAGE`] in total). The months need not be adjacent.
 ///
 /// Most pages take one request per shard. The upper bound is one request for the list of months,
-/// and two per shard for each of twelve months. It is reached only when the reviews of each month
-/// are all in the same few shards.
+/// and two per shard for each of twelve months. A page needs that many only if the reviews of each
+/// month are in very few shards.
 async fn read(
     services: &Services,
     limit: usize,
@@ -58,7 +58,7 @@ async fn read(
         }
         last = month;
     }
-    // The last month that was read has no more reviews.
+    // The last month that this page read has no more reviews.
     let more = months.peek().is_some() || earlier.next.is_some();
     found.next = more.then(|| last.as_str().to_owned());
     Ok(found)

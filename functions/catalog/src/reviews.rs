@@ -18,8 +18,7 @@ use crate::products::no_such_product;
 use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 
-/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB that one Query
-/// reads.
+/// Limits in bytes of UTF-8. A page of a hundred reviews stays below a Query's limit of 1 MB.
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
@@ -57,8 +56,7 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// GET products/{id}/reviews: lists a product's reviews, newest or best first, with their
-/// statistics.
+/// GET products/{id}/reviews: lists a product's reviews, newest or best first, and the statistics.
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let query = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
@@ -128,8 +126,8 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
-/// Reads the review that the request changes. The read is strong, because the write changes the
-/// statistics by the difference to the read rating.
+/// Reads the review that the request changes. The read is strong, because the write adds the
+/// difference between the new and the old rating to the statistics.
 ///
 /// # Errors
 /// 404 without a review, 412 when it is at another version.

@@ -1,5 +1,5 @@
-//! Keeps the category tree complete: no product exists before its category and all ancestors of
-//! that category.
+//! Keeps the category tree complete: a product's category and its ancestors exist before the
+//! product.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use key_schema::product::CategoryPath;
 use key_schema::request::BatchWriteAction;
 use table::TableError;
 
-/// Returns the missing nodes of a path: the category and its ancestors. The caller writes them
-/// together with the item that needs them.
+/// Returns those nodes of a path (the category and its ancestors) that do not exist. The caller
+/// writes them together with the item that needs them.
 ///
 /// # Errors
 /// Fails when the table fails.
@@ -27,19 +27,17 @@ pub async fn missing(
     missing.map(|(path, _)| new_node(services, path, at)).collect()
 }
 
-/// Adds the missing nodes of a path: the category and its ancestors.
+/// Adds those nodes of a path (the category and its ancestors) that do not exist.
 ///
 /// # Errors
-/// 503 `throttled` when the table does not accept all of them. Some may exist then, and a retry
-/// adds the rest.
+/// 503 `throttled` when the table does not accept all of them. A retry adds the rest.
 pub async fn grow(services: &Services, path: &CategoryPath, at: Instant) -> Result<(), Problem> {
     let left = grow_all(services, [path], at).await?;
     if left.is_empty() { Ok(()) } else { Err(TableError::Unprocessed(left.len()).into()) }
 }
 
 /// Adds the missing categories of many paths, with their ancestors. Returns the categories that the
-/// table did not accept, even after retries. The caller must not write items below those
-/// categories.
+/// table did not accept. The caller must not write items below those.
 ///
 /// The read before the write is eventually consistent. A node that it misses is written again,
 /// which has no visible effect.

@@ -1,9 +1,9 @@
 //! Uploads: a client sends large data to the bucket by a URL that is valid for that one object. A
 //! second request then puts the upload into use.
 //!
-//! Permitting an upload writes nothing: the URL contains the agreed terms, and the bucket knows the
-//! uploaded object's type and size. [`key_schema::media`] explains why the janitor never deletes an
-//! object in use and deletes every other one.
+//! A permission needs no write, because the signed URL contains the agreed terms. Later the bucket
+//! reports the uploaded object's type and size. [`key_schema::media`] explains why the janitor
+//! deletes every unused object and no object in use.
 
 use std::time::{Duration, SystemTime};
 
@@ -75,8 +75,8 @@ pub struct Kept {
     pub note: Stored<UnsettledObject>,
 }
 
-/// Notes an upload and copies it to its permanent name. The caller then references it. The janitor
-/// deletes an object that stays unreferenced.
+/// Notes an upload and copies it to its permanent name. Then the caller writes the item that
+/// references the object. Otherwise the janitor deletes the object.
 pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<Kept, Problem> {
     let pending = kind.pending(product, &id);
     let (types, most) = taken(kind);
@@ -86,8 +86,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     let note = retry_on_conflict(async || {
         let at = Instant::now();
         let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
-        // A refusal means that the janitor is about to delete a leftover of an earlier
-        // attempt.
+        // A refusal means that the janitor is deleting a leftover of an earlier attempt.
         Ok::<_, Problem>(app.services.table.write(&notes::note(&note)?).await?.ok().map(|()| note))
     })
     .await?;

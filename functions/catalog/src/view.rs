@@ -23,7 +23,7 @@ use key_schema::review::{self, Review};
 use serde::Serialize;
 use storage::media::Upload;
 
-/// A product with the data that is stored beside it.
+/// A product, with data of the product's other items.
 #[derive(Debug, Serialize)]
 pub struct ProductView<'a> {
     id: &'a ProductId,
@@ -208,8 +208,7 @@ pub struct ContentView<'a> {
 }
 
 impl<'a> ContentView<'a> {
-    /// Builds the view of a content at a version. `by` is the URL of its file, with the URL's
-    /// expiry.
+    /// Builds the view of a content at a version. `by` is the file's URL and the URL's expiry.
     pub fn new(content: &'a ProductContent, by: Option<(String, Instant)>, version: u64, updated_at: Instant) -> Self {
         let file = content.file.as_ref().zip(by).map(|(file, by)| ObjectView::new(file, by));
         let text = file.is_none().then_some(content.text.as_str());
@@ -243,7 +242,7 @@ pub struct PictureView<'a> {
 }
 
 impl<'a> PictureView<'a> {
-    /// Builds the view of a picture. `by` is its URL, with the URL's expiry.
+    /// Builds the view of a picture. `by` is its URL and the URL's expiry.
     pub fn new(picture: &'a Picture, by: (String, Instant)) -> Self {
         let object = ObjectView::new(&picture.object, by);
         Self { object, alt: picture.alt.as_deref(), added_at: picture.added_at }

@@ -7,8 +7,8 @@ use key_schema::{follow, like, review, sales};
 
 use crate::view::EdgeView;
 
-/// GET graph/{node}/edges?kind=: lists the edges of a kind, in one request for any kind. An unknown
-/// node has no edges.
+/// GET graph/{node}/edges?kind=: lists the edges of one kind with one request to the table. An
+/// unknown node has no edges.
 pub async fn of_node(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let node: CustomerId = request.path("node")?;

@@ -31,11 +31,10 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Returns the existing edge of a refused write.
+/// Returns the existing edge that made the table refuse a write.
 ///
 /// # Errors
-/// 404 when the follower does not exist, because staff named an unknown customer or the caller was
-/// erased.
+/// 404 when the follower does not exist: staff named an unknown customer, or the caller was erased.
 fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem> {
     match refusals.of(FollowAction::Edge) {
         _ if refusals.names(FollowAction::Customer) => Err(no_customer()),

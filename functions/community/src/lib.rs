@@ -1,7 +1,6 @@
 //! Community: follows, likes, and the graph of customers that contains them.
 //!
-//! A follow or a like either exists or does not. So a write needs no If-Match, and a client can
-//! repeat each request.
+//! A follow or a like either exists or does not. So a write needs no If-Match and can be repeated.
 
 mod edges;
 mod following;

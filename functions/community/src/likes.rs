@@ -29,11 +29,10 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Returns the existing like of a refused write.
+/// Returns the existing like that made the table refuse a write.
 ///
 /// # Errors
-/// 404 when the customer does not exist, because staff named an unknown customer or the caller was
-/// erased.
+/// 404 when the customer does not exist: staff named an unknown customer, or the caller was erased.
 fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
     match refusals.of(LikeAction::Like) {
         _ if refusals.names(LikeAction::Customer) => Err(no_customer()),
@@ -49,16 +48,15 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: removes a like, even of a retired product. A missing like
-/// counts as removed.
+/// DELETE customers/{id}/likes/{product}: removes a like if it exists, even of a retired product.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;
     Ok(Response::no_content())
 }
 
-/// GET customers/{id}/likes: lists the likes by product id. An entry names the product only by its
-/// id, because its name and price are in the catalogue.
+/// GET customers/{id}/likes: lists the likes by product id. An entry has only the product's id,
+/// because name and price are in the catalogue.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = own(request)?;
     let parameters = [("customer", customer.as_str())];
@@ -67,9 +65,9 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
 ///
-/// The route needs no token, so the gateway does not verify one. The function does. It reads the
-/// counters, the product and a signed-in caller's like concurrently. One batch of the like and all
-/// counters would cost more than the separate requests.
+/// The route needs no token, so the function itself verifies the caller's token. It reads the
+/// counters, the product and the caller's like concurrently. One batch of the like and all counters
+/// would cost more than separate requests.
 pub async fn of_product(App { services, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let caller = services.unless_ended(issuer.caller(request).await?).await?;

@@ -5,8 +5,7 @@ use key_schema::residence::{self, LivingIn};
 
 use crate::view::ResidentView;
 
-/// GET places/{path}/customers: lists the customers of a country, or of one of its cities, by city
-/// and id.
+/// GET places/{path}/customers: lists the customers of a country or of a city, by city and id.
 pub async fn customers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let place: LivingIn = request.path("path")?;

@@ -38,13 +38,13 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     let remove = customer::remove_address(owner.customer(), &name, version, Instant::now())?;
     if let Err(refusal) = services.table.update(&remove).await? {
         refused(&refusal, version)?;
-        // A repeated request finds no such address: it is removed already.
+        // A repeated request finds no such address and succeeds, too.
     }
     Ok(Response::no_content())
 }
 
-/// Explains a refusal by the customer who is stored. It is 404 without a customer or during an
-/// erasure, and 412 at another version than the client has named.
+/// Explains a refusal by the stored customer: 404 without a customer or during an erasure, and 412
+/// at another version than the client's.
 fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
     let customer = refusal.stored::<Stored<Customer>>()?.filter(|customer| customer.erasing_since.is_none());
     let customer = customer.ok_or_else(no_customer)?;

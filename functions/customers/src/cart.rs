@@ -1,5 +1,5 @@
-//! The cart. Its lines need no If-Match: a request sets a whole line, and repeating it changes
-//! nothing more. An expired cart is empty, even if DynamoDB has not removed it yet.
+//! The cart. A request sets or removes a whole line, so it needs no If-Match and can be repeated.
+//! An expired cart is empty, even if DynamoDB has not removed it yet.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,7 @@ use crate::profile::no_customer;
 use crate::view::{CartLineView, CartView};
 
 /// The maximum number of attempts to set a line. An attempt updates the cart, or creates one if
-/// there is none. It fails only when another request creates a cart in between, which is rare
-/// enough for three attempts.
+/// there is none. It fails only if another request creates a cart in between, which happens rarely.
 const ATTEMPTS: usize = 3;
 
 /// GET /v1/customers/{id}/cart: returns the cart.
@@ -56,8 +55,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
-/// DELETE /v1/customers/{id}/cart/items/{product}: removes a line. A line that does not exist
-/// counts as removed.
+/// DELETE /v1/customers/{id}/cart/items/{product}: removes a line, if the cart has it.
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;

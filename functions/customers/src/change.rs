@@ -1,14 +1,15 @@
 //! Changes a profile.
 //!
-//! The function reads the profile strongly first, because three changes depend on the stored one. A
-//! new user name, and a new verified email address, moves its claim in the same transaction. A new
-//! tier writes its whole index key. A part of `place` is merged with the other part.
+//! The function first reads the profile strongly, because three changes depend on the stored one. A
+//! new user name or verified email address moves its claim in the same transaction. A new tier
+//! writes its whole index key. A new country or city is merged with the other member of `place`.
 //!
 //! The write is conditional on the version that was read, so two concurrent changes cannot mix. A
 //! request that changes nothing writes nothing.
 //!
-//! A new address is unverified, unless staff gives it or the token proves it. Staff who gives an
-//! address, even the present one, also allows mail to it again after a bounce or a complaint.
+//! A new address is unverified, unless staff enters it or the caller's token proves it. When staff
+//! enters an address, even the stored one, an earlier bounce or complaint no longer stops mail to
+//! it.
 
 use http_api::body::Invalid;
 use http_api::fields::{one_of, parsed};
@@ -65,8 +66,8 @@ async fn write(services: &Services, before: Stored<Customer>, after: Customer) -
     let names = Names { email: &after.email, email_verified: after.email_verified, username: &after.username };
     let rename = customer::rename(&before, names, update, now)?;
     services.table.transact(&rename).await?.map_err(|refusals| refused(&refusals))?;
-    // A transaction returns no item. Its condition was the version, so no other field that clients
-    // see can have changed.
+    // A transaction returns no item, so the response is built from the read profile. The condition
+    // on the version ensures that no other field that clients see has changed.
     let mut meta = before.meta;
     meta.version += 1;
     meta.rev += 1;
@@ -74,14 +75,14 @@ async fn write(services: &Services, before: Stored<Customer>, after: Customer) -
     Ok(Stored { meta, data: after })
 }
 
-/// Builds the update with all differences except the names, which [`customer::rename`] adds.
+/// Builds the update of all fields except the names, which [`customer::rename`] adds.
 fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Result<Update<Customer>, Problem> {
     let mut update = Update::<Customer>::visible(now);
     if after.name != before.name {
         update = update.name(&after.name)?;
     }
-    // An unchanged place is written, too: an older release did not add the profile to the list of
-    // its place.
+    // A profile that an older release wrote may be missing in the list of its place. So the update
+    // writes an unchanged place, too.
     if after.place != before.place || after.place.is_some() {
         update = residence::settle(update, &before.id, after.place.as_ref())?;
     }
@@ -121,7 +122,8 @@ impl Patch {
     fn apply(self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
         let email_verified = match &self.email {
             Some(email) if is_vouched_for(caller, email) => true,
-            // Another spelling in more than the case may be another mailbox.
+            // Addresses that differ only in case are one mailbox. Other spellings may be another
+            // mailbox.
             Some(email) => before.email_verified && email.as_str().eq_ignore_ascii_case(before.email.as_str()),
             // The caller may be staff, whose own token proves nothing about the customer.
             None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),

@@ -11,17 +11,17 @@ use crate::erase::{Budget, remove};
 
 /// The documents per page.
 const PAGE: usize = 25;
-/// The versions of one document that are removed together. Each may have added fifty texts.
+/// The versions of one document that are removed together. Each may have added 50 texts.
 const VERSIONS: usize = 25;
 
-/// Removes a customer from every document, and deletes personal documents with their history. A
-/// retry does no harm.
+/// Removes a customer from every document, and deletes personal documents with their history. The
+/// function can be called again after a failure.
 ///
 /// # Errors
 /// 503 `throttled` when there are more documents than one request removes.
 pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
-        // Every read is strong and starts at the first page. Settled ties no longer exist, and a
+        // Every read is strong and starts at the first page, because ended ties no longer exist. A
         // tie with a conflict is read again.
         let ties = services.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
         if ties.is_empty() {
@@ -37,8 +37,8 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
     }
 }
 
-/// Ends the customer's tie to one document. A refusal means that another request has changed the
-/// item at the same moment. The next read shows the new state.
+/// Ends the customer's tie (owner or editor) to one document. A refusal means that another request
+/// changed the item. Then the next read shows the new state.
 async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
     let customer = &tie.customer_id;
     let head = services.table.get(&document::read_for_update(&tie.document_id)?).await?;
@@ -54,8 +54,8 @@ async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Bud
     Ok(())
 }
 
-/// Deletes a document as its owner would, or continues a deletion (function `documents`): it is
-/// hidden first, and the head is removed last.
+/// Deletes a document as the function `documents` does for its owner, or continues a deletion. It
+/// first hides the document, and it removes the head last.
 async fn delete(
     services: &Services,
     head: Stored<Document>,

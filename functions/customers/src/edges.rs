@@ -12,7 +12,7 @@ use crate::erase::{Budget, remove};
 const PAGE: usize = 100;
 
 /// Removes every edge from and to a customer, and subtracts the likes from their products'
-/// counters. A retry does no harm.
+/// counters. The function can be called again after a failure.
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more edges than one request removes.
@@ -22,8 +22,7 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
 }
 
 /// Removes the edges in the customer's own partition. Every read is strong and starts at the first
-/// page, because removed edges are not read again. So the next read finds edges that are added
-/// meanwhile.
+/// page, so it also finds edges that were added since the last read.
 async fn own(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
         let page = services.table.query(&graph::own(customer)?.limit(PAGE)).await?.items;
@@ -40,8 +39,8 @@ async fn own(services: &Services, customer: &CustomerId, budget: Budget) -> Resu
         }
         remove(services, &follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
         for products in liked.chunks(like::ERASED_AT_ONCE) {
-            // A refusal means that the customer took back one of these likes at the same moment.
-            // The next page shows the remaining likes.
+            // A refusal means that the customer removed one of these likes at the same moment. The
+            // next page shows the remaining likes.
             let erase = like::erase(customer, products.iter().copied(), Instant::now())?;
             let _ = services.table.transact(&erase).await?;
         }

@@ -15,12 +15,12 @@ use crate::{documents, edges, memberships, owner};
 /// The sessions per page.
 const PAGE: usize = 100;
 /// The maximum number of pages of sessions per request. With more than 5,000 sessions the response
-/// is 503, and the next request ends the rest.
+/// is 503, and a repeated request ends the rest.
 const MAX_PAGES: usize = 50;
 /// The questions per page.
 const QUESTIONS: usize = 25;
-/// The maximum number of pages of questions per request. Each question takes a read of its answers,
-/// and the function's time is short. With more than 500 questions the response is 503, too.
+/// The maximum number of pages of questions per request, because each question takes a read of its
+/// answers. With more than 500 questions the response is 503, too.
 const MAX_QUESTION_PAGES: usize = 20;
 
 /// The time that one request spends on edges, memberships and documents. If it is not enough, the
@@ -29,23 +29,23 @@ const BUDGET: Duration = Duration::from_secs(5);
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
-/// The profile is marked first. From then on a transaction that needs the customer is refused. So
-/// the customer gets no further items, such as editorships.
+/// The request first marks the profile. From then on the table refuses transactions that need the
+/// customer. So the customer gets no further items, such as editorships.
 ///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
-/// Repeating a step does no harm. One transaction deletes profile and claims, so both names are
-/// free at once.
+/// Every step can run again. One transaction deletes the profile with both claims, and other
+/// customers can then use both names.
 ///
-/// The sessions end after the profile, and their tokens are refused from then on. Before that, the
-/// caller may need the same token to repeat the request. If the request breaks off in between, the
-/// janitor ends the sessions.
+/// The sessions end after the profile, because the caller may need the same token to repeat the
+/// request. Then the functions refuse the tokens. The janitor ends the sessions of interrupted
+/// requests.
 ///
-/// After the profile, the request erases the belongings once more: an index may not have shown all
-/// of them. Meanwhile only carts can be written, which expire, and followers can be added. A
-/// request that breaks off here can be repeated as well, although its response is 404 then.
+/// After the profile, the request erases the belongings once more, because an index may not have
+/// shown all of them. By then only carts, which expire, and followers can have been added. An
+/// interrupted request can still be repeated here, although its response is 404.
 ///
-/// The janitor then removes the customer's archive, even if no request is repeated
-/// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.
+/// The janitor then removes the customer's archive, even if no client repeats the request
+/// ([`key_schema::erasure`]). Orders stay because the books need them. Reviews stay, too.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
@@ -71,8 +71,8 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     Ok(Response::no_content())
 }
 
-/// Erases what an index did not show before the profile was gone, and ends the sessions. A new
-/// profile of the same customer keeps its belongings. The janitor ends older sessions.
+/// Erases belongings that an index did not show earlier, and ends the sessions. Does nothing if the
+/// customer has a new profile. Then the janitor ends the older sessions.
 async fn rest(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
         return Ok(());
@@ -92,8 +92,8 @@ impl Budget {
         Self { until: Clock::now() + BUDGET }
     }
 
-    /// Checks that time is left. Callers check before each further step, but not before the first,
-    /// so that every request makes progress.
+    /// Checks that time is left. Callers check before each step except the first, to make some
+    /// progress.
     ///
     /// # Errors
     /// 503 `throttled` when the budget is used up.
@@ -113,8 +113,8 @@ async fn belongings(services: &Services, customer: &CustomerId, budget: Budget) 
     documents::erase(services, customer, budget).await
 }
 
-/// Ends all sessions, also expired ones that DynamoDB has not removed yet: the time to live would
-/// archive them.
+/// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise they
+/// would be archived at their removal.
 async fn end_sessions(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
     let mut after = None;
     for _ in 0..MAX_PAGES {
@@ -133,16 +133,16 @@ async fn end_sessions(services: &Services, customer: &CustomerId) -> Result<(), 
     Err(Problem::throttled("more sessions than one request ends"))
 }
 
-/// Erases the questions with their answers. The customer's copy of a question is removed after all
-/// that it leads to (see [`question`]).
+/// Erases the questions with their answers. The customer's copy of a question is removed last,
+/// because an interrupted erasure finds the other items by it (see [`question`]).
 async fn erase_questions(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
     for _ in 0..MAX_QUESTION_PAGES {
         // The loop always reads the first page, because erased questions are not read again.
         let page = services.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
         let copies = || page.items.iter().map(|copy| &copy.data);
         remove(services, &question::erase(copies().map(|copy| &copy.id))?).await?;
-        // This ignores the count in the copy, because another answer may have come before the
-        // question was erased.
+        // The copy's count of answers may be too small, because another answer may have been added
+        // before the question was erased. So this reads the answers.
         for copy in copies() {
             let answers = services.table.query(&question::answers(&copy.id)?).await?;
             remove(services, &question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;

@@ -132,8 +132,8 @@ pub fn routes() -> Routes<Services> {
 /// Runs the function.
 ///
 /// # Errors
-/// Fails when the environment lacks a setting ([`http_api::ServicesError`]), or when the Lambda
-/// Runtime API fails.
+/// Fails when the environment lacks a setting ([`http_api::ServicesError`]), or the Runtime API
+/// fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("customers");
     let services = Services::from_env().await?;

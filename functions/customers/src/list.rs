@@ -15,11 +15,10 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     }
 }
 
-/// Returns a page with at most one customer: the one who has verified the address. Any number of
-/// others may have entered it.
+/// Returns a page with at most one customer: the one who has verified the address. Other customers
+/// may have entered the same address.
 async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
-    // There is never a second page, but a bad limit or a foreign cursor is refused as in every
-    // list.
+    // This list has only one page. The call still refuses a bad limit or another list's cursor.
     request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
     let earlier = match customer::by_earlier_email(email)? {
         Some(claim) => services.table.get(&claim).await?,
@@ -37,14 +36,12 @@ async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> 
     Ok(Response::all(&items))
 }
 
-/// Returns a page of customers, the oldest first. The index holds the ids, and the profiles are
-/// read by key.
+/// Returns a page of customers, the oldest first. The index has only their ids.
 async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
     let List { page, found } = request.list(services, customer::by_tier(tier)?, &parameters).await?;
     let profiles = services.table.batch_get(&customer::hydrate(found.items.iter().map(|listed| &listed.id))?).await?;
-    // The index is eventually consistent. The page omits customers who are already erased or in
-    // another tier.
+    // The index may be outdated. The page omits customers who were erased or have another tier.
     let mut profiles = profiles.into_iter();
     let found = found.filter_map(|_| profiles.next().flatten().filter(|customer| customer.tier == tier));
     List { page, found }.answer(CustomerView::from)

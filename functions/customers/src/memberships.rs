@@ -1,7 +1,7 @@
 //! Ends the memberships and the invitations of an erased customer.
 //!
-//! The index of memberships is eventually consistent. A membership that it does not show yet stays,
-//! but it grants nothing: a change of an organization requires the caller's profile, too.
+//! The index of memberships is eventually consistent, so a membership may stay. Such a membership
+//! grants nothing, because a change of an organization also requires the caller's profile.
 
 use http_api::{Problem, Services};
 use key_schema::id::{CustomerId, OrganizationId};
@@ -13,8 +13,8 @@ use crate::erase::{Budget, remove};
 /// The memberships per page.
 const PAGE: usize = 25;
 
-/// Ends every membership of a customer, even that of an organization's last admin. A retry does no
-/// harm.
+/// Ends every membership of a customer, even that of an organization's last admin. The function can
+/// be called again after a failure.
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more memberships than one request ends.
@@ -37,10 +37,10 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
     }
 }
 
-/// Removes every invitation of a customer. A retry does no harm.
+/// Removes every invitation of a customer. The function can be called again after a failure.
 ///
 /// # Errors
-/// 503 when others keep changing the invitations.
+/// 503 when other requests keep changing the invitations.
 pub async fn erase_invitations(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
     retry_on_conflict(async || {
         let Some(roster) = services.table.get(&invitation::roster(customer)?).await? else { return Ok(Some(())) };

@@ -67,8 +67,7 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
             AnyEntity::CustomerOrder(order) => orders.push(OrderSummary::from(order.data)),
-            // The range holds no other entity. This route ignores entities that a later release
-            // adds.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }
@@ -87,9 +86,9 @@ pub fn no_customer() -> Problem {
     Problem::not_found("customer")
 }
 
-/// Explains a refused change or erasure. The version comes first: a request that lost to another
-/// change of this customer has not lost a name to another customer. A claim that no longer belongs
-/// to this customer also shows another change.
+/// Explains a refused change or erasure. A changed profile leads to 412, even if a name was
+/// refused, too. A claim that no longer belongs to this customer also shows that the profile has
+/// changed.
 pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
     match refusals.of(CustomerAction::Profile) {
         Some(profile) => overtaken(profile),
@@ -98,7 +97,8 @@ pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
     }
 }
 
-/// Returns the problem of a request that came after another change of the customer, or the erasure.
+/// Returns the problem of a request after another change (412) or the erasure (404) of the
+/// customer.
 pub fn overtaken<A>(refusal: &Refusal<A>) -> Problem {
     if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }
@@ -112,7 +112,7 @@ fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
     }
 }
 
-/// Reads the name by which a customer is addressed.
+/// Reads the name with which mails address a customer.
 pub fn name(value: Value<'_>) -> Result<String, Invalid> {
     text(1..=200)(value)
 }

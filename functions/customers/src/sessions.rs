@@ -29,7 +29,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
     });
     let now = Instant::now();
-    // Staff may begin a session for a customer. The sign-in of that token is not the customer's.
+    // Staff may begin a session for a customer. Then the token's sign-in is not the customer's.
     let mine = owner.caller().id() == owner.customer();
     let session = Session {
         sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),
@@ -43,8 +43,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(SessionAction::Customer) {
             return Err(no_customer());
         }
-        // The id is new, so an existing item can only be this session, from an attempt whose
-        // response was lost.
+        // The id is new. So an existing session was written by an earlier attempt of this request,
+        // whose response was lost.
         if refusals.names(SessionAction::Quota) && !refusals.names(SessionAction::Session) {
             return Err(Problem::quota_exceeded(Quota::Sessions, now));
         }
@@ -86,8 +86,7 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let now = Instant::now();
     let session = mine(services, request, now).await?;
-    // A refusal means that a new session has the same id. That cannot happen, because ids are
-    // random.
+    // A refusal would mean that a new session has the same random id, which cannot happen.
     services.table.transact(&session::end(&session, now)?).await?.map_err(|_| no_session())?;
     services.sign_ins.ended(session::sign_ins(&session));
     Ok(Response::no_content())
@@ -96,7 +95,7 @@ pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response,
 /// Reads the session of the path, if the caller may act for its customer.
 ///
 /// # Errors
-/// 404 alike for another customer's session, an expired one and a missing one.
+/// 404 for another customer's session, an expired one and a missing one.
 async fn mine(services: &Services, request: &Request<'_>, now: Instant) -> Result<Stored<Session>, Problem> {
     let caller = request.signed_in()?;
     let id: SessionId = request.path("id")?;

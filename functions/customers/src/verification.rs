@@ -1,8 +1,8 @@
 //! Verifies the email address of a profile.
 //!
-//! The bus tells the notifier of a request, and the notifier mails the code. The code is stored
-//! nowhere ([`key_schema::code`]). Each try is counted before its code is compared, so concurrent
-//! requests share the tries.
+//! The stream publishes the request as an event, and the notifier mails the code. No item stores
+//! the code ([`key_schema::code`]). The function counts each try before it compares the code, so
+//! concurrent requests share the limit of tries.
 
 use http_api::fields::text;
 use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn, read_fields};
@@ -20,7 +20,7 @@ use table::Refusal;
 use crate::owner;
 use crate::profile::{no_customer, respond};
 
-/// How often a request is made from a newer item, if concurrent ones have written it meanwhile.
+/// The maximum number of attempts. An attempt fails if another request has changed the read items.
 const ATTEMPTS: usize = 4;
 
 /// The response to a request for a code.
@@ -32,8 +32,8 @@ struct RequestView {
     expires_at: Option<Instant>,
 }
 
-/// Returns whether an address counts as verified when this caller gives it: staff vouches for it,
-/// or the caller's token proves it.
+/// Returns whether an address counts as verified when this caller enters it. The caller must be
+/// staff, or have a token that proves the address.
 pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
     caller.is_staff() || caller.proves(email)
 }
@@ -110,8 +110,8 @@ pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Respon
     unless_verified(services, &profile.id, code_invalid()).await
 }
 
-/// Returns the profile if its address is verified by now, perhaps by a concurrent request with the
-/// same code. Otherwise returns the problem.
+/// Returns the profile if its address is verified, perhaps by a concurrent request with the same
+/// code. Otherwise returns the problem.
 async fn unless_verified(services: &Services, customer: &CustomerId, problem: Problem) -> Result<Response, Problem> {
     let profile = services.table.get(&customer::read_for_update(customer)?).await?.ok_or_else(no_customer)?;
     if profile.email_verified { Ok(respond(&profile)) } else { Err(problem) }
@@ -137,7 +137,7 @@ async fn read(
     Ok((profile, latest))
 }
 
-/// Returns whether the token of the customer, not of staff, proves the profile's address.
+/// Returns whether the caller is the customer, with a token that proves the profile's address.
 fn is_proven(owner: &Owner, profile: &Customer) -> bool {
     owner.caller().id() == owner.customer() && owner.caller().proves(&profile.email)
 }
@@ -165,8 +165,8 @@ fn too_many_tries() -> Problem {
     Problem::new(Code::TooManyTries, "The code was tried too often. Request a new one.")
 }
 
-/// Returns the problem of an address to which SES sends no mail. The request must not use up the
-/// codes of an address that has the same folded form.
+/// Returns the problem of an address to which SES sends no mail. Such a request must not use up the
+/// codes of another address with the same folded form.
 fn no_mail() -> Problem {
     let detail = "No mail can be sent to the profile's email address. Change the address first.";
     Problem::new(Code::InvalidBody, detail).error("/email", "must be one plain address of ASCII")

@@ -49,7 +49,7 @@ impl<'a> From<&'a SessionSummary> for SessionView<'a> {
     }
 }
 
-/// A cart. An empty cart has no `expires_at`: it was emptied, has expired, or never existed.
+/// A cart. A cart that is empty, expired or missing has no `expires_at`.
 #[derive(Debug, Serialize)]
 pub struct CartView<'a> {
     items: Vec<CartLineView<'a>>,
@@ -58,8 +58,8 @@ pub struct CartView<'a> {
 }
 
 impl<'a> CartView<'a> {
-    /// Creates the view of a cart, with the product of each line. A product that cannot be ordered
-    /// is [`None`].
+    /// Creates the view of a cart, with the product of each line. A line with [`None`] cannot be
+    /// ordered.
     pub fn new(cart: Option<&'a Cart>, products: &'a [Option<Stored<Product>>]) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
         let lines = filled.into_iter().flat_map(|cart| &cart.lines).zip(products);
@@ -83,8 +83,7 @@ pub struct CartLineView<'a> {
 }
 
 impl<'a> CartLineView<'a> {
-    /// Creates the view of a line. Without a product the line has no name and no price, and cannot
-    /// be ordered.
+    /// Creates the view of a line. A line without a product has no name and no price.
     pub fn new((product_id, line): (&'a ProductId, &'a CartLine), product: Option<&'a Stored<Product>>) -> Self {
         let unit_price = product.map(|product| product.price);
         Self {

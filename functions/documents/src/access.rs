@@ -1,9 +1,9 @@
-//! Permissions on documents. Staff may do everything. The owner may do everything and the editors
-//! may read and write. In an organization's document these rights need a present membership.
-//! Members may read the document, and admins may do everything.
+//! Permissions on documents. Staff may do everything. The owner may do everything, and the editors
+//! may read and write. In an organization's document both also need a current membership. There
+//! every member may read, and admins may do everything.
 //!
-//! This module decides about reads. The conditions of the transactions decide about writes. For a
-//! write it chooses the right under which the caller tries, and the response to a refusal.
+//! This module decides about reads. The conditions of transactions decide about writes. For a write
+//! this module chooses the right that the condition checks, and explains a refusal.
 
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Services};
@@ -12,21 +12,21 @@ use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::item::Stored;
 use key_schema::organization::{Member, Role};
 
-/// A caller's access to a document. Each one includes those before it.
+/// A caller's access to a document. Each level includes the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Must not learn that it exists.
+    /// The caller must not learn that the document exists.
     Stranger,
-    /// May read it.
+    /// The caller may read the document.
     Reader,
-    /// May read and write it.
+    /// The caller may read and write the document.
     Writer,
-    /// May also choose its editors and delete it.
+    /// The caller may also choose the editors and delete the document.
     Manager,
 }
 
-/// Returns the access that the head alone decides. Otherwise returns, as an error, the organization
-/// and the customer whose membership decides.
+/// Returns the access if the head alone decides it. Otherwise the error has the organization and
+/// the customer whose membership decides.
 pub fn known<'a>(
     caller: &'a SignedIn,
     document: &'a Document,
@@ -47,8 +47,8 @@ fn by_role(document: &Document, customer: &CustomerId) -> Option<Standing> {
     }
 }
 
-/// Returns a customer's access to an organization's document. Without a membership a role on the
-/// head gives none.
+/// Returns a customer's access to an organization's document. Without a membership, even the owner
+/// and the editors have no access.
 pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<&Stored<Member>>) -> Standing {
     match member.map(|member| member.role) {
         Some(Role::Admin) => Standing::Manager,
@@ -71,19 +71,19 @@ pub async fn standing(services: &Services, caller: &SignedIn, document: &Documen
     }
 }
 
-/// Returns the right under which a caller tries to write a document. In an organization's document
-/// a caller who is neither owner nor editor tries as an admin.
+/// Returns the right that the condition of a write checks. In an organization's document a caller
+/// who is neither owner nor editor must be an admin.
 pub fn right<'a>(caller: &'a SignedIn, document: &'a Document) -> Right<'a> {
     right_by(caller, document, document.is_editor(caller.id()))
 }
 
-/// Returns the right under which a caller tries to choose the editors of a document or to delete
-/// it. In an organization's document a caller who is not the owner tries as an admin.
+/// Returns the right that the condition checks when a caller chooses the editors of a document or
+/// deletes it. In an organization's document a caller who is not the owner must be an admin.
 pub fn right_to_manage<'a>(caller: &'a SignedIn, document: &'a Document) -> Right<'a> {
     right_by(caller, document, document.is_owner(caller.id()))
 }
 
-/// Without an organization and without a role, the head's condition refuses the write.
+/// Returns the right. Without an organization, the condition on the head checks the caller's role.
 fn right_by<'a>(caller: &'a SignedIn, document: &'a Document, has_role: bool) -> Right<'a> {
     match &document.organization_id {
         _ if caller.is_staff() => Right::Staff,

@@ -1,11 +1,11 @@
 //! Deletes a document with its history.
 //!
 //! A history is unbounded, so one transaction cannot delete it. The function first marks the head,
-//! on the client's version. From then on no caller can see or write the document. Then it deletes
-//! the texts of the versions, the versions, and last the head, which frees the id.
+//! on the condition that the client's version is current. From then on no caller can see or write
+//! the document. Then it deletes the texts of the versions, the versions, and last the head.
 //!
-//! The items that an interrupted deletion leaves are invisible. The head stays and keeps the id,
-//! and the same request continues the deletion.
+//! After an interruption the remaining items are invisible. The head still reserves the id, and the
+//! same request continues the deletion.
 
 use http_api::{Problem, Request, Response, Services};
 use key_schema::document::{self, Document};
@@ -38,15 +38,15 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     let Some(document) = document else { return Ok(Response::no_content()) };
     sweep(services, &document).await?;
     for delete in document::delete(&document)? {
-        // A refusal means that a concurrent deletion was first.
+        // A refusal means that a concurrent request has deleted the document.
         let _ = services.table.transact(&delete).await?;
     }
     Ok(Response::no_content())
 }
 
-/// Returns the document of an interrupted deletion. Hides an organization's document, for which the
-/// first write lacks the check of the membership. Returns [`None`] if a concurrent request has
-/// deleted the document.
+/// Explains a refusal of the first write, or continues. It returns the document of an interrupted
+/// deletion. It hides an organization's document in a transaction that checks the membership. It
+/// returns [`None`] if a concurrent request has deleted the document.
 async fn shared_or_interrupted(
     services: &Services,
     asked: &Asked,
@@ -63,7 +63,7 @@ async fn shared_or_interrupted(
     let open = asked.over(services, Some(document)).await?;
     let right = right_to_manage(caller, &open.document);
     open.commit(document::retire_shared(&open.document, right, open.at)).await?;
-    // No editor can be added from here on. The head now names the last ones.
+    // Editors may have been added before. From now on none can be added, so the head is read again.
     Ok(services.table.get(&document::read_for_update(id)?).await?)
 }
 

@@ -19,8 +19,8 @@ use crate::view::{DocumentView, HeadView, parts};
 const MAX_TITLE: usize = 200;
 
 /// POST documents: creates a document, at the request of a customer with a profile or of staff. Its
-/// initial content is version 1. Only staff may choose the id, so that no customer can probe for
-/// one or take one.
+/// initial content is version 1. Only staff may choose the id, so that no customer can find out
+/// which ids exist, or take one.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     read_fields!(request.object()? => {
@@ -79,8 +79,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
-    // Later pages read the head strongly. A replica behind the previous page would show another
-    // version, and the cursor would be refused.
+    // Later pages read the head strongly. An eventually consistent read could return an older
+    // version than the previous page, and the cursor would be refused.
     let is_first_page = request.query("cursor")?.is_none();
     let get = if is_first_page { document::get(&id)? } else { document::read_for_update(&id)? };
     let head = services.table.get(&get).await?.filter(|head| !head.deleting);

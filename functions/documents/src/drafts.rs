@@ -1,4 +1,4 @@
-//! Drafts: the next version, prepared out of sight of readers, and published in one write.
+//! Drafts: the next version, which readers cannot see until one write publishes it.
 
 use http_api::fields::text;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};

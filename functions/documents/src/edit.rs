@@ -1,5 +1,5 @@
 //! The common steps of all changes of a document. A change reads the document and computes its next
-//! state. It writes that on the condition that no other request has changed the document since.
+//! state. It writes this state on the condition that the document is unchanged since the read.
 
 use http_api::identity::SignedIn;
 use http_api::{Problem, Request, Services};
@@ -22,7 +22,7 @@ pub struct Asked {
     pub needed: Standing,
 }
 
-/// Reads caller, document id and version of a requested change that needs some access.
+/// Reads caller, document id and version of a requested change that needs this access.
 ///
 /// # Errors
 /// 401, 422 for the id, 428 and 400 for If-Match.
@@ -74,7 +74,7 @@ impl Open<'_> {
         Edit { old: document, right: right(&asked.caller, document), by: asked.caller.id(), at: *at, born }
     }
 
-    /// Returns `problem`, or 403 or 404 for callers who must not see it.
+    /// Returns `problem`, or 403 or 404 for callers without the needed access.
     pub async fn refuse(&self, problem: Problem) -> Problem {
         refused(self.services, &self.asked.caller, &self.document, self.asked.needed, problem).await
     }
@@ -83,7 +83,7 @@ impl Open<'_> {
     ///
     /// # Errors
     /// 404 and 403 as in [`refused`], 404 for an author who was erased, 412 when another request
-    /// was first.
+    /// has changed the document.
     pub async fn commit(&self, transaction: Result<Transaction<DocumentAction>, EncodeError>) -> Result<(), Problem> {
         let Err(refusals) = self.services.table.transact(&transaction?).await? else { return Ok(()) };
         if refusals.names(DocumentAction::Author) {
@@ -94,8 +94,8 @@ impl Open<'_> {
     }
 }
 
-/// Returns the document that a refusal carries, or the one that was read if only another item
-/// refused the change.
+/// Returns the document that the refusal contains. If the table refused the change only because of
+/// another item, returns the document that was read.
 ///
 /// # Errors
 /// 404 when the document is deleted.

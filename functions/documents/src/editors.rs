@@ -60,7 +60,7 @@ fn is_own(caller: &SignedIn, editor: &CustomerId) -> bool {
     !caller.is_staff() && caller.id() == editor
 }
 
-/// Reads the document, which says whose right the change needs.
+/// Reads the document. Its organization and owner determine the right that the change needs.
 async fn read(services: &Services, id: &DocumentId) -> Result<Stored<Document>, Problem> {
     let head = services.table.get(&document::read_for_update(id)?).await?;
     head.filter(|head| !head.deleting).ok_or_else(no_such_document)

@@ -25,8 +25,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     if known == Ok(Standing::Stranger) {
         return Err(no_such_document());
     }
-    // Even if the section is missing, this read decides whether the 404 names the section or the
-    // document.
+    // This read is necessary even for a missing section. The caller's membership decides whether
+    // the 404 names the section or the document.
     let wanted = head.sections.get(&name).map(|number| (name, *number)).into_iter().collect();
     let Texts { sections, .. } = texts(services, &head, &wanted, known).await?;
     let section = sections.values().next().ok_or_else(|| Problem::not_found("section"))?;

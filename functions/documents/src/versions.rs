@@ -1,5 +1,4 @@
-//! The history: every published version, with author and time. It only grows and is never
-//! rewritten.
+//! The history: every published version, with author and time. It is never rewritten.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +70,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
             Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
         }
-        // The noun of the 404 must not tell a stranger that the document exists.
+        // A stranger's 404 names the document, so that it does not reveal that the document exists.
         (None, _) => {
             let standing = match known {
                 Ok(standing) => standing,
@@ -129,8 +128,9 @@ pub struct Texts {
     pub standing: Standing,
 }
 
-/// Returns the texts that follow the cursor. An invalid cursor reads no texts. The access check
-/// comes first, so that strangers cannot probe for a document.
+/// Returns the part of a manifest after the cursor, or nothing for an invalid cursor. The access
+/// check comes before the error about the cursor, so that strangers cannot find out whether a
+/// document exists.
 pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();
@@ -138,8 +138,7 @@ pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     manifest.iter().filter(|(name, _)| is_left(name)).map(|(name, number)| (name.clone(), *number)).collect()
 }
 
-/// Reads the texts that a manifest names, together with the membership if that decides about
-/// access.
+/// Reads the texts that a manifest names, together with the membership if that decides the access.
 ///
 /// # Errors
 /// 404 `not_found` for strangers, and for a document that is deleted concurrently.
@@ -149,8 +148,7 @@ pub async fn texts(
     manifest: &Manifest,
     known: Result<Standing, (&OrganizationId, &CustomerId)>,
 ) -> Result<Texts, Problem> {
-    // With no text to read and a known access there is nothing to request, and DynamoDB refuses an
-    // empty request.
+    // Without texts to read and with a known access, DynamoDB would refuse the empty request.
     let (mut sections, mut member) = (BTreeMap::new(), None);
     let asks = !manifest.is_empty() || known.is_err();
     let found = if asks {

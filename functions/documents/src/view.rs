@@ -17,7 +17,7 @@ pub fn version_location(id: &DocumentId, number: u64) -> String {
     location(&["documents", id.as_str(), "versions", &number.to_string()])
 }
 
-/// A document, with a form of its sections.
+/// A document. `S` is the form of its sections.
 #[derive(Serialize)]
 pub struct Shown<'a, S> {
     id: &'a DocumentId,

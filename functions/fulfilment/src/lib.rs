@@ -1,14 +1,14 @@
 //! The queue of picking jobs. A paid order waits for one of the warehouse's picking stations, and
 //! at most `PICKING_STATIONS` orders have one at a time.
 //!
-//! The messages of an SQS queue are events of the bus: an order was paid, or has left the warehouse
-//! (shipped or cancelled). Each message's step is written in its own transaction ([`picking`]).
-//! Then waiting orders get the free stations. Only staff change the status of an order, never this
-//! function. `GET /v1/picking` shows the waiting orders and those being picked.
+//! The messages of the SQS queue are events of the bus: an order was paid, or has left the
+//! warehouse (shipped or cancelled). The function writes the step of each message in a separate
+//! transaction ([`picking`]). Then it gives free stations to waiting orders. Only staff change an
+//! order's status. `GET /v1/picking` shows the waiting orders and those being picked.
 //!
-//! Messages arrive at least once and in any order, and are answered one by one. The response names
-//! unreadable messages and messages with a failed step. SQS delivers each of them again alone,
-//! until it moves the message to the dead-letter queue.
+//! Messages arrive at least once and in any order. The response names unreadable messages and
+//! messages with a failed step. SQS delivers only these again, and at last moves them to the
+//! dead-letter queue.
 
 pub mod message;
 pub mod picking;
@@ -34,7 +34,7 @@ pub const PATTERNS: &[&Pattern] = &[
     &key_schema::picking::LEAVE,
 ];
 
-/// How long before its deadline the function stops, so that its response is still sent.
+/// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(1);
 /// The default number of stations.
 const DEFAULT_STATIONS: usize = 10;
@@ -53,7 +53,7 @@ pub enum StartError {
     Stations,
 }
 
-/// Takes messages of the picking queue for as long as the runtime lives.
+/// Handles messages of the picking queue until Lambda shuts down the execution environment.
 ///
 /// Environment: `TABLE_NAME`, the SDK's variables, and optionally `PICKING_STATIONS` (1 to 100,
 /// default 10).
@@ -67,8 +67,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Batch>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
-        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
-        // layout.
+        // Boxed, because the compiler cannot compute the layout of such deeply nested futures.
         let answer = Box::pin(picking.take(&event.payload, stop)).await;
         report(&event, &answer, started, &picking.costs());
         Ok::<_, lambda_runtime::Error>(answer)

@@ -15,7 +15,7 @@ pub struct Batch {
     pub records: Vec<Message>,
 }
 
-/// A message. Without an id the response could not name it, so the whole invocation fails.
+/// A message. Without an id the whole invocation fails, because the response could not name it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Message {
     /// The id that the response names.
@@ -40,7 +40,7 @@ pub enum Step {
 /// The reason why a message cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// It holds no event of the bus. The error does not quote its content.
+    /// The message holds no event of the bus. The error does not quote the message.
     #[error("the message holds no event of the bus")]
     Body(#[source] serde_json::Error),
     /// This program does not know the event.
@@ -52,13 +52,13 @@ impl Message {
     /// Returns the step in the message.
     ///
     /// # Errors
-    /// [`MessageError`] if it cannot be read. Its repetitions cannot be read either.
+    /// [`MessageError`] if the message cannot be read. A repeated delivery cannot be read either.
     pub fn step(&self) -> Result<Step, MessageError> {
         Ok(Step::of(self.event()?.data))
     }
 
-    /// Returns the id of the request that caused the event, if it has a valid one. Logs and writes
-    /// carry it.
+    /// Returns the id of the request that caused the event, if the event has a valid one. Logs and
+    /// writes record this id.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
         self.event().ok()?.correlation_id.filter(|id| correlation::id(id).is_some())

@@ -1,34 +1,32 @@
 //! The steps of the queue of picking jobs.
 //!
-//! Orders move like this. Each arrow is one transaction:
+//! An order moves like this. Each arrow is one transaction:
 //!
 //! ```text
 //! (paid) ──wait──▶ waiting ──admit──▶ at a station ──leave──▶ (gone)
 //!                     └───────────────leave──────────────────▶
 //! ```
 //!
-//! Every message is handled in two parts. Its own step is *written*. Then the function *looks* for
-//! a waiting order and a free station, and admits the order.
+//! Every message is handled in two parts. First the function *writes* the message's step. Then it
+//! *looks* for a waiting order and a free station, and admits the order.
 //!
-//! - **Never more than N.** Admitting has a condition on the size of the set of stations in the
-//!   table.
-//! - **No job is lost.** A message of payment is acknowledged only when the order waits. Admitting
-//!   moves it from the list to the stations in one transaction. Only `leave` removes orders, and
-//!   only those that have left the statuses paid and picking, to which no order returns.
+//! - **Never more than N.** `admit` has a condition on the number of orders at stations.
+//! - **No job is lost.** A payment message is acknowledged only when the order waits. `admit` moves
+//!   the order from the list to the stations in one transaction. Only `leave` removes orders. These
+//!   orders have left the statuses paid and picking, to which no order returns.
 //! - **No job stays forever.** The transaction of `wait` checks that the order is still paid or
-//!   being picked. So it was committed before the order left. The event of leaving is published
-//!   after that. Its message is delivered at least once, finds the order and removes it from the
-//!   list or the stations. A concurrent `admit` finds that the order no longer waits and does
-//!   nothing. The check refuses a message of payment that arrives after that, however late.
+//!   being picked. So the order's shipment or cancellation comes later, and its message removes the
+//!   order from the list or the stations. A concurrent `admit` finds that the order no longer waits
+//!   and does nothing. `wait` does nothing if the payment message arrives after the order has left.
 //! - **No wake-up is lost.** A function that adds to the list writes first and then looks at the
 //!   stations. A function that frees a station writes first and then looks at the list. Both look
-//!   with strong reads. If the first sees no free station, the other's removal comes after that
-//!   look, so the other sees the waiting order. If a function ends between writing and looking, its
-//!   message is not acknowledged. The message is delivered again, writes nothing new, and looks.
-//! - **Repetitions change nothing.** An order that waits is not added again, and an order with a
-//!   station keeps it. A message of payment, concurrent with its own repetition, may put an order
-//!   back on the list just after it got a station. The next look removes it. The condition lets an
-//!   order that has a station pass without a second one.
+//!   with strong reads. If the first finds no free station, the second writes later, and its look
+//!   finds the waiting order. If a function ends between writing and looking, SQS delivers its
+//!   message again. Then the function writes nothing new, and looks.
+//! - **Repetitions change nothing.** A waiting order is not added again, and an order with a
+//!   station keeps it. A payment message and its concurrent repetition may put an order back on the
+//!   list just after it got a station. The next look removes the order from the list. Then `admit`
+//!   gives the order no second station.
 
 use std::collections::BTreeSet;
 
@@ -44,14 +42,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::message::{Batch, Message, MessageError, Step};
 
-/// The number of waiting orders that a look reads. It is more than one only to find an order that
-/// already has a station behind the first one.
+/// The number of waiting orders that a look reads. Orders behind the first one may already have a
+/// station, and the look removes them from the list.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. Each round admits an order or finds that another
-/// function was faster.
+/// The maximum number of rounds in one look. Each admits an order, or another function was faster.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
-/// The response to the queue: exactly the messages that must be delivered again.
+/// The response to the queue: the ids of the messages that must be delivered again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     #[serde(rename = "batchItemFailures")]
@@ -94,7 +91,7 @@ pub enum PickingError {
     /// An item cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// Other functions kept changing the same items.
+    /// Other functions changed the same items in every round.
     #[error("the picking stations are contended")]
     Contended,
 }
@@ -119,8 +116,9 @@ impl Picking {
         self.table.meter().take()
     }
 
-    /// Takes a batch until `stop`. Messages are taken one after the other, because they contend for
-    /// one item. They share one look at the end. If it fails, every message is delivered again.
+    /// Handles a batch until `stop`, one message after another, because all messages change one
+    /// item. One look at the end serves all of them. If the look fails, every message is delivered
+    /// again.
     pub async fn take(&self, batch: &Batch, stop: Instant) -> Answer {
         let mut done = BTreeSet::new();
         for message in &batch.records {
@@ -139,8 +137,7 @@ impl Picking {
         }
         if !done.is_empty() {
             crash_point("fulfilment.waiting");
-            // Without a cause: the admitted orders may come from other requests than these
-            // messages.
+            // Other requests may have caused the admitted orders, so there is no correlation id.
             let admitted = timeout_at(stop, self.admit()).await;
             let failure = match admitted {
                 Ok(Ok(())) => None,
@@ -165,11 +162,10 @@ impl Picking {
         }
     }
 
-    /// Puts an order on the list, unless it is already listed, has a station, or no longer needs
-    /// picking.
+    /// Puts an order on the list, unless it is listed, has a station, or no longer needs picking.
     async fn wait(&self, order_id: OrderId) -> Result<(), PickingError> {
-        // This read only saves the writes of a repeated message. Its result may be outdated at
-        // once, and nothing depends on it.
+        // This read only saves the writes of a repeated message. Its result may be outdated, and
+        // nothing depends on it.
         if self.jobs().await?.contains(&order_id) {
             return Ok(());
         }
@@ -185,8 +181,7 @@ impl Picking {
         self.table.transact(&leave).await?.map_err(|_| PickingError::Contended)
     }
 
-    /// Gives free stations to the orders that have waited longest, until no station is free or no
-    /// order waits.
+    /// Gives each free station to the order that has waited longest.
     async fn admit(&self) -> Result<(), PickingError> {
         for _ in 0..MAX_ROUNDS {
             let jobs = self.jobs().await?;
@@ -199,8 +194,8 @@ impl Picking {
             let admit = picking::admit(order, self.stations, &Born::new(order.as_str())?, at)?;
             match self.table.transact(&admit).await? {
                 Ok(()) => crash_point("fulfilment.admitted"),
-                // Another function admitted or removed the order, or took the last station. Look
-                // again.
+                // Another function admitted or removed the order, or used the last station. The
+                // next round looks again.
                 Err(refusals) => {
                     let parts: Vec<PickingAction> = refusals.iter().map(|refusal| refusal.action).collect();
                     tracing::debug!(?parts, "a waiting order was not admitted");

@@ -8,14 +8,13 @@ use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::instant::Instant;
 use serde::Serialize;
 
-/// GET audit/expirations?day=: lists the removals of a day in UTC, newest first. The default is
-/// today.
+/// GET audit/expirations?day=: lists the removals of a day in UTC (default: today), newest first.
 pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let given: Option<Day> = request.query_as("day")?;
     let parameters = [("day", request.query("day")?.unwrap_or_default())];
     let page = request.page(&services.cursors, expiration::OF_DAY.id, &parameters)?;
-    // A list of today continues as the list of that day if midnight falls between two pages.
+    // A list of today continues with the same day if midnight falls between two pages.
     let begun = page.after().as_deref().and_then(expiration::day_of);
     let day = given.map(|day| day.0).or(begun).unwrap_or_else(|| Instant::now().day());
     page.read(services, expiration::of_day(&day)?).await?.answer(|entry| Entry::from(&entry.data))
@@ -65,7 +64,7 @@ impl FromStr for Day {
 
     fn from_str(text: &str) -> Result<Self, NoDay> {
         let midnight: Instant = format!("{text}T00:00:00Z").parse().map_err(|_| NoDay)?;
-        // The parser of instants is more lenient than this.
+        // The parser of instants also accepts other forms of a day.
         if midnight.day() == text { Ok(Self(text.to_owned())) } else { Err(NoDay) }
     }
 }

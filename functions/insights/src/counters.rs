@@ -1,8 +1,8 @@
 //! Counters: the number of occurrences of an event, such as a view of a product.
 //!
-//! Every caller may add without a token, because viewers of a product need not be known. The
-//! gateway's rate limit and the largest amount per request bound abuse. One request leaves at most
-//! an item of some hundred bytes. Only staff see a sum.
+//! Every caller may add without a token, because viewers of a product may be anonymous. The
+//! gateway's rate limit and the largest amount per request limit abuse. A request creates at most
+//! one item of some hundred bytes. Only staff see a sum.
 
 use http_api::fields::integer;
 use http_api::{Once, Problem, Request, Response, Services};
@@ -14,12 +14,10 @@ use key_schema::item::Stored;
 use serde::Serialize;
 use table::{Attempt, Backoff};
 
-/// After this many cancelled attempts of one request, on any shards, the counter has too few
-/// shards.
+/// The number of cancelled attempts of one request after which the function splits the counter.
 const HOT_AFTER: u32 = 3;
 
-/// POST counters/{name}: adds 1, or the amount in the body, once per Idempotency-Key if the request
-/// has one.
+/// POST counters/{name}: adds 1 or the body's amount. The Idempotency-Key is optional.
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name: CounterName = request.path("name")?;
     let once = Once::of_anybody(request)?;
@@ -30,7 +28,7 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     let (mut backoff, mut cancelled) = (Backoff::new(), 0);
     loop {
         // This read costs an extra request. A cached number of shards would be correct, too, but
-        // would miss a later split.
+        // the function would miss a later split.
         let head = services.table.get(&counter::head(&name)?).await?;
         let shard = fastrand::u32(0..counter::shards(head.as_deref()));
         let at = Instant::now();
@@ -39,11 +37,11 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
             None => None,
         };
         let add = counter::add(&name, shard, amount, claim, at)?;
-        // After an error the addition may have happened. A repeated request without a key would add
-        // again.
+        // After an error the table may have executed the addition. The function does not retry,
+        // because without a key it would add again.
         match services.table.try_transact(&add, &mut backoff).await? {
             Attempt::Done => return Ok(answer),
-            // A cancelled attempt has added nothing, and another shard may be free.
+            // A cancelled attempt has added nothing, and the next attempt may choose another shard.
             Attempt::Cancelled(busy) => {
                 cancelled += 1;
                 if cancelled % HOT_AFTER == 0 {
@@ -63,8 +61,8 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Splits a counter whose additions conflict. Concurrent requests may try the same, and one
-/// succeeds. The addition continues in either case.
+/// Splits a counter whose additions conflict. If several requests try, one succeeds. The addition
+/// continues in either case.
 async fn cool(
     services: &Services,
     name: &CounterName,
@@ -78,8 +76,8 @@ async fn cool(
 }
 
 /// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
-/// request. Otherwise a second request reads the shards that only the head names. Reading all 64
-/// shards at once would cost every reader of a small counter 30 times as much.
+/// request. Otherwise a second request reads the further shards, whose number is in the head.
+/// Reading all 64 shards at once would make a small counter 30 times as expensive.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
@@ -103,7 +101,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 }
 
 /// POST counters/{name}/split: doubles the number of shards. Each of several concurrent requests
-/// doubles it once. At the maximum it changes nothing.
+/// doubles it once. A counter with the maximum stays unchanged.
 pub async fn split(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;

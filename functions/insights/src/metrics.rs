@@ -17,15 +17,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use table::{Table, TableError};
 
-/// The maximum number of errors reported per point. The results of some hundred points must fit
-/// into one response.
+/// The maximum number of errors reported per point. A report on many points must fit into a
+/// response.
 const MAX_ERRORS: usize = 3;
 /// The length of the default range: without `from`, a list begins this long before its end.
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
-/// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A client can
-/// safely send a point with an id again. Of two points with the same name, instant and id, the
-/// later one counts.
+/// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A point with
+/// the same name, instant and id replaces the earlier one, so a client can send a point again.
 pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();
@@ -36,8 +35,7 @@ pub async fn store(services: &Services, request: &Request<'_>) -> Result<Respons
         distinct.insert(point.key()?, point);
     }
     let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
-    // The writes run concurrently. There are at most 20 requests, and their retries share one time
-    // limit.
+    // The writes run concurrently, in at most 20 requests. Their retries share one time limit.
     let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&services.table, chunk));
     let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();
     if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == points.len()) {
@@ -97,8 +95,7 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Writes the points of one request. Returns the keys of points that were not written, or possibly
-/// not.
+/// Writes the points of one request. Returns the keys of points that may not have been written.
 async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
     let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
     match table.batch_write(&metric::store(points.iter().copied())?).await {
@@ -116,8 +113,9 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
     }
 }
 
-/// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. The default `to` is the
-/// newest point. The default `from` is one day before `to`, or before now.
+/// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. Without `to` the list
+/// ends with the newest point. Without `from` it begins one day before `to`. Without both it begins
+/// one day ago.
 ///
 /// A page usually takes one request per shard of one day. The upper bound is one request per shard
 /// of 32 days, apart from rare second requests to a shard.
@@ -155,8 +153,8 @@ struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Returns the outcome of a readable point. An unwritten point has its id, too, so that the
-    /// client can send it again.
+    /// Returns the outcome of a readable point. The outcome of an unwritten point also has the id,
+    /// so that the client can send the point again.
     fn of(index: usize, id: &'a PointId, unwritten: Option<&Code>) -> Self {
         let status = if unwritten.is_some() { "refused" } else { "stored" };
         Self { index, status, id: Some(id), code: unwritten.map(|code| code.name()), errors: Vec::new() }

@@ -20,8 +20,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(current(&store))
 }
 
-/// PUT stores/{id}: creates a shop with `If-None-Match: *`, replaces it with If-Match. Earlier
-/// sales stay counted at the former place.
+/// PUT stores/{id}: creates a shop with `If-None-Match: *`, or replaces it with If-Match. Earlier
+/// sales stay at the former place.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;

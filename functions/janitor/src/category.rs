@@ -16,14 +16,14 @@ use crate::round::Janitor;
 pub enum Moved {
     /// The move is complete.
     Done,
-    /// A part of the move was done. It waits, or time ran out.
+    /// A part of the move was done. The move must wait, or time ran out.
     Continued,
-    /// The move failed, which is logged.
+    /// The move failed. The log has the error.
     Failed,
 }
 
 impl Moved {
-    /// Returns its name in the log.
+    /// Returns the outcome's name in the log.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

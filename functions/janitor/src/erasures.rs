@@ -1,7 +1,7 @@
-//! Erased customers: deletes their archived items, and items from the moment of the erasure.
+//! Erased customers: deletes their archived items, and items that were written during the erasure.
 //!
-//! [`key_schema::erasure`] explains why nothing is archived later. Its argument depends on one
-//! condition that the janitor's grace ensures: no consumer that saw the profile is still archiving.
+//! [`key_schema::erasure`] explains why nothing is archived later. The explanation requires that no
+//! consumer that saw the profile is still archiving. The janitor's grace ensures that.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::erasure::{self, Pending};
@@ -16,9 +16,9 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// The maximum number of erasures in one round. The next round finds the erasures behind them.
+/// The maximum number of erasures in one round. The next round continues with the others.
 const MOST: usize = 100;
-/// The number of objects per page, which are deleted before the next page is read: a limit of S3.
+/// The number of objects that one request lists and one request deletes: a limit of S3.
 const OBJECTS: u16 = 1000;
 
 /// The reason why an erasure is not finished.
@@ -35,8 +35,8 @@ enum ErasureError {
 }
 
 impl Janitor {
-    /// Finishes the erasures up to `before`, until `stop`. The next round continues an incomplete
-    /// one, because it lists only the objects that still exist.
+    /// Finishes the erasures up to `before`, until `stop`. If one stays incomplete, the next round
+    /// continues with the objects that still exist.
     pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
         // Erasures take at most half of the time, because a customer with many objects would leave
         // no time for the rest.
@@ -47,7 +47,7 @@ impl Janitor {
             return Ok(());
         };
         for erasure in found?.items {
-            // An expired timeout still polls its future once.
+            // A timeout polls its future once even after `stop`, so the time is checked first.
             let finished = match time::Instant::now() < stop {
                 true => timeout_at(stop, self.finish(&erasure)).await.ok(),
                 false => None,
@@ -66,8 +66,8 @@ impl Janitor {
 
     async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
-        // A customer who signed up again keeps the newer items, so only older items are erased. A
-        // customer who returns from now on begins later than `now`.
+        // A customer who has signed up again keeps the newer items, so only older items are erased.
+        // The profile of a customer who signs up later is newer than `now`.
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
@@ -77,14 +77,14 @@ impl Janitor {
             self.empty(&collection).await?;
         }
         telemetry::crash_point("janitor.archive.emptied");
-        // A refusal means that another janitor finished it first, or that the customer returned and
-        // was erased again. A later round handles that erasure.
+        // A refusal means that another janitor has finished the erasure, or that there is a second
+        // erasure of the same customer. A later round handles the second one.
         let _ = self.table.write(&erasure::done(erasure)?).await?;
         Ok(())
     }
 
     /// Ends sessions that began before an instant and were missing in the index at the erasure.
-    /// They are few.
+    /// There are few of them.
     async fn end_sessions(&self, customer: &CustomerId, until: Instant) -> Result<(), ErasureError> {
         let mut after = None;
         loop {
@@ -112,7 +112,7 @@ impl Janitor {
     /// Deletes every object whose name has this prefix.
     async fn empty(&self, prefix: &str) -> Result<(), ErasureError> {
         loop {
-            // Always list from the beginning, because S3 lists no deleted objects.
+            // Each list begins at the start, because deleted objects are no longer in it.
             let page = self.archive.list(prefix, None, OBJECTS).await?;
             let deletions = page.items.iter().map(|object| self.archive.delete(&object.name));
             futures::stream::iter(deletions).buffer_unordered(AT_ONCE).try_collect::<()>().await?;

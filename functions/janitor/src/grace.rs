@@ -4,13 +4,12 @@ use key_schema::instant::Instant;
 
 /// The default grace.
 const DEFAULT_SECONDS: u32 = 60;
-/// The longest grace: a day. Stock that stays reserved for longer is lost to the shop.
+/// The longest grace: a day. Until then the stock of an abandoned order stays reserved.
 const MOST_SECONDS: u32 = 24 * 60 * 60;
 
 /// How long the janitor leaves work to the function that began it, in seconds.
 ///
-/// It is `JANITOR_GRACE_SECONDS`, 1 to 86,400, default 60. It must be more than the timeout of the
-/// orders function.
+/// It is `JANITOR_GRACE_SECONDS` (1 to 86,400, default 60) and must exceed the timeout of `Orders`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(u32);
 
@@ -38,14 +37,14 @@ impl Grace {
         number.map(Self).ok_or(GraceError)
     }
 
-    /// Returns the latest start of work that the janitor handles.
+    /// Returns the latest start of work that is old enough for the janitor.
     pub(crate) fn before(self, now: Instant) -> Instant {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// Returns the latest time of an erasure that the janitor handles. After a later erasure the
-    /// stream's consumer may have seen the profile and still be archiving. A test compares twice
-    /// the grace with the consumer's timeout.
+    /// Returns the latest instant of an erasure that is old enough for the janitor. After a later
+    /// one the stream's consumer may have seen the profile and still be archiving. A test compares
+    /// twice the grace with the consumer's timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

@@ -1,7 +1,7 @@
 //! Pending orders that have lapsed: cancels them, and returns their stock.
 //!
-//! The index may be outdated, so [`staging::lapse`] decides by the head. It excludes a payment, a
-//! cancellation and another janitor.
+//! The index may be outdated, so [`staging::lapse`] decides by the head. The condition on the head
+//! refuses the lapse after a payment, a cancellation or another janitor's lapse.
 
 use futures::StreamExt as _;
 use key_schema::id::OrderId;
@@ -12,7 +12,7 @@ use workflows::staging::{self, Lapsed, StagingError};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, reason};
 
-/// The maximum number of orders in one round. The next round finds the orders behind them.
+/// The maximum number of orders in one round. The next round continues with the others.
 const MOST: usize = 1000;
 
 impl Janitor {
@@ -36,7 +36,7 @@ impl Janitor {
             }
         }
         let each = found.iter().map(|id| async move {
-            // An expired timeout still polls its future once.
+            // A timeout polls its future once even after `stop`, so the time is checked first.
             let lapsed = match time::Instant::now() < stop {
                 true => timeout_at(stop, staging::lapse(&self.table, id, now)).await.ok(),
                 false => None,
@@ -48,7 +48,7 @@ impl Janitor {
             match outcome {
                 Some(Ok(Lapsed::Cancelled)) => round.lapsed += 1,
                 Some(Ok(Lapsed::Kept)) => {}
-                // Another worker is at the order. The next round finds it, unless that one ends it.
+                // Another worker handles the order. The next round finds it if that worker fails.
                 Some(Err(StagingError::Contended)) => round.left += 1,
                 Some(Err(error)) => {
                     tracing::error!(order = %id, reason = reason(&error), %error, "an order could not lapse");

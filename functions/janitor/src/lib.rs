@@ -1,30 +1,30 @@
 //! The janitor. It finishes or undoes abandoned work on orders, and cancels orders that were not
-//! paid in time. It also finishes erasures, continues the move of a category, and deletes
-//! unreferenced objects.
+//! paid in time. It also finishes erasures, continues category moves, and deletes unreferenced
+//! objects.
 //!
-//! Placing an order of many lines, and giving its stock back, take several transactions
-//! ([`key_schema::order::staged`]). The function that does the work may crash, lose its table or
-//! run out of time between two of them. A sparse index lists the unfinished orders, and the janitor
-//! reads it every minute. It undoes an order that was not placed, including stock, lines and
-//! claims. It gives back the remaining stock of an order that was cancelled or returned. If a table
-//! fails or time runs out, the janitor finds the rest again in the next minute.
+//! Placing an order of many lines, and returning its stock, take several transactions
+//! ([`key_schema::order::staged`]). Between two of them the function may crash, lose the connection
+//! to the table or run out of time. A sparse index lists the unfinished orders, and the janitor
+//! reads it every minute. If an order was not placed, the janitor undoes its stock, lines and
+//! claims. If an order was cancelled or returned, the janitor returns the remaining stock. After a
+//! failure, or when time runs out, the janitor continues in the next minute.
 //!
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
 //! cancels those that are due ([`key_schema::order::open`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
-//! still be archiving ([`key_schema::erasure`]).
+//! still be archiving them ([`key_schema::erasure`]).
 //!
 //! The move of a category with its descendants takes many transactions as well
 //! ([`key_schema::category::relocation`]). The request that began the move does as much as its time
-//! allows. The janitor does the rest after the orders, including the end, which waits for other
-//! requests.
+//! allows. After the orders the janitor does the rest. Before the end of the move it waits for
+//! requests that may use the old categories.
 //!
-//! The janitor waits until work is older than [`Grace`], which is longer than the function that
-//! began it may take. For orders this is only polite, not needed for safety. The order's head
-//! fences every transaction. An early janitor, or two of them at once, interrupt other work but do
-//! no damage. A bucket has no fence: a copy in progress would complete after the object's deletion.
-//! So the grace must also be longer than a function for pictures may take ([`key_schema::media`]).
+//! The janitor waits until work is older than [`Grace`]. The grace is longer than the function that
+//! began the work can run. For orders the grace only avoids conflicts. Every transaction has a
+//! condition on the order's head, so an early or second janitor interrupts other work but does no
+//! damage. A bucket has no such condition: a copy could complete after the object's deletion. So
+//! the grace must also be longer than a function for pictures can run ([`key_schema::media`]).
 
 mod category;
 mod erasures;
@@ -88,11 +88,11 @@ pub const PATTERNS: &[&Pattern] = &[
     &heartbeat::BEAT,
 ];
 
-/// How long before its deadline the function stops, so that its response is still sent.
+/// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The function's event: EventBridge's scheduled event, whose content is ignored, or an operator's
-/// input.
+/// The function's event: an operator's input, or EventBridge's scheduled event without these
+/// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
     /// Another grace for this invocation, in seconds. 0 means no grace.
@@ -111,7 +111,7 @@ pub enum StartError {
     Grace(#[from] GraceError),
 }
 
-/// Runs a round at each invocation, for as long as the runtime lives.
+/// Runs a round at each invocation, until Lambda shuts down the execution environment.
 ///
 /// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, `ARCHIVE_BUCKET`, the SDK's variables, and optionally
 /// `JANITOR_GRACE_SECONDS` ([`Grace`]).
@@ -129,8 +129,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let stop = started + left.saturating_sub(MARGIN);
         let now = instant::Instant::now();
         let grace = event.payload.grace_seconds.map_or(grace, Grace::seconds);
-        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
-        // layout.
+        // Boxed, because the compiler cannot compute the layout of such deeply nested futures.
         let round = Box::pin(async move {
             janitor.beat(now).await;
             let (mut round, list) = janitor.run_round(now, grace, stop).await;
@@ -138,7 +137,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
             round.failed += u32::from(round.category == Some(Moved::Failed));
             (round, list)
         });
-        // The requests that began the work are over, so effects carry the id of this invocation.
+        // The requests that began the work are over, so this invocation's id is recorded.
         let (round, list) = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, &round, started, &janitor.costs());
         list.map(|()| round).map_err(lambda_runtime::Error::from)

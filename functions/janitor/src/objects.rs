@@ -1,9 +1,8 @@
-//! Unreferenced objects of the bucket: uploads that were copied but not used, and removed pictures
-//! and texts.
+//! Unreferenced objects of the bucket: unused copies of uploads, and removed pictures and texts.
 //!
-//! [`key_schema::media`] explains why a referenced object is never deleted. Its argument depends on
-//! one condition that the grace ensures: no function is still copying an object that was noted
-//! before the grace.
+//! [`key_schema::media`] explains why a referenced object is never deleted. The explanation
+//! requires that no function is still copying an object that was noted before the grace. The grace
+//! ensures this.
 
 use futures::StreamExt as _;
 use key_schema::instant::Instant;
@@ -16,10 +15,10 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// The maximum number of objects in one round. The next round finds the objects behind them.
+/// The maximum number of objects in one round. The next round continues with the others.
 const MOST: usize = 1000;
 
-/// The reason why an object is not deleted yet.
+/// The error that prevented the deletion of an object.
 #[derive(Debug, thiserror::Error)]
 enum ObjectError {
     #[error(transparent)]
@@ -33,7 +32,7 @@ enum ObjectError {
 }
 
 impl From<Refusal> for Kept {
-    /// Another function has settled it.
+    /// A refusal means that another function has referenced the object or is handling it.
     fn from(_: Refusal) -> Self {
         Self::Settled
     }
@@ -52,7 +51,7 @@ failures!(TableError EncodeError KeyError MediaError);
 
 /// The reason why an object was not deleted.
 enum Kept {
-    /// It is referenced, or another function is handling it.
+    /// The object is referenced, or another function is handling it.
     Settled,
     Failed(ObjectError),
 }
@@ -69,7 +68,7 @@ impl Janitor {
         let (mut found, mut after) = (Vec::new(), None);
         while found.len() < MOST {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
-            // Orders and erasures come first. Invisible objects can wait for the next round.
+            // Orders and erasures come first. These objects are invisible and can wait.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
                 tracing::warn!("no time was left for objects that may not be referenced");
                 return Ok(());

@@ -18,8 +18,8 @@ use workflows::staging::{self, StagingError, Undone};
 
 use crate::{Grace, Moved};
 
-/// The number of orders that are handled concurrently. It is low, because they contend for the same
-/// stocks and customers come first.
+/// The number of orders that are handled concurrently. It is low, because the orders change the
+/// same stocks and customers' requests come first.
 pub(crate) const AT_ONCE: usize = 4;
 /// The number of orders on a page of the list.
 pub(crate) const PAGE: usize = 100;
@@ -41,11 +41,11 @@ pub struct Round {
     pub deleted: u32,
     /// Completed erasures of customers.
     pub erased: u32,
-    /// Orders, objects and erasures that failed, plus the category if its move failed. Each is
-    /// logged.
+    /// Orders, objects and erasures that failed, and a failed category move. The log has each of
+    /// them.
     pub failed: u32,
     /// Orders, objects and erasures for which no time was left, and lapsed orders that another
-    /// worker holds.
+    /// worker handles.
     pub left: u32,
     /// The outcome of the category move, if an abandoned one was found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,8 +110,8 @@ impl Janitor {
         self.table.meter().take()
     }
 
-    /// Writes the heartbeat that the stream's consumers report. If that fails, the round does its
-    /// work anyway: the consumers' alarm reports the failure.
+    /// Writes the heartbeat that the stream's consumers report. If the write fails, the consumers'
+    /// alarm reports the failure, and the round continues.
     pub async fn beat(&self, now: Instant) {
         let written = match heartbeat::beat(now) {
             Ok(beat) => self.table.write(&beat).await.map_err(|error| error.to_string()),
@@ -127,7 +127,7 @@ impl Janitor {
     /// cannot be read to its end, the janitor still handles the orders that it has read.
     pub async fn run_round(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
-        // Listing takes at most half of the time, because a slow table and a long list would leave
+        // Listing takes at most half of the time. Otherwise a slow table or a long list would leave
         // no time for the work.
         let started = time::Instant::now();
         let half = started + stop.saturating_duration_since(started) / 2;
@@ -156,8 +156,8 @@ impl Janitor {
         (round, listed.and(lapsed).and(erased).and(cleared))
     }
 
-    /// Reads the list before any work, up to [`MAX_PAGES`]. Its length is the backlog, and an order
-    /// that fails does not block the orders after it.
+    /// Reads the whole list before any work, up to [`MAX_PAGES`]. So its length is the backlog, and
+    /// an order that fails does not block the orders after it.
     async fn list(&self, before: Instant, found: &mut Vec<OrderId>) -> Result<(), ListError> {
         let mut after = None;
         for _ in 0..MAX_PAGES {
@@ -174,7 +174,7 @@ impl Janitor {
     /// Returns the outcome of an order, and how long the order had been unfinished.
     async fn look_after(&self, id: &OrderId, now: Instant, stop: time::Instant) -> (Outcome, Duration) {
         let mut age = Duration::ZERO;
-        // An expired timeout still polls its future once.
+        // A timeout polls its future once even after `stop`, so the time is checked first.
         if time::Instant::now() >= stop {
             return (Outcome::Left, age);
         }

@@ -1,4 +1,4 @@
-//! The events from EventBridge, and which of them customers receive a message about.
+//! The events from EventBridge, and the news for customers in them.
 
 use bus::{Data, DecodeError, EmailVerificationRequested, Event, OrderPlaced, OrderStatusChanged, Reason};
 use key_schema::id::{CustomerId, OrderId};

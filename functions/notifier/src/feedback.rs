@@ -15,12 +15,12 @@ pub const SOURCE: &str = "aws.ses";
 /// The maximum number of recipients of one mail in SES.
 const MAX_RECIPIENTS: usize = 50;
 
-/// A report that cannot be read. The error quotes nothing of it, because it contains an address.
+/// A report that cannot be read. The error does not quote the report, which contains an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a report of SES")]
 pub struct NotFeedback;
 
-/// The recipients that must get no more mail.
+/// The recipients to whom no more mail may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
     /// The reason.
@@ -65,7 +65,7 @@ impl Feedback {
             Detail::Bounce { bounce } if bounce.bounce_type == "Permanent" => {
                 (StopReason::Bounce, bounce.bounced_recipients)
             }
-            // A full mailbox may be emptied.
+            // A bounce that is not permanent, such as that of a full mailbox, stops no mail.
             Detail::Bounce { .. } => (StopReason::Bounce, Vec::new()),
             Detail::Complaint { complaint } => (StopReason::Complaint, complaint.complained_recipients),
         };

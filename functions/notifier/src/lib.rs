@@ -4,43 +4,39 @@
 //!
 //! # Which mails are not sent
 //!
-//! Customers enter any address, so each of these rules protects the owners of addresses:
+//! Customers can enter any address, so these rules protect the owners of addresses:
 //!
 //! - A message about an order goes only to a verified address.
-//! - A message with a code goes only to the address for which it was requested, while the code is
-//!   valid.
+//! - A message with a code goes only to the address of the request, while the code is valid.
 //! - An address gets a bounded number of mails a day, and fewer with codes
-//!   ([`key_schema::recipient`]). The count is part of the claim of a message, so an attempt that
-//!   is repeated counts once.
-//! - An address with a stop mark gets no mail.
+//!   ([`key_schema::recipient`]). Repeated attempts of one message count once.
+//! - No mail goes to an address after a permanent bounce or a complaint.
 //!
-//! A message that a rule refuses is dropped for good. The function logs and counts it without the
-//! address.
+//! A message that a rule refuses is dropped for good, logged and counted without the address.
 //!
 //! # Once, as far as possible
 //!
 //! Events arrive at least once: from the bus, from retries of an asynchronous invocation, and from
-//! a queue that is redriven. SES sends a message as often as it is requested. So each event's
-//! message is claimed before it is sent, and recorded afterwards:
+//! a redriven queue. SES sends a mail for every request. So each event's message is claimed before
+//! it is sent, and recorded afterwards:
 //!
 //! ```text
 //! claim (a lease of 10 s) ──▶ send ──▶ SES accepts ──▶ record as sent
 //!                                             └─ window ─┘
 //! ```
 //!
-//! - Before SES accepts, a failure costs nothing: the next attempt sends. An attempt that crashed
-//!   excludes others until its lease expires. The next attempt waits for that while it has time and
-//!   then fails. Lambda starts another one after a minute.
+//! - Before SES accepts the message, a failure costs nothing, because the next attempt sends it. If
+//!   an attempt crashed, its lease excludes others until it expires. The next attempt waits for the
+//!   expiry while it has time, and then fails. Lambda starts another attempt after a minute.
 //! - After the record nothing is sent again, however often and late the event arrives. The record
 //!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
-//!   message.** The machine ends, or SES's response is lost, in the milliseconds between the two.
-//!   The next attempt cannot know that and sends a second mail: twice is better than never. A
-//!   record that cannot be written in time does not repeat the message, because the invocation
-//!   still succeeds and nothing is retried.
+//!   message.** The function crashes, or SES's response is lost, in the milliseconds between the
+//!   two. The next attempt cannot know that the message was accepted, and sends a second mail. Two
+//!   mails are better than none. A record that cannot be written in time does not repeat the
+//!   message, because the invocation still succeeds and Lambda does not retry it.
 //!
-//! Two attempts never send at the same time: an attempt stops sending before its lease ends
-//! ([`notifier`]).
+//! Two attempts never send at once, because an attempt stops before its lease ends ([`notifier`]).
 //!
 //! This crate never logs the recipient or the content of a message.
 
@@ -78,7 +74,7 @@ pub const PATTERNS: &[&Pattern] = &[
     &recipient::STOP,
 ];
 
-/// Takes events of the bus for as long as the runtime lives.
+/// Handles events of the bus until Lambda shuts down the execution environment.
 ///
 /// Environment: `TABLE_NAME`, `MAIL_FROM` (the sender's address, verified in SES),
 /// `MAIL_CONFIGURATION_SET`, `CURSOR_KEYS` and the SDK's variables.
@@ -94,13 +90,12 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();
         let left = telemetry::time_left(event.context.deadline());
-        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
-        // layout.
+        // Boxed, because the compiler cannot compute the layout of such deeply nested futures.
         let taking = Box::pin(notifier.take(&event.payload, instant::Instant::now(), started + left));
         let span = tracing::info_span!("event", correlation_id = event.payload.cause());
         let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
-        // Only the error's text is returned. The runtime would also log its sources, which may
+        // The response has only the error's text. The runtime would log the sources, which may
         // quote the event.
         outcome.map(|_| ()).map_err(|error| lambda_runtime::Error::from(error.to_string()))
     }))

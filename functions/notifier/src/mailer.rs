@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::message::Message;
 
-/// The timeout of one request. It is long, because a request that is given up early may still have
-/// been accepted.
+/// The timeout of one request. It is long, because SES may accept a request that timed out.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The path of the operation, in the REST JSON protocol of SES's API version 2.
 const SEND_EMAIL: &str = "/v2/email/outbound-emails";
@@ -57,9 +56,8 @@ pub struct Ses {
 
 impl Ses {
     /// Creates a mailer with the sender's address and the configuration set by which SES reports
-    /// bounces and complaints. It sends a request once, because a request with
-    /// a lost response may have been accepted. Only the claim in the table decides about another
-    /// attempt.
+    /// bounces and complaints. It never retries, because SES may have accepted a request whose
+    /// response was lost. Only the claim in the table decides about another attempt.
     #[must_use]
     pub fn new(service: Service, from: String, configuration_set: String) -> Self {
         Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from, configuration_set }
@@ -143,7 +141,7 @@ fn request<'a>(message: &'a Message, from: &'a str, configuration_set_name: &'a 
     }
 }
 
-/// Classifies an unsuccessful response. Only the code is kept, because SES's own words quote
+/// Classifies an unsuccessful response. The error has only SES's code, because SES's text quotes
 /// addresses.
 fn judge(response: &Response) -> MailError {
     let code = response.json_error().unwrap_or_else(|| format!("status {}", response.status));

@@ -1,12 +1,11 @@
 //! The messages that customers read.
 //!
-//! The messages are plain text, so no text can become markup. All line breaks come from this
-//! module.
+//! The messages are plain text, so no text becomes markup. All line breaks are from this module.
 //!
-//! A customer chooses the recipient. So a message holds no text that customers choose, except their
-//! name without links ([`mailed_name`]). The order's own id stands for it, not the client's
-//! reference. The names of products, the carrier and the tracking number come from staff. Subjects
-//! are constant.
+//! A customer can enter another person's address. So a message holds no text that customers choose,
+//! except their name without links ([`mailed_name`]). It names the order by its id, not by the
+//! client's reference. Products' names, carrier and tracking number are from staff. Subjects are
+//! constant.
 
 use std::fmt::Write as _;
 
@@ -20,7 +19,7 @@ use key_schema::verification::CODE_SECONDS;
 
 use crate::event::Occasion;
 
-/// The longest text of staff that is quoted, in characters.
+/// The longest text of staff that a message quotes, in characters.
 const MAX_QUOTED: usize = 200;
 
 /// A message to one person. It has no `Debug`, so that it cannot be logged.
@@ -50,7 +49,7 @@ impl Message {
         &self.text
     }
 
-    /// Returns the kind of the event behind the message.
+    /// Returns the kind of the event that caused the message.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind

@@ -1,5 +1,4 @@
-//! The processing of one event: claim, send, record. The crate's documentation explains the
-//! guarantees.
+//! The processing of one event: claim, send, record. See the crate for the guarantees.
 
 use std::time::Duration;
 
@@ -26,10 +25,10 @@ use crate::message::Message;
 
 /// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// How long an attempt sends. It stops 2 s before its lease ends, because two clocks may differ.
+/// The time for which an attempt sends. It ends 2 s before the lease, because clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
-/// The time of an invocation that is reserved after sending, for the record of the outcome and the
-/// response. With less time left, no attempt begins or continues to send.
+/// The time of an invocation that is reserved after sending, to record the outcome and to respond.
+/// With less time left, no attempt begins or continues to send.
 pub const MARGIN: Duration = Duration::from_secs(3);
 /// The part of [`MARGIN`] that is reserved for the response. A record that takes longer stays
 /// unwritten. Otherwise Lambda would end the function during the write, count that as a failure and
@@ -37,9 +36,8 @@ pub const MARGIN: Duration = Duration::from_secs(3);
 pub const ANSWER: Duration = Duration::from_secs(1);
 /// The interval at which an attempt checks whether another attempt has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// The maximum age of an event in a replay of the archive that still sends a message, in seconds.
-/// It is shorter than the lifetime of the records ([`LIFETIME_SECONDS`]), so younger events still
-/// have theirs.
+/// The maximum age in seconds of an event in a replay of the archive that still sends a message.
+/// Younger events still have their records, which live longer ([`LIFETIME_SECONDS`]).
 pub const MAX_REPLAY_AGE_SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// The outcome of an event.
@@ -47,7 +45,7 @@ pub const MAX_REPLAY_AGE_SECONDS: i64 = 30 * 24 * 60 * 60;
 pub enum Outcome {
     /// A message was sent.
     Sent,
-    /// An earlier delivery has handled the event.
+    /// An earlier delivery of the event has completed.
     Known,
     /// The event does not concern customers, or is too old.
     NoNews,
@@ -57,7 +55,7 @@ pub enum Outcome {
     Rejected,
     /// The customer has not verified the address.
     Unverified,
-    /// The recipient has had all mails of the day.
+    /// The recipient has received the maximum number of mails for the day.
     Limited,
     /// Mail to the recipient is stopped after a bounce or a complaint.
     Stopped,
@@ -66,7 +64,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns its name in logs.
+    /// Returns the outcome's name in logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -139,8 +137,8 @@ impl<M: Mailer> Notifier<M> {
         self.table.meter().take()
     }
 
-    /// Takes one event at `now`, in an invocation that is killed at `deadline`. It waits for
-    /// another attempt's end while there is time for its own attempt afterwards.
+    /// Handles one event at `now`, in an invocation that Lambda ends at `deadline`. It waits for
+    /// the end of another attempt while enough time for its own attempt remains.
     ///
     /// # Errors
     /// [`NotifyError`]: the event must be delivered again.
@@ -182,7 +180,7 @@ impl<M: Mailer> Notifier<M> {
     async fn stop(&self, feedback: &Feedback, now: Instant) -> Result<Outcome, NotifyError> {
         for recipient in &feedback.recipients {
             let stop = recipient::stop(&RecipientHash::of(recipient), feedback.reason, now)?;
-            // A refusal means that it is stopped already.
+            // A refusal means that mail to the address is stopped already.
             let _ = self.table.write(&stop).await?;
         }
         Ok(if feedback.recipients.is_empty() { Outcome::NoNews } else { Outcome::Feedback })
@@ -269,7 +267,7 @@ impl<M: Mailer> Notifier<M> {
             Ok(()) => MailState::Sent,
             Err(MailError::Rejected(_)) => MailState::Rejected,
             Err(error) => {
-                // If time runs out, the next attempt waits for the lease.
+                // If the release fails, the next attempt waits for the lease to expire.
                 if error.is_certain() && timeout_at(end, self.release(&claim, now)).await.is_err() {
                     tracing::info!(event_id = event.id.as_str(), "no time was left to give a claim back");
                 }
@@ -289,14 +287,14 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Sends the message. While the service is only busy, it retries until `until`.
+    /// Sends the message. While the service is busy, it retries until `until`.
     async fn send(&self, message: &Message, until: Clock) -> Result<(), MailError> {
         let mut backoff = Backoff::new();
         loop {
             if Clock::now() >= until {
                 return Err(MailError::Throttled("no time left".to_owned()));
             }
-            // A request that is cut off at the deadline may have been accepted.
+            // SES may have accepted a request that is interrupted at the deadline.
             let sent = timeout_at(until, self.mailer.send(message)).await;
             match sent.unwrap_or_else(|_| Err(MailError::Unknown("timeout".to_owned()))) {
                 Err(MailError::Throttled(_)) if backoff.wait().await => {}
@@ -306,7 +304,7 @@ impl<M: Mailer> Notifier<M> {
     }
 
     /// Records the outcome of the message. A failure is only a warning: the message has been sent,
-    /// and an error here would only send it again.
+    /// and an error would cause a second mail.
     async fn settle(&self, event: &Event, state: MailState, now: Instant) {
         let mut backoff = Backoff::new();
         loop {
@@ -315,7 +313,7 @@ impl<M: Mailer> Notifier<M> {
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
             };
             match write {
-                // Refused: another attempt, after this one's lease, has recorded the outcome.
+                // A refusal means that a later attempt has recorded the outcome.
                 Ok(_) => return,
                 Err(_) if backoff.wait().await => {}
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
@@ -338,20 +336,20 @@ impl<M: Mailer> Notifier<M> {
     }
 }
 
-/// The owner of a message, or the reason why it needs none.
+/// The state of a message's claim.
 enum Claim {
-    /// This attempt.
+    /// This attempt has claimed the message.
     Ours(Lease),
-    /// Another attempt, which may be running or have crashed.
+    /// Another attempt has claimed the message. It may be running or have crashed.
     OtherAttempt,
-    /// No owner: the message was sent or given up.
+    /// The message was sent or given up.
     Settled,
-    /// No owner: the recipient gets no mail, for this reason.
+    /// The message must not be sent, for this reason.
     Refused(Outcome),
 }
 
-/// Explains a refused claim. `None` means that an earlier attempt has abandoned the message, which
-/// it has counted. An existing claim decides first: the recipient's limit does not concern it.
+/// Explains a refused claim. `None` means that an earlier attempt has claimed, counted and
+/// abandoned the message. An existing claim takes precedence over the recipient's limit.
 fn judge(refusals: &Refusals<MailAction>, now: Instant) -> Result<Option<Claim>, TableError> {
     let is_stopped = refusals.names(MailAction::Stop);
     let Some(refusal) = refusals.of(MailAction::Claim) else {
@@ -364,7 +362,7 @@ fn judge(refusals: &Refusals<MailAction>, now: Instant) -> Result<Option<Claim>,
             MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
             MailState::Sending => None,
         },
-        // Refused by an item that has expired meanwhile.
+        // The item that caused the refusal has expired meanwhile.
         None => Some(Claim::OtherAttempt),
     })
 }

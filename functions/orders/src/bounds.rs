@@ -12,9 +12,8 @@ use key_schema::order::{self, MAX_LINES};
 
 use crate::place::WantedLine;
 
-/// Returns the entry of a wanted order among its customer's open orders, which were read as
-/// `known`. Returns [`None`] while another order is only partly there: the caller reads the open
-/// orders again.
+/// Returns the entry of a wanted order for its customer's open orders, which were read as `known`.
+/// Returns [`None`] if only some lines of another order were read. The caller then reads again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.
@@ -42,8 +41,8 @@ pub async fn entry(
     let most = lines.iter().map(|line| line.quantity).max().unwrap_or_default();
     let entry = OpenOrder { most, lines: u64::try_from(lines.len()).map_err(Problem::internal)? };
 
-    // The largest lines of the other orders bound their pieces of each product. The orders are read
-    // only while that bound is too coarse, the most useful ones first.
+    // The sum of the other orders' largest lines is an upper bound for the pieces of each product.
+    // If it exceeds the limit, this reads orders, those with the largest lines first.
     let max = limits.max_pending_quantity;
     let mut pieces: HashMap<&ProductId, u64> = lines.iter().map(|line| (&line.product_id, 0)).collect();
     let with = |pieces: &HashMap<&ProductId, u64>, line: &WantedLine, unread: u64| {

@@ -12,8 +12,8 @@ use crate::App;
 use crate::place::{Wanted, WantedLine, place, replay};
 
 /// POST customers/{id}/cart/checkout: places an order for the cart. The Idempotency-Key is
-/// optional. Without one, a repeated request finds an empty cart, because the order's transaction
-/// removes the cart.
+/// optional. Without one, a repeated request finds an empty cart, because the transaction that
+/// places the order removes the cart.
 pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     let customer_id: CustomerId = request.path("id")?;
@@ -21,15 +21,15 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     let mut body = request.object()?;
     let expected_total = body.optional("expected_total", money(0..=MAX_TOTAL));
     let caller = owner.caller();
-    // A field for staff only is an unknown field for any other caller.
+    // For other callers a field for staff only is an unknown field.
     let lapses = if caller.is_staff() { body.optional("lapses", boolean) } else { Some(None) };
     let (expected_total, lapses) = body.finish((expected_total, lapses))?;
     let lapses = lapses == Some(true);
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
-    // The record is read after the cart. If a first attempt has removed the cart, this read finds
-    // its record.
+    // The record is read after the cart. So if the cart is missing because the first attempt has
+    // removed it, this read finds the record.
     if let Some(once) = &once
         && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
         && let Some(first) = replay(services, once, Some(&record), now).await?
@@ -40,7 +40,7 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
         return Err(Problem::new(Code::CartEmpty, "The cart is empty."));
     };
     let mut lines: Vec<_> = cart.lines.iter().enumerate().collect();
-    // The order keeps the sequence in which the customer filled the cart.
+    // The order keeps the sequence in which the customer added the lines.
     lines.sort_by_key(|(_, (_, line))| line.added_at);
     let wanted_line = |(at, (product, line)): (usize, (&ProductId, &CartLine))| WantedLine {
         pointer: format!("/items/{at}"),

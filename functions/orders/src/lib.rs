@@ -1,5 +1,4 @@
-//! Orders: placing, payment, refunds, status changes, invoices, and lists by customer, status,
-//! shipment and product.
+//! Orders: placing, payment, refunds, status changes, invoices and lists.
 
 mod bounds;
 mod checkout;
@@ -25,9 +24,9 @@ use key_schema::{cart, idempotency, order, settings, wallet};
 pub struct App {
     /// The table.
     pub services: Services,
-    /// The settings that this execution environment has cached.
+    /// The cache of the settings.
     pub settings: SettingsCache,
-    /// The limits of open orders, where the settings have none.
+    /// The limits of open orders that hold if the settings have none.
     pub defaults: Limits,
 }
 
@@ -130,8 +129,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting or has a wrong one, or when the Runtime API
-/// breaks.
+/// Fails when a required setting is missing or wrong, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;

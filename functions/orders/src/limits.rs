@@ -30,16 +30,16 @@ pub fn defaults(minutes: Option<&str>) -> Result<Limits, LimitsError> {
 }
 
 impl App {
-    /// Returns the present limits. A changed setting counts after
-    /// [`SETTINGS_MAX_AGE`](http_api::SETTINGS_MAX_AGE) at most.
+    /// Returns the current limits. A changed setting takes effect after at most
+    /// [`SETTINGS_MAX_AGE`](http_api::SETTINGS_MAX_AGE).
     pub async fn limits(&self) -> Result<Limits, Problem> {
         let (known, _) = self.settings.current(&self.services).await?;
         Ok(of(&known, self.defaults))
     }
 }
 
-/// Reads the public setting `orders`. `PUT /v1/settings` checks it. Settings of an earlier version
-/// were not checked, so a value that is no limit counts as missing.
+/// Reads the public setting `orders`. An earlier version of `PUT /v1/settings` did not check it, so
+/// an invalid value counts as missing.
 fn of(known: &Known, defaults: Limits) -> Limits {
     let values: Value = serde_json::from_str(&known.values).unwrap_or_default();
     let limit = |name: &str, range: std::ops::RangeInclusive<u64>| {

@@ -19,8 +19,8 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
 }
 
-/// The maximum number of refills of a page from which expired orders were left out. After them the
-/// page stays short.
+/// The maximum number of times that a page is filled again after expired orders were left out.
+/// After that the page stays short.
 const MAX_REFILLS: usize = 4;
 
 /// GET customers/{id}/orders?from=&to=: lists a customer's orders, newest first.
@@ -43,8 +43,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     List { page, found: alive }.answer(|order| order)
 }
 
-/// GET orders?status=&from=&to=: lists orders by status, newest first. It is the work queue of
-/// staff.
+/// GET orders?status=&from=&to=: lists orders by status, newest first, as staff's work queue.
 pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let status: OrderStatus = request
@@ -64,7 +63,7 @@ pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Res
     request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(|order| order)
 }
 
-/// Returns a parameter as the client wrote it. A cursor is valid only with the same spelling.
+/// Returns a parameter as the client spelled it, because a cursor is bound to the spelling.
 fn text<'a>(request: &'a Request<'_>, name: &str) -> Result<&'a str, Problem> {
     Ok(request.query(name)?.unwrap_or_default())
 }

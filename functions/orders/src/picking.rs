@@ -6,7 +6,7 @@ use key_schema::instant::Instant;
 use key_schema::picking;
 use serde::Serialize;
 
-/// The orders with a station, shown beside the list of waiting orders.
+/// The orders with a station, which the response shows before the waiting orders.
 #[derive(Serialize)]
 struct Stations {
     jobs: Vec<Job>,
@@ -24,13 +24,13 @@ struct Waiting {
     waiting_since: Instant,
 }
 
-/// GET picking: returns the orders with a picking station, and a page of the waiting orders, the
-/// first placed first.
+/// GET picking: returns the orders with a station, and a page of the waiting ones, first placed
+/// first.
 pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let List { page, found } = request.list(services, picking::waiting()?, &[]).await?;
     // The stations are read after the list. So an order that gets a station between the two reads
-    // is shown, and shown only once.
+    // is not missed, and it is shown only once.
     let jobs = services.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
     let found = found.filter_map(|job| {
         let job = Some(job).filter(|job| !jobs.contains(&job.order_id))?;

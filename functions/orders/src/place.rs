@@ -5,13 +5,13 @@
 //! claims on reference and idempotency key. It also takes each line's pieces from stock, on the
 //! condition that there are enough.
 //!
-//! A refused transaction names its refusals by position, so the response has one error per line
-//! that cannot be served. An order with more lines than a transaction holds is placed in several
-//! transactions, and stays invisible until the last ([`workflows::staging`]).
+//! The response has one error for each refused line, because a refused transaction shows the
+//! refused actions by position. An order with more lines than a transaction can hold is placed in
+//! several transactions. It stays invisible until the last one ([`workflows::staging`]).
 //!
-//! A repeated request finds the record of its first attempt before any check, so the first response
-//! stays valid even if data has changed since. Two concurrent attempts race for the record in their
-//! transactions, and the loser reads the winner's record.
+//! A repeated request looks up the record of its first attempt before any check. So it gets the
+//! first response even if data has changed since. If two attempts run concurrently, only one
+//! transaction writes the record. The other attempt is refused and reads this record.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ use crate::refusal::{amount_refused, price_changed, reference_taken, refused, un
 use crate::view::OrderCollection;
 
 /// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
-/// cannot start in the future.
+/// cannot be placed in the future.
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
 /// The maximum number of lines that are read. A longer array gets a single error about its length.
 const MAX_LINES_READ: usize = 10_000;
@@ -50,11 +50,11 @@ const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;
 pub struct Wanted {
     /// The customer.
     pub customer_id: CustomerId,
-    /// The JSON Pointer to the list of lines: in the request's body, or in the cart.
+    /// The JSON Pointer to the list of lines, in the request's body or in the cart.
     pub list: &'static str,
     /// The lines, in order.
     pub lines: Vec<WantedLine>,
-    /// The client's own number.
+    /// The client's reference for the order.
     pub reference: Option<OrderReference>,
     /// Staff only: the time of placing.
     pub placed_at: Option<Instant>,
@@ -62,14 +62,14 @@ pub struct Wanted {
     pub store_id: Option<StoreId>,
     /// Staff only: whether the order lapses. A customer's order always does.
     pub lapses: bool,
-    /// The total that the client has shown to the customer. An order with another total is refused.
+    /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,
 }
 
 /// A line of the wanted order.
 #[derive(Debug)]
 pub struct WantedLine {
-    /// The JSON Pointer to the line: into the request's body, or into the cart.
+    /// The JSON Pointer to the line, in the request's body or in the cart.
     pub pointer: String,
     /// The product.
     pub product_id: ProductId,
@@ -80,14 +80,14 @@ pub struct WantedLine {
 }
 
 impl WantedLine {
-    /// Adds what is wrong with one field of this line.
+    /// Adds an error about one field of this line to a problem.
     pub fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
         problem.line_error(format!("{}/{field}", self.pointer), &self.product_id, detail)
     }
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
-/// function rebuilds it from the order's items, whose data in that response never changes.
+/// function rebuilds this response from items of the order that never change.
 pub async fn replay(
     services: &Services,
     once: &Once,
@@ -99,7 +99,7 @@ pub async fn replay(
         return Err(Problem::internal("the idempotency record of an order holds another answer"));
     };
     let items = services.table.query(&order::read_for_update(id)?).await?.items;
-    // The items may still be incomplete: a large order takes several transactions.
+    // A large order takes several transactions, so some items may still be missing.
     let collection = OrderCollection::assemble(items).ok_or_else(Once::in_progress)?;
     Ok(Some(created(&collection.into_placed()).header("idempotency-replayed", "true")))
 }
@@ -122,7 +122,7 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             let mut line = value.object()?;
             let product_id = line.required("product_id", parsed::<ProductId>);
             let quantity = line.required("quantity", integer(1..=MAX_QUANTITY));
-            // A field for staff only is an unknown field for any other caller.
+            // For other callers a field for staff only is an unknown field.
             let total = if caller.is_staff() { line.optional("total", money(0..=MAX_LINE_AMOUNT)) } else { Some(None) };
             let (product_id, quantity, total) = line.finish((product_id, quantity, total))?;
             Ok(WantedLine { pointer: String::new(), product_id, quantity, total })
@@ -160,8 +160,8 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     Ok(Wanted { customer_id, list, lines, reference, placed_at, store_id, lapses, expected_total: None })
 }
 
-/// Places an order. `lookup` is the scope of an idempotency record that no read has looked up yet.
-/// `cart` is the removal of the cart.
+/// Places an order. `lookup` is the scope of the idempotency record, if the record was not read
+/// yet. `cart` is the write that removes the cart.
 pub async fn place(
     app: &App,
     caller: &SignedIn,
@@ -197,7 +197,7 @@ pub async fn place(
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
     let collection = match assemble(services, &wanted, order_id, lapses_at, known.collect(), caller, now) {
         Ok(collection) => collection,
-        // The first attempt may have finished during these reads, and data may have changed since.
+        // The first attempt may have completed during these reads, and data may have changed since.
         Err(problem) => return first_or(services, once, now, problem).await,
     };
     let lines: Vec<Stored<OrderLine>> = collection
@@ -228,8 +228,8 @@ pub async fn place(
                 break refusals;
             }
         }
-        // Another of the customer's orders came first, or is only partly there. The bounds depend
-        // on it.
+        // Another order of the customer changed the open orders, or only some of its lines were
+        // read. The bounds depend on all open orders.
         backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
@@ -251,8 +251,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Sends the order's transactions, or returns their refusals. `open` is its entry in the
-    /// customer's open orders.
+    /// Sends the order's transactions, or returns their refusals. `open` is the write of the
+    /// order's entry in the customer's open orders.
     async fn send(&self, open: Option<Guarded>) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
         let Self { services, collection, lines, once, by, now, .. } = *self;
         let (order, cart) = (&collection.order, self.cart.clone());
@@ -277,7 +277,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Returns the first response if another attempt has finished meanwhile, else this problem.
+/// Returns the first response if another attempt has completed meanwhile, or else this problem.
 async fn first_or(
     services: &Services,
     once: Option<&Once>,
@@ -359,7 +359,7 @@ fn order_line(
 ) -> Result<OrderLine, MoneyError> {
     let total = match line.total {
         Some(total) if total.currency != product.price.currency => return Err(MoneyError::Mixed),
-        // The amount that was really paid counts, even if the quantity does not divide it.
+        // The function accepts the paid amount, even if the quantity does not divide it.
         Some(total) => total,
         None => product.price.times(line.quantity)?,
     };

@@ -26,8 +26,8 @@ struct View<'a> {
     at: Instant,
 }
 
-/// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The
-/// customer's wallet receives the money, for every method of payment.
+/// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The money
+/// always goes to the customer's wallet, even after another method of payment.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -55,7 +55,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
             let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
             return once.replay_or(services, problem).await.map(Some);
         }
-        // Without a first response, another request has changed the order.
+        // There is no first response, so another request has changed the order.
         if refusals.names(OrderAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await
@@ -87,19 +87,19 @@ pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) ->
     Ok(())
 }
 
-/// Returns the rest of an order's total that is not refunded yet, in minor units.
+/// Returns the amount of an order's total that was not refunded yet, in minor units.
 pub fn left(order: &Order) -> i64 {
     order.total.amount.saturating_sub(order.refunded).max(0)
 }
 
-/// Returns the wallet that a refusal carries.
+/// Returns the wallet that a refusal contains.
 fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
     refusals.of(OrderAction::Wallet)?.stored().ok().flatten()
 }
 
-/// Converts the refused wallet if an earlier version opened it in another currency. Returns `false`
-/// for any other wallet. After `true` the caller repeats its transaction, because another request
-/// may have converted the wallet first.
+/// Converts the refused wallet if an earlier version opened it in another currency, and returns
+/// `true`. Then the caller repeats its transaction, even if another request has converted the
+/// wallet first. Returns `false` for any other wallet.
 pub async fn converted(services: &Services, refusals: &Refusals<OrderAction>) -> Result<bool, Problem> {
     let Some(wallet) = wallet_in(refusals) else { return Ok(false) };
     let Some(write) = wallet::convert(&wallet)? else { return Ok(false) };
@@ -117,7 +117,7 @@ pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>, 
         Movement::Refund(_, amount) => wallet::plus(held, Money::new(amount, currency)).err(),
     };
     match error {
-        // The wallet shows enough now, so another request changed it. A retry would succeed.
+        // The wallet now has enough money, so it has changed. A retry would succeed.
         None => TableError::Contended.into(),
         Some(WalletError::Insufficient) => {
             let detail = "The wallet's balance in the order's currency is too low. Nothing was paid.";

@@ -42,7 +42,7 @@ pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> 
 
 const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
 
-/// Returns the problem of an order whose reference is taken, if it is.
+/// Returns the problem of an order whose reference is taken, or `None` if it is not.
 pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
     let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
     match services.table.get(&order::reference(&claim)?).await? {
@@ -51,10 +51,10 @@ pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -
     }
 }
 
-/// Returns the problem of an order whose reference has this claim of another one.
+/// Returns the problem of an order whose reference another order has claimed.
 async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
-    // An order in status `placing` may still be undone, which frees the reference. An expired order
-    // keeps its reference, even without a head.
+    // The function may still undo an order in status `placing` and release the reference. An
+    // expired order keeps its reference, even if its head no longer exists.
     let first = services.table.get(&order::head(&claim.order_id)?).await?;
     let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
     let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
@@ -78,7 +78,7 @@ pub async fn refused(
     now: Instant,
 ) -> Result<Response, Problem> {
     if let (Some(once), Some(refusal)) = (once, refusals.of(OrderAction::Idempotency)) {
-        // The other of two concurrent attempts came first, and its result is the response to both.
+        // A concurrent attempt of the same request was first. Its response is the response to both.
         let record = stored::<IdempotencyRecord>(refusal);
         return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
@@ -105,11 +105,11 @@ pub async fn refused(
         })
         .collect();
     if refusals.names(OrderAction::Order) {
-        // The janitor treated the order as abandoned.
+        // The janitor has begun to undo the order.
         return Err(TableError::Contended.into());
     }
     if short.is_empty() {
-        // Only a freshly generated id that exists already leads here.
+        // The remaining refusals mean that the new id exists already.
         return Err(Problem::unexpected(refusals));
     }
     let gone: Vec<&WantedLine> = short
@@ -123,13 +123,13 @@ pub async fn refused(
     }
     let is_enough = |line: &WantedLine, stock: &Stored<Stock>| stock.available >= line.quantity;
     if short.iter().any(|(line, stock)| stock.as_ref().is_some_and(|stock| is_enough(line, stock))) {
-        // The product was revived between the read and the transaction. Its price may be another.
+        // A product was revived between the read and the transaction, perhaps with another price.
         return Err(TableError::Contended.into());
     }
     let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock. No order was placed.");
     Err(short.into_iter().fold(problem, |problem, (line, stock)| {
         let available = stock.map_or(0, |stock| stock.available);
-        // The exact stock is staff's to know.
+        // Only staff may see the exact stock.
         let detail = match available {
             0 => "out of stock".to_owned(),
             _ if caller.is_staff() => format!("only {available} in stock"),

@@ -9,10 +9,10 @@ use key_schema::sales::{self, SaleSummary};
 const MAX_YEARS: i32 = 20;
 
 /// GET products/{id}/sales?from=&to=: lists the sales between both bounds, inclusive, newest first.
-/// It reads the buckets of the years from the newest until the page is full.
+/// It reads yearly buckets, the newest first, until the page is full.
 ///
-/// Without them, `to` is now and `from` is 1 January of the previous year. So the bounds stay the
-/// same from page to page, except for sales made meanwhile.
+/// The default `to` is now, and the default `from` is 1 January of the year before `to`. So the
+/// pages of a list have the same bounds, except for sales made meanwhile.
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;

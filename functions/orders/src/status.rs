@@ -13,16 +13,15 @@ use crate::refund::{converted, left, refundable, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
 use workflows::staging;
 
-/// The time that a request spends on the rest of a large order's stock.
+/// The time that a request spends to return the stock of a large order.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The statuses that a client may request.
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
 /// POST orders/{id}/status: changes an order's status. One transaction changes head, status list,
-/// history, the customer's copy and, for returned goods, the stock of the lines. It is conditional
-/// on the head's version in If-Match. Further transactions return the stock of a large order that
-/// the first cannot hold.
+/// history and the customer's copy, and returns the stock of cancelled or returned goods. The
+/// head's version must equal If-Match. A large order needs further transactions for its stock.
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
@@ -40,7 +39,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         }
     }
     let pay_from_wallet = body.optional("pay_from_wallet", boolean);
-    // A field for staff only is an unknown field for any other caller.
+    // For other callers a field for staff only is an unknown field.
     let refund = if caller.is_staff() { body.optional("refund", money(0..=MAX_TOTAL)) } else { Some(None) };
     let (to, note, carrier, tracking, pay_from_wallet, refund) =
         body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
@@ -56,7 +55,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     let items = services.table.query(&order::read_for_update(&id)?).await?.items;
     let mut collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    // Another customer's order responds 404, before the version is compared.
+    // Another customer's order responds 404, so the ownership is checked before the version.
     request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
     let version = request.if_match()?;
     if version != collection.order.meta.version {
@@ -76,11 +75,12 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
-    // Without a payment the order would leave the bounds of unpaid orders and keep its stock.
+    // Otherwise the customer could confirm the order for nothing, and the order would keep its
+    // stock.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Staff confirm an order without a price."));
     }
-    // Clocks may differ. The history is ordered by its instants and never runs backward.
+    // Clocks may differ, but the instants of a history must increase.
     let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
     let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
     let event = order::history(&collection.order, to, at, by, note.clone());
@@ -118,9 +118,9 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
 }
 
-/// Returns the movement of money that belongs to a step. The rest of a wallet payment returns to
-/// the wallet with the goods, unless staff give an amount. Other payments are refunded only if
-/// staff give an amount.
+/// Returns the movement of money that belongs to a step. When goods of a wallet payment are
+/// returned, the rest of the payment returns to the wallet, unless staff give an amount. Other
+/// payments are refunded only if staff give an amount.
 fn movement<'a>(
     collection: &OrderCollection,
     entry: &'a EntryId,

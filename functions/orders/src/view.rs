@@ -28,8 +28,8 @@ impl OrderCollection {
     }
 
     /// Assembles an order from the items of its partition. An order in status `placing` is
-    /// invisible. A Query is not isolated from a transaction, so a read during the placing may
-    /// return only some items. That order is not placed yet either.
+    /// invisible. A Query is not isolated from a transaction, so it may return only some items
+    /// while the order is placed. Such an order is invisible, too.
     pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
@@ -49,8 +49,7 @@ impl OrderCollection {
         Some(Self { order, lines, history })
     }
 
-    /// Returns the order at the time of its placing, as the first response showed it. Lines, total
-    /// and the first step never change.
+    /// Returns the order as in the first response. Lines, total and the first step never change.
     pub fn into_placed(mut self) -> Self {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;

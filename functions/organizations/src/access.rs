@@ -1,4 +1,4 @@
-//! Permissions: only members and staff see an organization. For any other caller it does not exist.
+//! Permissions: only members and staff see an organization. Other callers get 404.
 
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Services};
@@ -7,8 +7,8 @@ use key_schema::item::Stored;
 use key_schema::organization::{self, Authority, Member, OrganizationAction, Role};
 use table::{Refusal, Refusals};
 
-/// Returns the authority under which the caller changes an organization. The table decides whether
-/// it is sufficient.
+/// Returns the authority that the caller claims for a change of an organization. The write's
+/// condition decides whether the caller has it.
 pub const fn authority(caller: &SignedIn) -> Authority<'_> {
     if caller.is_staff() { Authority::Staff } else { Authority::Customer(caller.id()) }
 }
@@ -25,9 +25,9 @@ pub async fn may_see(services: &Services, caller: &SignedIn, id: &OrganizationId
     }
 }
 
-/// Explains a refusal because of the caller's profile or membership. Returns `None` if neither was
-/// the reason. A member who is not an admin gets 403. A caller who is not a member, or was erased,
-/// gets 404, even if a membership still exists.
+/// Explains a refusal because of the caller's profile or membership. Returns `None` for another
+/// reason. A member who is not an admin gets 403. A caller who is not a member gets 404. An erased
+/// caller gets 404 even if a membership still exists.
 pub fn denied(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
     if refusals.names(OrganizationAction::Profile) {
         return Some(no_such_organization());
@@ -47,7 +47,7 @@ pub fn denied_by(member: Option<&Stored<Member>>) -> Option<Problem> {
     }
 }
 
-/// Returns the membership that a refusal carries.
+/// Returns the membership that a refusal contains.
 pub fn member_in(refusal: &Refusal<OrganizationAction>) -> Option<Stored<Member>> {
     refusal.stored().ok().flatten()
 }

@@ -1,7 +1,7 @@
-//! Invitations: how an admin gains a member. Only staff add members directly.
+//! Invitations. Only staff add members directly. An admin invites a customer, who must accept.
 //!
-//! Each change is conditional on the state that was read, and tries again when another request came
-//! first.
+//! Each change is conditional on the items that were read. After a refusal the function reads
+//! again.
 
 use http_api::identity::SignedIn;
 use http_api::url::location;
@@ -19,10 +19,10 @@ use table::retry_on_conflict;
 use crate::access::{denied, denied_by, no_customer, no_such_organization};
 use crate::view::{InvitationView, MemberView};
 
-/// The invitations per page when they are counted.
+/// The page size of the Query that counts invitations.
 const PAGE: usize = 100;
-/// The maximum number of pages when invitations are counted. More exist only while DynamoDB has not
-/// removed the expired ones.
+/// The maximum number of pages that are counted. More pages can exist only because DynamoDB has not
+/// removed expired invitations yet.
 const MAX_PAGES: usize = 5;
 
 /// GET organizations/{id}/invitations: lists the open invitations by customer id, for admins and
@@ -39,7 +39,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     let now = Instant::now();
     let List { page, found } = page.read(services, invitation::of_organization(&id)?).await?;
     let found = found.filter_map(|item| (!item.is_expired(now)).then_some(item));
-    // Only staff get here for an organization that does not exist.
+    // Customers must be admins here, so only staff can have named a missing organization.
     if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
@@ -56,8 +56,8 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 }
 
 /// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the
-/// customer, or withdraws it, at the request of an admin or of staff. A missing or expired one
-/// counts as ended. To a customer without one the organization does not exist.
+/// customer. At the request of an admin or of staff it withdraws an invitation. A missing or
+/// expired invitation counts as ended. A customer without an invitation gets 404.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);
@@ -110,7 +110,7 @@ pub async fn read(
 }
 
 /// Invites a customer who is not a member, or renews the invitation, at the request of an admin.
-/// Returns [`None`] when another request came first.
+/// Returns [`None`] when another request has changed the items.
 pub async fn invite(
     services: &Services,
     admin: &CustomerId,
@@ -164,7 +164,7 @@ pub async fn invite(
     Ok(None)
 }
 
-/// Counts the open invitations of other customers.
+/// Returns whether the organization has room for one more open invitation.
 async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<bool, Problem> {
     let (mut open, mut after) = (0, None);
     for _ in 0..MAX_PAGES {
@@ -179,10 +179,10 @@ async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<b
     Ok(open < MAX_OF_ORGANIZATION && after.is_none())
 }
 
-/// Makes the calling customer a member, as an invitation says. Role and team of the request, if
-/// given, must be the invitation's, so that the customer accepts the invitation that they have
-/// seen. A team that no longer exists is left out. An invitation by a former admin is void. Returns
-/// [`None`] when another request came first.
+/// Makes the calling customer a member with the role and team of an invitation. A role or team in
+/// the request must equal that of the invitation, because the customer may have read an older
+/// invitation. If the team no longer exists, the member has none. An invitation by a former admin
+/// is void. Returns [`None`] when another request has changed the items.
 pub async fn accept(
     services: &Services,
     state: &State,

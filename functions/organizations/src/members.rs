@@ -1,8 +1,9 @@
-//! Members: a relation of customers to an organization. A client sets and ends it without If-Match,
-//! and can repeat each request.
+//! Members of an organization. A request sets or ends a membership without If-Match, and can be
+//! repeated.
 //!
-//! The counters of organization and teams change by the difference to the membership that was read.
-//! So a change is conditional on that membership, and tries again when another request came first.
+//! A change adds the difference between the new and the old membership to the counters of
+//! organization and teams. So it is conditional on the membership that was read. If another request
+//! has changed that, the function reads again.
 
 use http_api::fields::{one_of, parsed};
 use http_api::identity::SignedIn;
@@ -19,8 +20,7 @@ use crate::access::{authority, denied, denied_by, may_see, member_in, no_custome
 use crate::invitations::{self, no_such_team};
 use crate::view::{MemberView, MembershipView};
 
-/// GET organizations/{id}/members: lists the members by customer id. The caller's membership is
-/// read concurrently.
+/// GET organizations/{id}/members: lists the members by customer id, for members and staff.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -28,8 +28,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let page = request.page(&services.cursors, organization::MEMBERS.id, &parameters)?;
     let members = page.read(services, organization::members(&id)?);
     let ((), list) = tokio::try_join!(may_see(services, &caller, &id), members)?;
-    // Only staff get here without a membership. An empty first page means that the organization is
-    // missing or that all its members were erased. The head shows which.
+    // Without a membership only staff reach this line. An empty first page means that the
+    // organization is missing, or that all its members were erased. The head shows which.
     if list.found.items.is_empty()
         && list.page.after().is_none()
         && services.table.get(&organization::head(&id)?).await?.is_none()
@@ -41,9 +41,9 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
 ///
-/// The list does not contain the names of the organizations. With copies of a name, each renaming
-/// would rewrite as many items as the organization has members. A client that opens an organization
-/// reads its name there.
+/// The list does not contain the names of the organizations. These would be copies in each
+/// membership, and a new name would rewrite all of them. A client reads the name from the
+/// organization.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -52,36 +52,35 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 }
 
 /// PUT organizations/{id}/members/{customer}: sets a membership. Staff add a member directly. An
-/// admin changes a member, and invites a customer who is none. The invited customer accepts with
-/// the same request for their own id.
+/// admin changes a member, or invites a customer who is not a member. The invited customer accepts
+/// with the same request for their own id.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
     let is_own = !caller.is_staff() && *caller.id() == customer;
     let mut body = request.object()?;
     let known = one_of::<Role>(&["admin", "member"]);
-    // A customer who accepts an invitation gets its role.
+    // A customer who accepts an invitation gets the role of the invitation.
     let role = if is_own { body.optional("role", known) } else { body.required("role", known).map(Some) };
     let team = body.optional("team", parsed::<TeamId>);
     let (role, team) = body.finish((role, team))?;
     retry_on_conflict(async || {
         let Read { member: old, caller: asking, .. } = read(services, &id, &customer, &caller).await?;
-        // [`None`] means that another request changed the membership or the invitation after this
-        // one read it.
+        // [`None`] means that another request changed the membership or invitation after the read.
         Ok(match (&old, role) {
             (None, role) if is_own => {
                 let read = invitations::read(services, &id, &customer, &caller).await?;
                 if read.state.open(Instant::now()).is_some() {
                     invitations::accept(services, &read.state, role, team.as_ref()).await?
                 } else {
-                    // An acceptance between the two reads left a membership. Without a membership
-                    // the response is 404.
+                    // The customer may have accepted between the two reads. Then there is a
+                    // membership now. Otherwise the response is 404.
                     let Read { member, .. } = self::read(services, &id, &customer, &caller).await?;
                     member.ok_or_else(no_such_organization)?;
                     None
                 }
             }
-            // A repeated acceptance finds the membership that the first one began.
+            // A repeated acceptance finds the membership from the first one.
             (Some(old), role) if is_own && confirms(old, role, team.as_ref()) => {
                 Some(Response::ok(&MemberView::from(old)))
             }
@@ -115,7 +114,7 @@ fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool 
     }
 }
 
-/// Adds a member, at the request of staff. Returns [`None`] when another request came first.
+/// Adds a member, at the request of staff. Returns [`None`] when the read items have changed.
 async fn add(services: &Services, state: &State, wanted: Member) -> Result<Option<Response>, Problem> {
     let at = Instant::now();
     let new = Stored::new(wanted, services.born(at)?, at);
@@ -126,7 +125,7 @@ async fn add(services: &Services, state: &State, wanted: Member) -> Result<Optio
     }
 }
 
-/// Changes the membership that was read. Returns [`None`] when another request came first.
+/// Changes the membership that was read. Returns [`None`] when the read items have changed.
 async fn change(
     services: &Services,
     caller: &SignedIn,
@@ -134,7 +133,7 @@ async fn change(
     asking: Option<&Stored<Member>>,
     wanted: Member,
 ) -> Result<Option<Response>, Problem> {
-    // An unchanged membership is not written. The same read showed whether the caller may set it.
+    // An unchanged membership is not written, so this code checks the caller's right.
     if old.data == wanted {
         let denied = if caller.is_staff() { None } else { denied_by(asking) };
         return denied.map_or_else(|| Ok(Some(Response::ok(&MemberView::from(old)))), Err);
@@ -146,7 +145,7 @@ async fn change(
     let Err(refusals) = services.table.transact(&put).await? else {
         return Ok(Some(Response::ok(&MemberView::from(&new))));
     };
-    // For callers who change their own membership, the write of that membership checks their right.
+    // The write of the caller's own membership also checks the caller's right.
     let own = refusals.of(OrganizationAction::Member);
     let own = own.filter(|_| !caller.is_staff() && *caller.id() == old.customer_id);
     match denied(&refusals).or_else(|| denied_own(own)).or_else(|| explain(&refusals)) {
@@ -155,7 +154,7 @@ async fn change(
     }
 }
 
-/// Explains why a membership was not written. Returns [`None`] when another request came first.
+/// Explains why a membership was not written. Returns [`None`] when the read items have changed.
 fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
     if refusals.names(OrganizationAction::Customer) {
         return Some(no_customer());
@@ -174,8 +173,8 @@ fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
 }
 
 /// DELETE organizations/{id}/members/{customer}: ends a membership, at the request of an admin or
-/// of the member. A missing membership counts as ended. The last admin stays, except that staff can
-/// remove one who was erased and whom the erasure did not find.
+/// of the member. A missing membership counts as ended. The last admin stays. Only staff can remove
+/// a last admin, if the admin was erased and the membership remained.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -199,7 +198,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
         }
         match services.table.transact(&organization::remove_ghost(&old)?).await? {
             Ok(()) => Ok(Some(Response::no_content())),
-            // The customer has a profile.
+            // The last admin has a profile, so the membership stays.
             Err(refusals) if refusals.names(OrganizationAction::Customer) => Err(refused),
             Err(_) => Ok(None),
         }
@@ -207,7 +206,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// Explains a refused head: the organization does not exist, or would have no admin.
+/// Explains a refusal by the head: the organization does not exist, or would have no admin.
 fn head_refused(refusal: &Refusal<OrganizationAction>) -> Problem {
     if refusal.item.is_none() {
         return no_such_organization();

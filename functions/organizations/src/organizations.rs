@@ -14,9 +14,9 @@ use key_schema::request::Query;
 use crate::access::{authority, denied, may_see, no_customer, no_such_organization};
 use crate::view::{MAX_NAME, OrganizationView};
 
-/// POST organizations: creates an organization. The caller becomes its first admin, and must have a
-/// profile, unless the caller is staff. Staff may choose the id, which makes the request
-/// repeatable.
+/// POST organizations: creates an organization. The caller becomes its first admin and must have a
+/// profile, unless the caller is staff. Staff may choose the id, so that they can repeat the
+/// request.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     read_fields!(request.object()? => {
@@ -50,9 +50,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 
 /// GET organizations/{id}: returns an organization with its teams.
 ///
-/// One Query reads organization and teams. The caller's membership cannot be in the range of that
-/// Query, because all other members would be in it, too. So both requests run concurrently, and the
-/// response takes no longer than the slower one.
+/// One Query reads organization and teams. The caller's membership cannot be in its range, because
+/// the range would then contain all other members. A second, concurrent request reads it.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -61,7 +60,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(answer)
 }
 
-/// PATCH organizations/{id}: changes its name.
+/// PATCH organizations/{id}: changes the organization's name.
 pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -85,8 +84,7 @@ async fn with_teams(services: &Services, query: Query<AnyEntity>) -> Result<Resp
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),
-            // The range holds no other entity. This route ignores entities that a later release
-            // adds.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }

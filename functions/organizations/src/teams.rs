@@ -12,8 +12,7 @@ use table::{Refusal, Refusals};
 use crate::access::{authority, denied, no_such_organization};
 use crate::view::{MAX_NAME, TeamView};
 
-/// PUT organizations/{id}/teams/{team}: adds a team with `If-None-Match: *`, renames it with
-/// If-Match.
+/// PUT organizations/{id}/teams/{team}: adds a team (`If-None-Match: *`) or renames it (If-Match).
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization_id, id) = names(request)?;
@@ -34,7 +33,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
         Precondition::Version(version) => {
             let change = organization::change_team(&organization_id, &id, &name, version, authority, at)?;
             match services.table.transact(&change).await? {
-                // The response shows no other data of a team, so the team need not be read.
+                // The response shows only known data of the team, so the team need not be read.
                 Ok(()) => {
                     let team = TeamView { id: &id, name: &name, version: version + 1, updated_at: at };
                     Ok(Response::ok(&team).etag(team.version))
@@ -55,8 +54,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// Explains why a team was not added: the caller's rights come first, then an existing team, then
-/// the limit.
+/// Explains why a team was not added. The order is: the caller's rights, an existing team, the
+/// limit.
 fn not_added(refusals: &Refusals<OrganizationAction>, location: String) -> Problem {
     if let Some(denied) = denied(refusals) {
         return denied;

@@ -29,8 +29,7 @@ impl<'a> OrganizationView<'a> {
     }
 }
 
-/// A team. Its number of members only guards its removal. It is not shown, because it changes
-/// without the version.
+/// A team, without the number of members, which changes without the version.
 #[derive(Serialize)]
 pub struct TeamView<'a> {
     pub id: &'a TeamId,
@@ -80,7 +79,7 @@ impl<'a> From<&'a MembershipSummary> for MembershipView<'a> {
     }
 }
 
-/// An invitation. Its customer cannot read the organization, so it shows the name.
+/// An invitation, with the organization's name, because its customer cannot read the organization.
 #[derive(Serialize)]
 pub struct InvitationView<'a> {
     organization_id: &'a OrganizationId,

@@ -2,7 +2,7 @@
 
 use http_api::{Code, Measured, Problem, Request, Response, Routes};
 
-/// The app without an engine, which has no state.
+/// The state of a function without an engine, which is empty.
 #[derive(Debug)]
 pub struct Disabled;
 
@@ -17,7 +17,7 @@ pub fn routes() -> Routes<Disabled> {
     )
 }
 
-/// Callers who are not staff get the same answer as with an engine.
+/// Callers who are not staff get the same response as with an engine.
 fn orders(request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     Err(problem())

@@ -1,8 +1,8 @@
-//! The function `search`: full text search of products, for anybody, and of orders, for staff.
+//! The function `search`: full text search of products, for every caller, and of orders, for staff.
 //!
-//! It searches only the index, which trails the table by the stream's delay. From the table it
-//! reads nothing but whether a caller's session has ended. A client that needs the current state of
-//! an item reads it by its id from the function that owns it.
+//! It searches only the index, which is behind the table by the stream's delay. It reads the table
+//! only to learn whether a caller's session has ended. A client that needs the current state of an
+//! item reads it by its id from the function of that item.
 
 mod disabled;
 mod list;
@@ -23,9 +23,9 @@ pub struct App {
     pub client: SearchClient,
     /// The keys that seal and open the cursors of lists.
     pub cursors: Cursors,
-    /// The table, for the revocations of callers' sign-ins. The function reads nothing else there.
+    /// The table with the revocations of sign-ins. The function reads nothing else from it.
     pub table: Table,
-    /// The sign-ins of callers that this environment has looked up.
+    /// The cache of callers' sign-ins in this execution environment.
     pub sign_ins: SignIns,
 }
 
@@ -44,7 +44,7 @@ pub enum StartError {
 }
 
 impl App {
-    /// Creates the app from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
+    /// Creates the state from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
     /// `CURSOR_KEYS`, `TABLE_NAME`, and the SDK's variables.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ pub fn routes() -> Routes<App> {
         .on("GET /v1/search/orders", &[], |app, request| Box::pin(orders::search(app, request)))
 }
 
-/// Runs the function. With `SEARCH_SERVICE=none` it answers every route with 503 `search_disabled`.
+/// Runs the function. With `SEARCH_SERVICE=none` every route responds 503 `search_disabled`.
 ///
 /// # Errors
 /// [`StartError`], or an error of the Lambda Runtime API.

@@ -9,20 +9,18 @@ use search_index::{Hit, SearchAfter, SearchError, SearchPage};
 /// The engine's error type for an index that does not exist.
 const NO_INDEX: &str = "index_not_found_exception";
 
-/// Returns the end of the previous page from the cursor: the sort values of its last hit, as one
-/// key part of JSON.
+/// Returns the position in the cursor: the sort values of the previous page's last hit, as JSON.
 pub fn after(page: &Page<'_>) -> Result<Option<SearchAfter>, Problem> {
     let read = |part: String| {
         let json = decode(&part)?;
         serde_json::from_str(&json).ok()
     };
-    // This function sealed the cursor for this list, so it fails only after a change of its format.
+    // This function sealed the cursor, so parsing fails only after a change of the format.
     let invalid = || Problem::new(Code::CursorInvalid, "The cursor is not valid for this list.");
     page.after().map(|part| read(part).ok_or_else(invalid)).transpose()
 }
 
-/// Returns the number of hits to request: one more than the page, to know whether there is a next
-/// page.
+/// Returns the number of hits to request: one more than the page, to detect a next page.
 pub fn size(page: &Page<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }
@@ -51,7 +49,7 @@ pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Ends, Proble
     Ok(Ends { ends, more })
 }
 
-/// Returns the engine's result. A missing index counts as empty: the shop has never had an item.
+/// Returns the engine's result. A missing index counts as empty, because no item was indexed yet.
 pub fn found<D>(answer: Result<SearchPage<D>, SearchError>) -> Result<SearchPage<D>, Problem> {
     match answer {
         Ok(page) => Ok(page),

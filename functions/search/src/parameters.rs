@@ -8,7 +8,7 @@ use key_schema::id;
 use key_schema::product::{CategoryError, CategoryPath};
 use search_index::{ProductSort, SearchText};
 
-/// Reads a parameter with a function. The client sees the function's error.
+/// Reads a parameter with a function. The response to the client contains the function's error.
 pub fn read<T, E: Display>(
     request: &Request<'_>,
     name: &str,
@@ -19,7 +19,7 @@ pub fn read<T, E: Display>(
     request.query(name)?.map(|text| read(text).map_err(refuse)).transpose()
 }
 
-/// Reads `q`. A missing one matches everything.
+/// Reads `q`. Without `q` every item matches.
 pub fn text(request: &Request<'_>) -> Result<SearchText, Problem> {
     Ok(read(request, "q", SearchText::parse)?.unwrap_or_default())
 }
@@ -40,8 +40,8 @@ pub fn shown_category(segment: &str) -> String {
         .map_or_else(|| segment.to_owned(), |(text, _)| text)
 }
 
-/// Parses a category in the form of URLs, `GROCERY~FRZN_20ICE`, or of facets, `GROCERY / FRZN ICE`.
-/// A client may therefore send either. A text that fits both forms is read as a URL's.
+/// Parses a category in the form of a URL, `GROCERY~FRZN_20ICE`, or of a facet,
+/// `GROCERY / FRZN ICE`. A text that fits both forms is read as the form of a URL.
 fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     match CategoryPath::from_segment(text) {
         Err(CategoryError::Segment) => CategoryPath::new(text.split(" / ").map(str::to_owned).collect()),
@@ -69,12 +69,12 @@ fn amount(text: &str) -> Result<i64, &'static str> {
     text.parse().ok().filter(|_| digits).ok_or("must be an integer of minor units, 0 or more")
 }
 
-/// The `sort` parameter, with its name in cursors.
+/// The value of the `sort` parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Sort {
-    /// The order.
+    /// The order of the hits.
     pub by: ProductSort,
-    /// The name.
+    /// The value's name in cursors.
     pub name: &'static str,
 }
 

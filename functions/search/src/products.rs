@@ -88,7 +88,7 @@ struct ProductHit<'a> {
     rating: Rating,
     /// The relevance of the hit, or null in other sort orders.
     score: Option<f64>,
-    /// HTML by field, with the matching words in `<em>`.
+    /// HTML for each field, with the matching words in `<em>`.
     highlights: BTreeMap<&'a str, [&'a str; 1]>,
 }
 
@@ -105,8 +105,8 @@ impl Rating {
     }
 }
 
-/// Returns the average with two decimals, halves rounded up, or `None` without ratings. It is
-/// computed in whole hundredths, and only the result becomes a float.
+/// Returns the average with two decimals, halves rounded up, or `None` without ratings. The
+/// calculation uses integers of hundredths, and only the result becomes a float.
 fn average(count: u64, sum: u64) -> Option<f64> {
     let hundredths = sum.checked_mul(200)?.checked_add(count)?.checked_div(count.checked_mul(2)?)?;
     Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)

@@ -1,8 +1,8 @@
 //! The request body that sets the settings.
 //!
 //! The body is read twice. First the strict reader of all bodies refuses ambiguous input. Then a
-//! second reader takes the raw text of each value, because values are stored as written, to the
-//! last digit.
+//! second reader takes the raw text of each value, because the function stores the client's exact
+//! digits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
     Ok(Wanted { values, private })
 }
 
-/// The same fields as raw texts. The strict reader has refused every other field.
+/// The same fields as raw text. The strict reader has already refused every other field.
 #[derive(Deserialize)]
 struct Texts<'a> {
     #[serde(borrow)]
@@ -54,7 +54,7 @@ struct Texts<'a> {
 
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// The settings that Bodega itself reads. All others have a meaning for clients alone.
+/// The settings of orders, which Bodega itself reads. Only clients read the other settings.
 const ORDERS: &str = "orders";
 
 fn public(value: Value<'_>) -> Result<(), Invalid> {
@@ -96,8 +96,8 @@ fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {
     Ok(members)
 }
 
-/// Returns the depth of nested objects and arrays. The JSON reader bounds the depth, and so the
-/// recursion.
+/// Returns the depth of nested objects and arrays. The recursion is bounded, because the JSON
+/// reader limits the depth.
 fn depth(value: &Value<'_>) -> usize {
     let deepest = match value {
         Value::Array(elements) => elements.iter().map(depth).max(),

@@ -11,23 +11,22 @@ use serde_json::value::RawValue;
 use crate::App;
 use crate::body::{self, Wanted};
 
-/// Answers `GET /v1/settings` with the public values, at most [`http_api::SETTINGS_MAX_AGE`] old.
-/// The response tells caches how much of that age is left.
+/// GET /v1/settings: returns the public values, at most [`http_api::SETTINGS_MAX_AGE`] old. The
+/// response tells caches how much of that time remains.
 pub async fn public(app: &App) -> Result<Response, Problem> {
     let (known, rest) = app.settings.current(&app.services).await?;
     let values = stored(&known.values)?;
     Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
 }
 
-/// Answers `GET /v1/settings/private` with all current values, so that staff have the version for a
-/// change.
+/// GET /v1/settings/private: returns all current values. Staff need their version for a change.
 pub async fn whole(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     show(&*app.settings.latest(&app.services).await?)
 }
 
-/// Answers `PUT /v1/settings`, which replaces the settings. Settings that were never set have
-/// version 0 and accept `If-None-Match: *` or `If-Match: "0"`.
+/// PUT /v1/settings: replaces the settings. Settings that were never set have version 0 and accept
+/// `If-None-Match: *` or `If-Match: "0"`.
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let precondition = request.precondition()?;
@@ -43,7 +42,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     };
     let written = app.services.table.transact(&transaction).await;
     if !matches!(written, Ok(Ok(()))) {
-        // Another request has changed the settings, or the outcome of this write is unknown.
+        // Another request has changed the settings, or the outcome of this write is unknown. Either
+        // way the cache may be outdated.
         app.settings.forget();
     }
     written?.map_err(|_| match precondition {
@@ -60,7 +60,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     }
 }
 
-/// Returns whether the client sent the tag of version 0. Every unknown tag is parsed as 0 as well.
+/// Returns whether the client sent exactly the tag of version 0. Unknown tags are also parsed as 0.
 fn is_first(request: &Request<'_>) -> bool {
     request.header("if-match") == Some("\"0\"")
 }
@@ -82,14 +82,14 @@ fn here() -> String {
     location(&["settings"])
 }
 
-/// The settings that any caller may see.
+/// The public settings, which every caller may see.
 #[derive(Serialize)]
 struct PublicView<'a> {
     values: &'a RawValue,
     version: u64,
 }
 
-/// The settings that staff may see.
+/// The public and private settings, which only staff may see.
 #[derive(Serialize)]
 struct SettingsView<'a> {
     values: &'a RawValue,

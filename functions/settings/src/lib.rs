@@ -1,8 +1,7 @@
 //! The shop's settings: values that clients share, such as a banner or feature switches.
 //!
-//! Anybody may read the public values, which usually come from memory
-//! ([`http_api::SettingsCache`]). Staff set both the public and the private values, and only staff
-//! read the private ones.
+//! Every caller may read the public values, which usually come from memory
+//! ([`http_api::SettingsCache`]). Only staff may read the private values, and set both kinds.
 
 mod body;
 mod current;
@@ -15,7 +14,7 @@ use key_schema::settings;
 pub struct App {
     /// The table.
     pub services: Services,
-    /// The settings that this execution environment has cached.
+    /// The cache of the settings in this execution environment.
     pub settings: SettingsCache,
 }
 

@@ -16,7 +16,7 @@ const LIMITS: Limits = Limits {
     attempts: 6,
     backoff: Duration::from_millis(50),
 };
-/// The maximum size of a response: several times the size of a hundred of the longest keys.
+/// The maximum size of a response. It is several times the size of a hundred of the longest keys.
 const MAX_RESPONSE: usize = 4 << 20;
 /// The headers of the operation, with the service's name in this protocol.
 const HEADERS: [(&str, &str); 2] = [
@@ -24,13 +24,13 @@ const HEADERS: [(&str, &str); 2] = [
     ("x-amz-target", "GraniteServiceVersion20100801.GetInsightRuleReport"),
 ];
 
-/// CloudWatch returned no report.
+/// The reason why CloudWatch returned no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The call cannot be made, or is refused. A retry would fail as well.
+    /// The call is invalid, or CloudWatch refuses it. A retry would fail as well.
     #[error("CloudWatch gives no report: {0}")]
     Refused(String),
-    /// CloudWatch was busy or did not respond until the time was used up.
+    /// CloudWatch was busy, or did not respond in time.
     #[error("CloudWatch cannot be reached: {0}")]
     Unavailable(String),
 }
@@ -42,8 +42,7 @@ pub struct CloudWatch {
 }
 
 impl CloudWatch {
-    /// Creates a client from the environment: the SDK's variables of region, credentials and
-    /// endpoint.
+    /// Creates a client from the SDK's variables of region, credentials and endpoint.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -57,8 +56,8 @@ impl CloudWatch {
         Self { service: service.with_limits(LIMITS) }
     }
 
-    /// Returns a rule's largest contributors from one time to another, in seconds since 1970,
-    /// minute by minute.
+    /// Returns a rule's largest contributors in each minute between two times, in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// [`ReportError`].

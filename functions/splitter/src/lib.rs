@@ -1,27 +1,26 @@
 //! The splitter, which splits counters that the table throttles.
 //!
-//! A counter's shard takes 1,000 write units a second. DynamoDB refuses the writes beyond that and
-//! counts them: Contributor Insights keeps the most throttled partition keys in CloudWatch. This
-//! function reads that report once a minute and doubles the shards of every counter in it
-//! ([`key_schema::counter`] explains why the sum remains correct meanwhile). Additions whose
-//! transactions conflict split their counter themselves, within seconds. Throttled additions are
-//! visible only in the report.
+//! A counter's shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that,
+//! and Contributor Insights reports the most throttled partition keys in CloudWatch. This function
+//! reads the report once a minute and doubles the shards of every counter in it.
+//! [`key_schema::counter`] explains why the sum remains correct meanwhile. When transactions of
+//! additions conflict, `Insights` itself splits the counter within seconds. Only the report shows
+//! throttled additions.
 //!
 //! # Why a schedule
 //!
-//! An alarm on throttles sends an event only when its state changes. A counter that is still too
-//! hot after its split leaves the alarm in the same state, so there is no second event. CloudWatch
-//! counts in periods of a minute, so more frequent requests return nothing new. A month of requests
-//! costs about half a dollar, less than one of the Contributor Insights rules. A failed or lost
-//! invocation has no lasting effect, because the next one does its work.
+//! An alarm on throttles sends an event only when its state changes. If a counter is still too hot
+//! after its split, the alarm keeps its state and sends no second event. CloudWatch counts in
+//! periods of a minute, so more frequent requests return nothing new. A month of requests costs
+//! about half a dollar, less than one of the Contributor Insights rules. If an invocation fails,
+//! the next one does its work.
 //!
 //! # Why each minute of heat splits once
 //!
 //! A report covers the last minutes, including those before the last split. So a split names the
-//! minute that it reacts to. The table accepts it only if the counter was not split after that
-//! minute began. Repeated or late reports, and two concurrent rounds, therefore split once. The
-//! effect of a split is visible in the first whole minute after it, and a doubling takes two to
-//! three minutes.
+//! throttled minute. The table accepts it only if the counter was not split after that minute
+//! began. So repeated or late reports, and two concurrent rounds, split once. The effect of a split
+//! is visible in the first whole minute after it, and a doubling takes two to three minutes.
 
 pub mod cloudwatch;
 pub mod report;
@@ -45,10 +44,10 @@ use round::{Round, Splitter};
 /// The access patterns that the function uses.
 pub const PATTERNS: &[&Pattern] = &[&counter::HEAD, &counter::SPLIT];
 
-/// How long before its deadline the function stops, so that its response is still sent.
+/// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Runs a round at each invocation, with any event, for as long as the runtime lives.
+/// Runs a round at each invocation, with any event, until Lambda ends the execution environment.
 ///
 /// Environment: `TABLE_NAME` and the SDK's variables.
 ///
@@ -60,8 +59,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<IgnoredAny>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
-        // Boxed, because the SDK's futures inside the runtime's future are nested too deeply for
-        // the compiler to compute their layout.
+        // Boxed, because the compiler cannot compute the layout of such deeply nested futures.
         let round = Box::pin(splitter.run_round(instant::Instant::now(), stop));
         let round = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, round.as_ref().ok(), started, &splitter.costs());

@@ -9,15 +9,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The maximum number of contributors in a report (CloudWatch API reference,
-/// `GetInsightRuleReport`), and so of counters that one round splits.
+/// `GetInsightRuleReport`). So it is also the maximum number of counters that one round splits.
 pub const MAX_CONTRIBUTORS: u32 = 100;
-/// How far a report reaches back, in seconds. The next rounds still see minutes that one round
-/// could not handle, or that CloudWatch did not have yet.
+/// The length of a report's window in seconds. It is several minutes, because a round may fail and
+/// CloudWatch may be late.
 pub const WINDOW_SECONDS: i64 = 5 * 60;
 /// The shortest period of a rule, in seconds.
 pub const PERIOD_SECONDS: i64 = 60;
 
-/// CloudWatch's response. Only the keys and the times of their throttles matter. A malformed
+/// CloudWatch's response, without the members that the splitter does not need. A malformed
 /// contributor does not hide the others.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -47,7 +47,7 @@ struct Datapoint {
 #[must_use]
 pub fn window(now: Instant) -> (i64, i64) {
     let minute = now.as_seconds().div_euclid(PERIOD_SECONDS) * PERIOD_SECONDS;
-    // The current minute counts, although it is not over.
+    // The window includes the current minute, although it has not ended.
     (minute - WINDOW_SECONDS, now.as_seconds())
 }
 
@@ -58,9 +58,8 @@ impl Report {
         u32::try_from(self.contributors.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the hot counters, each with its last hot minute. A counter's shards are counted
-    /// together. Keys that cannot be split (orders, products and others) and points outside of the
-    /// window are ignored.
+    /// Returns the hot counters, each with its last hot minute. The throttles of a counter's shards
+    /// are added. Other keys (orders, products …) and points outside of the window are ignored.
     #[must_use]
     pub fn hot(&self, now: Instant) -> BTreeMap<CounterName, Instant> {
         let mut throttled: BTreeMap<CounterName, BTreeMap<Instant, f64>> = BTreeMap::new();
@@ -83,11 +82,11 @@ impl Report {
 }
 
 impl Datapoint {
-    /// Returns the beginning of its minute, if that is inside the window. A point from the future
-    /// would be newer than every split.
+    /// Returns the beginning of the point's minute, if it is inside the window. A minute in the
+    /// future would be later than every split, and the counter would be split in every round.
     fn minute(&self, now: Instant) -> Option<Instant> {
         let (from, to) = window(now);
-        // The cast saturates, and turns NaN into 0. Neither is inside the window.
+        // The cast saturates and turns NaN into 0. Both results are outside the window.
         let seconds = self.timestamp as i64;
         let inside = (from..=to).contains(&seconds) && self.approximate_value > 0.0;
         inside.then(|| Instant::EPOCH.plus_seconds(seconds))

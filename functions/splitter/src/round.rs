@@ -12,32 +12,31 @@ use tokio::time::{self, timeout_at};
 use crate::cloudwatch::{CloudWatch, ReportError};
 use crate::report;
 
-/// The number of counters that are split concurrently. It is low, because the table is being
-/// throttled.
+/// The number of counters that are split concurrently. It is low, because the table is busy.
 const AT_ONCE: usize = 4;
 
 /// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
-    /// Partition keys that CloudWatch reports as throttled, of any kind of item.
+    /// Partition keys that CloudWatch reports as throttled, for any kind of item.
     pub throttled: u32,
     /// Counters among them that were throttled often enough within a minute.
     pub hot: u32,
-    /// Counters that have twice as many shards now.
+    /// Counters whose shards were doubled.
     pub split: u32,
     /// Counters that have the maximum number of shards and are still throttled.
     pub full: u32,
-    /// Counters that could not be split. Each is logged, and reported again in the next minute.
+    /// Counters that could not be split. The log has each error. The next report has them again.
     pub failed: u32,
 }
 
-/// The hot counters cannot be determined.
+/// The reason why the hot counters are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
-    /// The table cannot name the rule that counts its throttles.
+    /// The name of the rule that counts throttled keys cannot be read.
     #[error("the rule of throttled keys cannot be looked up: {0}")]
     Table(#[from] TableError),
-    /// The table has no such rule.
+    /// The table has no rule that counts throttled keys.
     #[error("Contributor Insights is not enabled on the table")]
     NoRule,
     /// CloudWatch returned no report.
@@ -61,7 +60,7 @@ enum SplitError {
 /// The outcome of one counter.
 enum Outcome {
     Split,
-    /// It was split after that minute began, by this function or another.
+    /// The counter was already split after that minute began.
     Cooling,
     Full,
 }
@@ -89,8 +88,7 @@ impl Splitter {
     /// Splits every counter that was throttled since its last split, once, until `stop`.
     ///
     /// # Errors
-    /// [`RoundError`] if the hot counters cannot be determined. A single counter that cannot be
-    /// split is only counted.
+    /// [`RoundError`] if the hot counters are unknown. A failed split is only counted.
     pub async fn run_round(&self, now: Instant, stop: time::Instant) -> Result<Round, RoundError> {
         let report = timeout_at(stop, self.report(now)).await.map_err(|_| RoundError::Time)??;
         let hot = report.hot(now);
@@ -107,7 +105,7 @@ impl Splitter {
                 Ok(Outcome::Split) => round.split += 1,
                 Ok(Outcome::Cooling) => {}
                 Ok(Outcome::Full) => round.full += 1,
-                // Without the counter's name, because any client may have chosen it.
+                // The log has no counter name, because any client may have chosen it.
                 Err(error) => {
                     tracing::error!(%error, "a hot counter could not be split");
                     round.failed += 1;
@@ -118,13 +116,12 @@ impl Splitter {
     }
 
     async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
-        // Look up the rule each time: disabling and enabling Contributor Insights creates another
-        // one.
+        // The rule is read each time, because it is new when Contributor Insights is enabled again.
         let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
         Ok(self.cloudwatch.report(&rule, report::window(now)).await?)
     }
 
-    /// Splits a counter that was throttled in this minute, unless it was split since.
+    /// Splits a counter that was throttled in this minute, unless it was split since then.
     async fn split(&self, name: &CounterName, minute: Instant, now: Instant) -> Result<Outcome, SplitError> {
         let seen = self.table.get(&counter::head(name).map_err(EncodeError::from)?).await?;
         if counter::shards(seen.as_deref()) >= MAX_SHARDS {
@@ -135,7 +132,7 @@ impl Splitter {
         let Some(split) = split else { return Ok(Outcome::Cooling) };
         match self.table.update(&split).await? {
             Ok(_) => Ok(Outcome::Split),
-            // The counter has more shards than were read here.
+            // A refusal means that the counter was split after this function read it.
             Err(_) => Ok(Outcome::Cooling),
         }
     }

@@ -7,9 +7,9 @@ use crate::sequence::SequenceNumber;
 /// A partial batch response that names at most one record.
 ///
 /// Lambda delivers again from the lowest sequence number in the response, so one number is enough.
-/// It takes a batch as done if the list is empty, *missing or null*. It takes the batch as failed
+/// The whole batch counts as completed if the list is empty, *missing or null*. It counts as failed
 /// if an identifier is empty, null or unknown. (Lambda developer guide, "Configuring partial batch
-/// response with DynamoDB and Lambda".) This type cannot express either by mistake.
+/// response with DynamoDB and Lambda".) This type can express neither case by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
@@ -23,15 +23,14 @@ struct ItemFailure {
 }
 
 impl Answer {
-    /// Creates a response: every record before `earliest` is durable, or all records if it is
-    /// `None`.
+    /// Creates a response: all records are durable, or those before `earliest` if it is given.
     #[must_use]
     pub fn from_earliest(earliest: Option<SequenceNumber>) -> Self {
         let failure = |item_identifier| ItemFailure { item_identifier };
         Self { batch_item_failures: earliest.map(failure).into_iter().collect() }
     }
 
-    /// Returns the record that the next delivery begins with.
+    /// Returns the record with which the next delivery begins.
     #[must_use]
     pub fn earliest(&self) -> Option<&SequenceNumber> {
         self.batch_item_failures.first().map(|failure| &failure.item_identifier)

@@ -18,11 +18,11 @@ pub struct Archived {
     pub key: Place,
     /// When it was removed.
     pub removed_at: Instant,
-    /// The party that removed it.
+    /// The actor that removed it.
     pub removed_by: RemovedBy,
-    /// The stream record of the removal.
+    /// The sequence number of the removal's stream record.
     pub sequence_number: String,
-    /// The item in DynamoDB's JSON, with the attributes that the schema knows.
+    /// The item in DynamoDB's JSON, with only the attributes that the schema knows.
     pub item: Item,
 }
 
@@ -51,7 +51,7 @@ pub fn name(item: &AnyEntity, key: &Key, removal: &SequenceNumber) -> Result<Str
     Ok(format!("{}{}.json", key_schema::archive::objects(item, key)?, removal.as_str()))
 }
 
-/// Returns the hash of a key. The audit identifies an item by it.
+/// Returns the hash of a key. The audit entry has this hash instead of the key.
 #[must_use]
 pub fn hash(key: &Key) -> String {
     key::hash(key.pk.as_str(), key.sk.as_str())

@@ -7,21 +7,21 @@
 //!
 //! The names of the archive object and the audit entry contain the item's key and the record's
 //! sequence number. Both are written only if they do not exist, and their content is a function of
-//! the record. So a record that is delivered again finds its object and its entry, and completes
-//! the work after a crash. The entry is written after the object and never names a missing one.
+//! the record. So another delivery of a record writes nothing twice, and completes the work after a
+//! crash. The object is written before the entry, so every entry names an existing object.
 //!
 //! # Owners
 //!
-//! A session or a cart is archived only if it began under a profile that exists now, which is read
-//! strongly. Without a profile no erasure could remove it from the archive again. The janitor
-//! removes objects that were archived before an erasure ([`key_schema::erasure`]). The expiry is
-//! recorded in any case, because an entry names no customer. Orders are part of the books and are
-//! always archived.
+//! A session or a cart is archived only if its customer has a profile now that is older than the
+//! item. The sink reads the profile strongly. Without a profile, no erasure would remove the
+//! archived item again. The janitor removes objects that were archived before an erasure
+//! ([`key_schema::erasure`]). The expiry is recorded in any case, because an entry names no
+//! customer. Orders are part of the books and are always archived.
 //!
 //! # Archived items
 //!
-//! The sink archives sessions, carts and retired orders, and nothing that the consumer itself
-//! writes. An order expires item by item. Its head has the audit entry. Its lines, its history and
+//! The sink archives sessions, carts and retired orders. It ignores items that the consumer itself
+//! writes. An order expires item by item. The head gets an audit entry. Its lines, its history and
 //! the customer's copy are archived without an entry.
 //!
 //! An item is decoded into its entity and encoded again. An attribute that the schema does not
@@ -47,10 +47,10 @@ use crate::ports::{Items, Objects};
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// The tolerance between the clocks of the stream and of a function, in seconds. A removal may have
-/// a time this long before the item's creation.
+/// The tolerance between the clocks of the stream and of a function, in seconds. The time of a
+/// removal may be this much earlier than the item's creation.
 const CLOCK_SECONDS: i64 = 24 * 60 * 60;
-/// How long after its expiry an item is removed at the latest, in seconds. DynamoDB does not remove
+/// The maximum time between an item's expiry and its removal, in seconds. DynamoDB does not remove
 /// items that expired more than five years ago.
 const LATEST_SECONDS: i64 = 5 * 366 * 24 * 60 * 60;
 
@@ -81,8 +81,8 @@ impl<I: Items, O: Objects> Audit<I, O> {
         Ok(())
     }
 
-    /// Returns whether the owner exists now and existed when the item began. Returns true for items
-    /// without an owner.
+    /// Returns whether the owner exists now and existed when the item was created. Returns true for
+    /// items without an owner.
     async fn may_archive(&self, expired: &Expired<'_>) -> Result<bool, KeepError> {
         let Some(customer) = expired.owner else { return Ok(true) };
         let owner = self.table.get(&key_schema::archive::owner(customer)?).await?;
@@ -140,7 +140,7 @@ impl<I: Items, O: Objects> Sink for Audit<I, O> {
     }
 }
 
-/// An item that expired.
+/// An item that has expired.
 struct Expired<'r> {
     item: &'r AnyEntity,
     /// The customer whose erasure deletes the archived item, or `None` for items of the books.
@@ -149,7 +149,7 @@ struct Expired<'r> {
     removed_at: Instant,
     by: RemovedBy,
     class: Class,
-    /// Whether the item has its own audit entry.
+    /// Whether the item gets an audit entry.
     is_recorded: bool,
 }
 
@@ -160,13 +160,13 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
         Remover::Unknown => RemovedBy::Unknown,
         Remover::Caller => return None,
     };
-    // An order is kept for years and rarely read, so it has the cold class. Sessions and carts are
-    // small and many, and that class charges each object as at least 128 KB for at least 90 days.
+    // The cold class suits an order, which is kept for years and rarely read. Sessions and carts
+    // are small, and the cold class charges each object as at least 128 KB for at least 90 days.
     let (owner, began_at, expires_at, class, is_recorded) = match item {
         AnyEntity::Session(session) => {
-            // The pattern names every attribute of a session, so a new attribute needs a decision
-            // here before it compiles. These attributes are not secret. The id names the session
-            // in URLs and grants no access. The sign-in is a hash.
+            // The pattern names every attribute of a session. So a new attribute does not compile
+            // before someone decides here about its secrecy. The present ones are not secret: the
+            // id grants no access, and the sign-in is a hash.
             let Session { id: _, customer_id, expires_at, device: _, sign_in: _ } = &session.data;
             (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }
@@ -184,8 +184,8 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
 }
 
 /// Returns when an item was removed. The time is part of the entry's key, so it must depend on the
-/// record alone. A missing or implausible time of the stream is replaced by the item's expiry. The
-/// clock would differ at the next delivery.
+/// record alone. The item's expiry replaces a missing or implausible time. The clock cannot replace
+/// it, because it would differ at the next delivery.
 fn removed_at(written_at: Option<Instant>, created_at: Instant, expires_at: Instant) -> Instant {
     let believed = created_at.plus_seconds(-CLOCK_SECONDS)..=expires_at.plus_seconds(LATEST_SECONDS);
     written_at.filter(|at| believed.contains(at)).unwrap_or(expires_at)
@@ -212,7 +212,7 @@ impl From<KeepError> for Verdict {
     fn from(error: KeepError) -> Self {
         match error {
             KeepError::Archive(error) => Self::Failed(Reason::new("archive", error)),
-            // The owner's profile is unreadable: no retry changes that.
+            // The owner's profile cannot be decoded, and no retry changes that.
             KeepError::Table(TableError::Decode(error)) => Self::Refused(Reason::new("malformed_owner", error)),
             KeepError::Table(error) => Self::Failed(Reason::new("table", error)),
             // No retry changes the item.

@@ -1,23 +1,22 @@
 //! Lambda's event, decoded record by record.
 //!
-//! The typed event of `aws_lambda_events` fails as a whole if one record lacks a field or is
-//! malformed. If a function cannot deserialize a batch, Lambda delivers the batch again until it
-//! gives up. So this module keeps the records raw and reads only the parts that it needs. It is
-//! lenient: the time of the write and the event id may be missing or malformed, and further fields
-//! are ignored.
+//! The typed event of `aws_lambda_events` fails as a whole if one record is malformed. If a
+//! function cannot deserialize a batch, Lambda delivers the batch again until it gives up. So this
+//! module keeps the records raw and reads only the parts that it needs. The time of the write and
+//! the event id may be missing or malformed, and further fields are ignored.
 //!
-//! Records that no sink can take:
-//! - A record without a usable sequence number fails the invocation ([`BatchError`]). A response
-//!   could not name it, and leaving it out would lose it.
+//! These records reach no sink:
+//! - A record without a usable sequence number fails the invocation ([`BatchError`]), because a
+//!   response could not name it.
 //! - A record of an entity that this program does not know is ignored and settled. Lambda does not
-//!   deliver it again, so a release that adds an entity and a sink starts with a backfill from the
+//!   deliver it again, so a release with a new entity and sink starts with a backfill from the
 //!   table.
-//! - Every other one is quarantined alone: no `entity`, keys that are not our PK and SK, a
-//!   malformed image, an unknown event name.
+//! - Every other such record is quarantined alone. It has no `entity`, other keys than PK and SK, a
+//!   malformed image, or an unknown event name.
 //!
-//! The event source mapping's filter in template.yaml passes known entities only, so it drops an
-//! item without `entity`. Such an item reaches the quarantine only without the filter: by a replay,
-//! a redrive or another mapping.
+//! The filter of the event source mapping in template.yaml passes only known entities, so it drops
+//! an item without `entity`. Such an item reaches the quarantine only by a path without the filter:
+//! a replay, a redrive or another mapping.
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -72,15 +71,15 @@ pub enum Change {
     Changed {
         /// The item's state now.
         new: AnyEntity,
-        /// The item's former state, or `None` if the old image cannot be read. The repair of a
-        /// malformed item must not fail because of its old image.
+        /// The item's former state, or `None` if the old image cannot be read. So the repair of a
+        /// malformed item does not fail because of its old image.
         old: Option<AnyEntity>,
     },
     /// The item was removed.
     Removed {
         /// The item's last state.
         old: AnyEntity,
-        /// The party that removed it.
+        /// The actor that removed it.
         by: Remover,
     },
 }
@@ -106,13 +105,13 @@ impl Change {
     }
 }
 
-/// The party that removed an item, by the record's `userIdentity` (Developer Guide, "DynamoDB
+/// The actor that removed an item, from the record's `userIdentity` (Developer Guide, "DynamoDB
 /// Streams and Time to Live").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remover {
     /// DynamoDB, because the item expired: type `Service`, principal `dynamodb.amazonaws.com`.
     Expiry,
-    /// A caller: the record has no identity.
+    /// A caller of DynamoDB. The record has no identity.
     Caller,
     /// Any other identity.
     Unknown,
@@ -121,13 +120,13 @@ pub enum Remover {
 /// A record that cannot be read.
 #[derive(Debug)]
 pub struct Malformed<'e> {
-    /// Where the record comes from.
+    /// The record's position and metadata.
     pub origin: Origin<'e>,
-    /// The reason why it cannot be read.
+    /// The reason why the record cannot be read.
     pub reason: Reason,
 }
 
-/// Where a record comes from. A malformed record has this too.
+/// The position and metadata of a record, which a malformed record has, too.
 #[derive(Debug)]
 pub struct Origin<'e> {
     /// Its position in the shard.
@@ -137,16 +136,16 @@ pub struct Origin<'e> {
     /// The time of the write in whole seconds, if it is known.
     pub written_at: Option<Instant>,
     /// The id of the request that made the change ([`key_schema::item::CAUSE`]), from the new
-    /// image. The request of a removal is not known: the old image names that of an earlier change.
+    /// image. It is `None` for a removal, because the old image has the id of an earlier request.
     pub cause: Option<String>,
     /// The record's JSON, unchanged.
     pub text: &'e str,
 }
 
-/// A batch that cannot be answered.
+/// The reason why there is no response to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// A record has no usable sequence number, so its failure could not be reported.
+    /// A record has no usable sequence number, so a response could not name it.
     #[error("the record at position {position} of the batch has no sequence number")]
     NoSequenceNumber {
         /// The record's position in the batch, from 0.
@@ -182,7 +181,7 @@ impl<'e> Batch<'e> {
     }
 }
 
-/// The parts of a record, undecoded: a malformed part does not hide the others.
+/// The undecoded parts of a record. So a malformed part does not hide the others.
 #[derive(Deserialize)]
 struct Header<'e> {
     #[serde(rename = "eventID", borrow)]
@@ -233,8 +232,7 @@ impl StreamRecord<'_> {
         text(self.sequence_number)?.parse().ok()
     }
 
-    /// Returns the request id. It is read apart from the item, so that malformed records have it
-    /// too.
+    /// Returns the request id. It is read without the item, so malformed records have it, too.
     fn cause(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Image<'e> {
@@ -259,8 +257,8 @@ impl StreamRecord<'_> {
     }
 }
 
-/// Returns the party that removed an item. DynamoDB capitalizes the names of the identity's
-/// members, Lambda does not.
+/// Returns the actor that removed an item. DynamoDB capitalizes the names of the identity's
+/// members, and Lambda does not.
 fn remover(identity: Option<&RawValue>) -> Remover {
     #[derive(Deserialize)]
     struct Identity {

@@ -3,33 +3,31 @@
 //! # Why no event is lost, and few are published twice
 //!
 //! The events of a record are a function of the record ([`crate::transitions`]). A record is
-//! settled only after the bus has accepted all of them. If anything crashes in between, Lambda
-//! delivers the record again, and its events have the same ids. The bus has no deduplication, so
-//! the sink *marks* an accepted event in the table ([`key_schema::mark`]) and does not send a
-//! marked event again. That holds when a batch is delivered again because of another record, and
-//! when a record is replayed a month later.
+//! settled only after the bus has accepted all of them. After a crash Lambda delivers the record
+//! again, and its events have the same ids. The bus does not deduplicate events. So the sink
+//! *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked event
+//! again. This also holds if a batch is delivered again because of another record, or a record is
+//! replayed a month later.
 //!
-//! There is a gap between the bus's response and the mark. A crash in it sends the events of one
-//! wave again. Their ids are the same, so subscribers recognise them. Marking first would close the
-//! gap but lose events.
+//! A crash between the bus's response and the mark causes one wave of events to be sent again.
+//! Subscribers recognise them by their ids. A mark before the publication would lose events.
 //!
 //! # When a mark cannot be written
 //!
-//! The record is still settled as done. The event is published, and the only question is how often
-//! it is sent again. If the record failed, Lambda would certainly deliver it again without a mark.
-//! The event would be sent again, and the shard would wait for the table meanwhile. A settled
-//! record sends its event again only if it is delivered for another reason, and then once. So in
-//! every schedule settling sends at most as often as failing, and neither loses an event. By then
-//! the write has been retried for seconds. Its failure is logged.
+//! The record is still settled as done, because its event is published. If the record failed,
+//! Lambda would certainly deliver it again. Then the event would be sent again, and the shard would
+//! wait for the table. A settled record sends its event again only if Lambda delivers the record
+//! again for another reason. Neither choice loses an event. The write of the mark has been retried
+//! for seconds by then, and its failure is logged.
 //!
 //! # Order
 //!
-//! The events of one item are sent in order: the next one after the bus has accepted the one
-//! before. Events of different items have no order, so the sink sends a batch in *waves*, in as few
-//! requests as possible. The first wave has the first open event of each item, the second wave the
-//! second of each. An event that the bus does not accept now stops its item, and its later records
-//! stay unsettled. The record of an event that the bus will never accept is quarantined, and its
-//! item continues. Records are never folded: two changes are two events.
+//! The events of one item are sent in order. The sink sends an event only after the bus has
+//! accepted the event before. Events of different items have no order, so the sink sends a batch in
+//! *waves*, in as few requests as possible. The first wave has the first unsent event of each item,
+//! and the second wave has the second. If the bus cannot accept an event now, the item's later
+//! records stay unsettled. If the bus will never accept an event, its record is quarantined and the
+//! item continues. Records are never merged, because two changes are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -51,8 +49,7 @@ use crate::verdict::{Reason, Verdict, Verdicts};
 
 /// The purpose of this sink's marks.
 const PURPOSE: &str = "bus";
-/// The maximum number of events that are sent before their marks are written. A crash can repeat
-/// that many.
+/// The maximum number of events that are sent before their marks are written.
 const WAVE: usize = 100;
 
 /// The sink of the event bus.
@@ -112,7 +109,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                     Outcome::Retryable { reason } => stop(lane, verdicts, Reason::new("bus", reason)),
                 }
             }
-            // Settle published events before they are marked: see the module's documentation.
+            // Published events are settled first, as the module's documentation explains.
             known.extend(published.iter().cloned());
             for lane in &mut open {
                 pass_over(lane, &known, verdicts);
@@ -120,13 +117,13 @@ impl<I: Items, P: Publisher> Bus<I, P> {
             self.mark(&published).await;
             telemetry::crash_point("stream.bus.marked");
             if !moved {
-                // The bus accepts nothing at the moment, so do not try the rest.
+                // The bus accepts no event now, so the other events are not sent.
                 return;
             }
         }
     }
 
-    /// Returns the events of each item. Records without events are settled here.
+    /// Returns the unsent events of each item, and settles records without events.
     fn open(&self, records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Lane> {
         let open = |(position, record): (usize, &Record<'_>)| match self.rules.events(record) {
             Ok(events) if events.is_empty() => {
@@ -205,7 +202,7 @@ fn next(lane: &Lane) -> Option<&Event> {
     lane.front().and_then(|record| record.events.front())
 }
 
-/// Drops the published events at the head of the lane, and settles their completed records.
+/// Removes the published events at the head of the lane, and settles their completed records.
 fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
     while let Some(record) = lane.front_mut() {
         while record.events.front().is_some_and(|event| known.contains(&event.id)) {
@@ -219,14 +216,14 @@ fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
     }
 }
 
-/// Refuses the first record of the lane, with its remaining events.
+/// Refuses the first record of the lane. Its remaining events are not sent.
 fn refuse(lane: &mut Lane, verdicts: &Verdicts, reason: Reason) {
     if let Some(record) = lane.pop_front() {
         verdicts.settle(record.position, Verdict::Refused(reason));
     }
 }
 
-/// Fails the first record of the lane. The records behind it are not attempted.
+/// Fails the first record of the lane. The lane's later records are not attempted.
 fn stop(lane: &mut Lane, verdicts: &Verdicts, reason: Reason) {
     if let Some(record) = lane.front() {
         verdicts.settle(record.position, Verdict::Failed(reason));

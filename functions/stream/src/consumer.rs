@@ -1,4 +1,4 @@
-//! The consumer, which passes a batch through every sink.
+//! The consumer, which passes a batch to every sink.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::settings::{self, Settings, StartError};
 use crate::sink::{self, Shared, Sink};
 use crate::verdict::{Verdict, Verdicts};
 
-/// The stream view that the consumer needs: transitions, audits and removals use the old image.
+/// The required view of the stream. Events, audit entries and removals need the old image.
 const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
 
 /// The sinks of this deployment, and their shared parts.
@@ -62,7 +62,7 @@ impl Consumer {
         Ok(Self { table: Some(table), ..consumer })
     }
 
-    /// Creates a consumer with these sinks and without a table to measure.
+    /// Creates a consumer with these sinks. It has no table whose consumption it measures.
     #[must_use]
     pub fn new(sinks: Vec<Box<dyn Sink>>, quarantine: Box<dyn Quarantine>, settings: Settings) -> Self {
         let name = sinks.iter().map(|sink| sink.name()).collect::<Vec<_>>().join(",");
@@ -75,10 +75,10 @@ impl Consumer {
         self.settings
     }
 
-    /// Takes a batch until every record is settled, or until `stop`.
+    /// Passes a batch to the sinks until every record is settled, or until `stop`.
     ///
     /// # Errors
-    /// [`BatchError`] if a record cannot be named. No sink has seen the batch then.
+    /// [`BatchError`] if a response could not name a record. Then no sink has received the batch.
     pub async fn take(&self, event: &Event, stop: Instant) -> Result<Taken, BatchError> {
         let started = Instant::now();
         let batch = Batch::decode(event)?;
@@ -116,8 +116,8 @@ impl Consumer {
         Ok(Taken { answer: Answer::from_earliest(earliest), report })
     }
 
-    /// Quarantines the refused records. A record that cannot be quarantined has failed, so
-    /// the stream keeps it until it can.
+    /// Quarantines the refused records. If that fails, the record fails, and Lambda delivers it
+    /// again.
     async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], verdicts: &Verdicts) {
         stream::iter(verdicts.refused())
             .for_each_concurrent(self.settings.concurrency, |(position, reason)| async move {

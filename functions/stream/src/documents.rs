@@ -1,4 +1,4 @@
-//! The search documents of items: a function of the item alone.
+//! The search documents of items. A document depends only on the item.
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -26,8 +26,8 @@ pub fn written(id: String, new: &AnyEntity) -> Option<Result<BulkOperation, Sear
             Some(tombstone(Collection::Products, id, new.meta.rev, new.meta.updated_at))
         }
         AnyEntity::Product(new) => Some(BulkOperation::index(id, new.meta.rev, &product(new))),
-        // The order is invisible, or retired and in no list. The tombstone often changes nothing,
-        // but keeps the rule without exception: a document always shows the item of its rev.
+        // The order is invisible, or retired and in no list. Often there is no document to remove.
+        // The tombstone is written anyway, so that a document always matches the item of its `rev`.
         AnyEntity::Order(new) if new.status == OrderStatus::Placing || new.expires_at.is_some() => {
             Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
         }
@@ -53,20 +53,18 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
     BulkOperation::tombstone(collection, id, rev, &at.to_string())
 }
 
-/// Returns the rev of a removal. The shop itself retires items and never removes them. An
-/// operator's removal must outrank the removed state. Otherwise a second delivery of that state
-/// would restore the document.
+/// Returns the `rev` of a removal, which is higher than that of the removed state. Otherwise a
+/// second delivery of that state would restore the document. Only operators remove items.
 ///
-/// The drawback concerns a product that an operator removed and somebody creates again. It starts
-/// at rev 1, below the tombstone. Searches do not find it until its rev exceeds the tombstone's, or
-/// until the index is rebuilt without tombstones (`ops search rebuild --restored`). An order that
-/// is restored from the archive continues above the tombstone.
+/// If a removed product is created again, its `rev` starts at 1. Searches do not find it until its
+/// `rev` exceeds the tombstone's, or until the index is rebuilt without tombstones
+/// (`ops search rebuild --restored`). The `rev` of an order that is restored from the archive is
+/// higher than the tombstone's.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }
 
-/// Returns the stream's time of a removal, for information only: no clock decides the index
-/// content.
+/// Returns the stream's time of a removal. The document shows it, but only the `rev` decides.
 fn removed_at(record: &Record<'_>, otherwise: Instant) -> Instant {
     record.origin.written_at.unwrap_or(otherwise)
 }

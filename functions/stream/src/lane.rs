@@ -1,4 +1,4 @@
-//! Lanes: the records of one item in order, concurrently with the lanes of other items.
+//! Lanes: the records of one item in order, concurrent with the lanes of other items.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -30,13 +30,13 @@ pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
     lanes
 }
 
-/// Takes records one at a time: in order inside a lane, and in up to `concurrency` lanes at once,
-/// earlier lanes first.
+/// Takes records one at a time. It keeps the order inside a lane, and takes up to `concurrency`
+/// lanes at once, earlier lanes first.
 ///
-/// After a failure the rest of its lane is not attempted and stays unfinished, because a later
-/// record must not overtake an earlier one. Other lanes continue: their records can be taken again
-/// without harm. A refused record does not stop its lane. It is quarantined, and the records behind
-/// it carry the item's newer state.
+/// After a failure the lane's other records are not attempted and stay unfinished, because a later
+/// record must not overtake an earlier one. Other lanes continue, because their records can be
+/// taken again without harm. A refused record does not stop its lane. It is quarantined, and the
+/// lane's later records have newer states of the item.
 pub async fn each<'r, F, T>(records: &'r [Record<'r>], concurrency: usize, verdicts: &'r Verdicts, take: F)
 where
     F: Fn(&'r Record<'r>) -> T,
@@ -49,7 +49,7 @@ where
                 let cause = record.origin.cause.as_deref();
                 let span =
                     info_span!("record", sequence_number = record.origin.sequence.as_str(), correlation_id = cause);
-                // Derived writes carry the id of the request that made the change.
+                // Derived items record the id of the request that made the change.
                 let verdict = correlation::caused_by(cause, take(record)).instrument(span).await;
                 let failed = matches!(verdict, Verdict::Failed(_));
                 verdicts.settle(position, verdict);

@@ -1,9 +1,9 @@
 //! The consumer of the table's stream.
 //!
-//! The crate is deployed twice. `StreamSearch` keeps the search index (`SINKS=search`).
+//! The crate is deployed twice. `StreamSearch` updates the search index (`SINKS=search`).
 //! `StreamEvents` publishes events, archives expired items and derives data
 //! (`SINKS=bus,audit,derived`). So an outage of the search engine delays nothing else.
-//! `SINKS=search,bus,audit,derived` folds both into one function.
+//! `SINKS=search,bus,audit,derived` runs all sinks in one function.
 //!
 //! # The path of a batch
 //!
@@ -17,24 +17,23 @@
 //!   ([`quarantine`]). A record without a sequence number fails the invocation, because a response
 //!   could not name it.
 //! - A [`sink::Sink`] receives all records at once and reports an outcome for each. [`lane`] serves
-//!   sinks that take records one at a time. It keeps the order inside a key and is concurrent
-//!   across keys. After a failure it attempts no more records of the key.
-//! - [`answer`] names one record: the earliest that some sink has not made durable. Lambda delivers
+//!   sinks that take records one at a time. It takes the records of one item in order, and those of
+//!   different items concurrently. After a failure it attempts no more records of the item.
+//! - [`answer`] names one record: the earliest that is not durable in every sink. Lambda delivers
 //!   again from there, so every sink must be able to take a record twice. A record without an
 //!   outcome counts as unfinished, never as done.
-//! - Before its deadline the consumer stops ([`Settings`]). The records not settled by then are
-//!   unfinished.
+//! - Before its deadline the consumer stops ([`Settings`]). Unsettled records are then unfinished.
 //!
 //! # Why it converges
 //!
 //! Lambda delivers at least once and in order for each item. After a failure it delivers again from
 //! the failed record. Bisecting and redriving replay records long after newer ones. So no sink
-//! trusts the order of arrival:
+//! relies on the order of arrival:
 //!
 //! - The search index orders documents by the item's `rev` ([`search`]).
-//! - Derived data is a copy in the same order, or is written in one transaction with its proof
-//!   ([`derived`]).
-//! - An event has an id that is a function of its change ([`transitions`], [`mod@bus`]).
+//! - Derived data is a copy that is also ordered by `rev`, or one transaction writes it together
+//!   with the rows that it sums ([`derived`]).
+//! - The id of an event is a function of its change ([`transitions`], [`mod@bus`]).
 //!
 //! A new sink is one file with an implementation of [`sink::Sink`], and one line in [`sink::open`].
 
@@ -82,7 +81,7 @@ pub const PATTERNS: &[&Pattern] = &[
     &mark::KEEP,
 ];
 
-/// Takes batches for as long as the runtime lives.
+/// Takes batches until Lambda shuts down the execution environment.
 ///
 /// Environment:
 /// - all sinks: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`, the SDK's variables, and the
@@ -92,12 +91,11 @@ pub const PATTERNS: &[&Pattern] = &[
 /// - `audit`: `ARCHIVE_BUCKET`
 ///
 /// # Errors
-/// [`StartError`] for an invalid environment. An error of the runtime if the Lambda Runtime API
-/// cannot be reached.
+/// [`StartError`] for an invalid environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("stream");
     let consumer = Consumer::from_env().await;
-    // The runtime prints an error that ends the process in its debug form. This line is for people.
+    // The runtime prints the debug form of this error. This line is readable for operators.
     let consumer = &consumer.inspect_err(|error| tracing::error!(cause = %error, "the consumer cannot start"))?;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<batch::Event>| async move {
         let stop = consumer.settings().stop(event.context.deadline());

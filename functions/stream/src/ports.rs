@@ -1,7 +1,7 @@
 //! The ports of the sinks: table, search engine, event bus and object store.
 //!
-//! Each port is a trait with the calls that sinks make. Its client implements it. The second
-//! implementation is the memory of the model test (`tests/model`), which runs the sinks' own code
+//! Each port is a trait with the calls that sinks make. The real client implements it. The model
+//! test (`tests/model`) has a second implementation in memory. The test runs the sinks' own code
 //! through every schedule of a small world.
 
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The quarantine: keeps records that cannot be taken, with the reason, so that the shard moves on.
+//! The quarantine: stores records that no sink can take, so that the shard continues.
 
 use std::sync::Arc;
 
@@ -14,22 +14,21 @@ use crate::verdict::Reason;
 
 /// The prefix of the names of all quarantined records.
 pub const PREFIX: &str = "quarantine/";
-/// The longest event id that is used in a name. The stream's ids have 32 characters.
+/// The longest event id that an object's name can have. The stream's ids have 32 characters.
 const MAX_EVENT_ID_BYTES: usize = 128;
-/// The largest plausible distance of a record's time from now. A stream keeps its records for 24
-/// hours.
+/// The maximum plausible distance between a record's time and now: twice the stream's 24 hours.
 const BELIEVED_SECONDS: i64 = 48 * 60 * 60;
 
 /// A store for records that a sink refused or that cannot be read.
 pub trait Quarantine: Send + Sync {
-    /// Keeps one record. Repeating the call changes nothing.
+    /// Stores one record. A repeated call changes nothing.
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>>;
 }
 
 /// One record for the quarantine.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// The sinks that have not taken it, separated by commas.
+    /// The sinks that have not taken the record, separated by commas.
     pub consumer: &'a str,
     /// The record.
     pub origin: &'a Origin<'a>,
@@ -37,22 +36,22 @@ pub struct Entry<'a> {
     pub reason: &'a Reason,
 }
 
-/// A quarantine in an object store. It takes any record that fits into an invocation (6 MB):
+/// A quarantine in an object store. It can store any record that fits into an invocation (6 MB):
 ///
 /// ```text
 /// quarantine/<day>/<event id or sequence number>-<consumer>.json
 /// ```
 ///
-/// Lambda itself writes batches that were tried too often to the same bucket, under `aws/lambda/`.
+/// Lambda itself writes batches that failed too often to the same bucket, under `aws/lambda/`.
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 
 /// A quarantined record, in the form of its object.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// When it was quarantined.
+    /// When the record was quarantined.
     pub at: Instant,
-    /// The sinks that have not taken it, separated by commas.
+    /// The sinks that have not taken the record, separated by commas.
     pub consumer: String,
     /// The short name of the reason ([`Reason::kind`]).
     pub kind: String,
@@ -72,7 +71,7 @@ impl<O: Objects> Quarantine for InStore<O> {
             let failed = |error: serde_json::Error| Reason::new("quarantine", error);
             let now = Instant::now();
             let body = serde_json::to_vec(&entry.quarantined(now).map_err(failed)?).map_err(failed)?;
-            // If the object exists, an earlier delivery set the record aside.
+            // If the object exists, an earlier delivery has quarantined the record.
             let put = self.0.put_new(&entry.name(now), body, Class::Standard).await;
             put.map_err(|error| Reason::new("quarantine", error))?;
             telemetry::crash_point("stream.quarantine.kept");
@@ -99,9 +98,9 @@ impl Entry<'_> {
         let Origin { sequence, event_id, written_at, .. } = self.origin;
         // A record without a usable event id is identified by its sequence number.
         let event_id = event_id.as_deref().filter(|id| is_plain(id)).unwrap_or(sequence.as_str());
-        // The day is the record's, so every delivery gives the same name. The day of this write
-        // would give two objects for a record that is retried over midnight. An implausible time is
-        // not used, because nobody would look for the record under that day.
+        // The day is that of the record, so that every delivery gives the same name. The day of the
+        // write could differ between two deliveries. An implausible day is not used, because an
+        // operator would not look for the record there.
         let believed = now.plus_seconds(-BELIEVED_SECONDS)..=now.plus_seconds(BELIEVED_SECONDS);
         let day = written_at.filter(|at| believed.contains(at)).unwrap_or(now).day();
         format!("{PREFIX}{day}/{event_id}-{}.json", self.consumer)

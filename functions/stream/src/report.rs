@@ -1,6 +1,6 @@
 //! The log lines of a batch for operators.
 //!
-//! A batch has one line, and one more line per failed record. Each sink has a line of metrics,
+//! A batch has one line, and one more line for each failed record. Each sink has a line of metrics,
 //! unless the batch has only heartbeats.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,7 +27,7 @@ pub struct Report {
     in_time: bool,
     earliest: Option<String>,
     oldest: Option<Duration>,
-    /// How long ago the janitor wrote the last heartbeat of the batch.
+    /// The age of the last heartbeat in the batch, which the janitor writes.
     heartbeat: Option<Duration>,
     /// Whether all records are heartbeats.
     only_heartbeats: bool,
@@ -94,8 +94,7 @@ impl Report {
         self.sinks.push((name, Counts::of(verdicts)));
     }
 
-    /// Counts the verdicts on malformed records, and logs each record that could not be
-    /// quarantined.
+    /// Counts the verdicts on malformed records, and logs failed writes to the quarantine.
     pub(crate) fn aside(&mut self, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
         for (malformed, verdict) in batch.malformed.iter().zip(verdicts) {
             if let Some(Verdict::Failed(reason)) = verdict {
@@ -129,8 +128,8 @@ impl Report {
         self.malformed
     }
 
-    /// Prints the lines. A batch's metrics are grouped by consumer and a sink's by sink, because
-    /// the two deployments of this crate share one service name.
+    /// Prints the lines. The metrics have the consumer or the sink as a dimension, because the two
+    /// deployments of this crate have one service name.
     pub fn print(&self, request_id: &str, trace: Option<&str>) {
         for line in self.lines(request_id, trace) {
             line.print();
@@ -145,8 +144,8 @@ impl Report {
         lines
     }
 
-    /// Returns whether the batch needs no metric except its heartbeat. CloudWatch charges each
-    /// metric by the hour, and a shop without changes has batches of heartbeats only.
+    /// Returns whether the batch needs only the metric of its heartbeat. CloudWatch charges each
+    /// metric by the hour, and a shop without changes has only batches of heartbeats.
     fn is_idle(&self) -> bool {
         let succeeded = |counts: &Counts| counts.failed + counts.unfinished + counts.quarantined == 0;
         self.heartbeat.is_some()
@@ -221,7 +220,7 @@ fn cost(measured: &Measured) -> Value {
     json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units})
 }
 
-/// Returns a short hash of a key for the log, which must not contain keys: they hold customer ids.
+/// Returns a short hash of a key. The log must not contain keys, because they contain customer ids.
 fn key_hash(key: &Key) -> String {
     document_id(key.pk.as_str(), key.sk.as_str()).chars().take(16).collect()
 }
@@ -282,7 +281,7 @@ mod tests {
         assert_eq!(line["malformed"]["quarantined"], 1);
         assert_eq!(line["earliest_unfinished"], "2");
         assert_eq!((&line["correlation_ids"], &line["correlation_id_count"]), (&json!(["r7"]), &json!(1)));
-        // The age is that of the older record, by its own time.
+        // The age is computed from the older record's time.
         assert!(line["OldestRecordAge"].as_f64().unwrap() >= age(1_000_000).as_secs_f64() * 1000.0 - 60_000.0);
     }
 

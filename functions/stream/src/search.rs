@@ -1,18 +1,17 @@
-//! Sink `search`: keeps the search index in step with products and orders.
+//! Sink `search`: updates the search index after changes of products and orders.
 //!
 //! # Why no schedule loses or resurrects a document
 //!
 //! A document is written with its item's `rev` as external version, and the engine keeps the
-//! highest. `rev` grows with every write of an item and never restarts for a key. Records may
-//! therefore arrive twice, late or out of order: the document ends at the newest state that was
-//! delivered. The engine answers an older one with a conflict, which counts as success here. A
+//! highest version. `rev` grows with every write of an item and never restarts for a key. Records
+//! may therefore arrive twice, late or out of order. The document ends at the newest state that was
+//! delivered. The engine refuses an older state with a conflict, which counts as success here. A
 //! removal writes a tombstone, because the engine forgets the version of a deleted document after a
 //! minute. Sequence numbers and clocks decide nothing.
 //!
-//! For the same reason the sink may fold the records of one item and send only the highest rev. A
-//! batch is one bulk call. If the engine refuses that call because of one document, the client
-//! splits it ([`search_index::SearchClient::bulk`]). That document is refused, and the others are
-//! written.
+//! For the same reason the sink may merge the records of one item and send only the highest `rev`.
+//! A batch is one bulk call. If the engine refuses the call because of one document, the client
+//! splits the call ([`search_index::SearchClient::bulk`]). Then only that document is refused.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,10 +25,9 @@ use crate::ports::Index;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// The status of an item in a bulk response for a fault of the document, not of the call or the
-/// index.
+/// The status of an operation in a bulk response that blames only the document.
 const BAD_DOCUMENT: u16 = 400;
-/// The status of an item in a bulk response if its index or alias does not exist.
+/// The status of an operation in a bulk response if its index or alias does not exist.
 const NO_INDEX: u16 = 404;
 
 /// The index sink.
@@ -43,7 +41,7 @@ pub struct Search<I> {
 /// The records of one item that one operation settles.
 struct Folded {
     operation: BulkOperation,
-    /// The position of the record that the operation is made from.
+    /// The position of the record from which the operation is made.
     newest: usize,
     /// The positions of the older records.
     older: Vec<usize>,
@@ -56,8 +54,7 @@ impl<I: Index> Search<I> {
         Self { index, ready: AtomicBool::new(false) }
     }
 
-    /// Creates a sink on this engine, and missing indices. If the engine is unavailable, the first
-    /// batch creates them.
+    /// Creates a sink and the missing indices. If the engine is away, the first batch creates them.
     pub async fn open(index: I) -> Self {
         let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {
@@ -94,7 +91,8 @@ impl<I: Index> Search<I> {
                 if status == NO_INDEX {
                     self.ready.store(false, Ordering::Relaxed);
                 }
-                // Without the reason: it may quote the document, and this detail is logged.
+                // The engine's reason may quote the document, so it is not part of the logged
+                // verdict.
                 Verdict::Failed(Reason::new("index_refuses", format!("status {status}")))
             }
         }
@@ -129,7 +127,7 @@ impl<I: Index> Sink for Search<I> {
     }
 }
 
-/// Folds the records to one operation per item. Records without a document are settled here.
+/// Merges the records to one operation per item, and settles records without a document.
 fn fold(records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Folded> {
     lanes(records).into_iter().filter_map(|lane| fold_lane(lane, verdicts)).collect()
 }
@@ -150,7 +148,7 @@ fn fold_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Fol
         };
         match &mut folded {
             None => folded = Some(Folded { operation, newest: position, older: Vec::new() }),
-            // The highest rev counts, not the last record: a replay may be out of order.
+            // The highest `rev` is the newest state, even if a replay delivers it out of order.
             Some(folded) if folded.operation.rev() > operation.rev() => folded.older.push(position),
             Some(folded) => {
                 folded.older.push(folded.newest);
@@ -162,8 +160,8 @@ fn fold_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Fol
     folded
 }
 
-/// Settles the records of one item. They share a failure. A refusal concerns only the newest state,
-/// which supersedes the older ones in any case.
+/// Settles the records of one item. A failure concerns all of them. A refusal concerns only the
+/// newest record, because its state replaces the older ones in any case.
 fn settle(folded: &Folded, verdicts: &Verdicts, verdict: Verdict) {
     let older = match &verdict {
         Verdict::Refused(_) => Verdict::Done,

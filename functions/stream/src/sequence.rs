@@ -9,11 +9,11 @@ use serde::Serialize;
 /// The maximum number of digits of a sequence number (API reference, `StreamRecord`: 21 to 40).
 pub const MAX_DIGITS: usize = 40;
 
-/// A stream's sequence number: 1 to 40 decimal digits, more than any integer type holds. It is
+/// A stream's sequence number: 1 to 40 decimal digits, which may exceed every integer type. It is
 /// compared as a number and kept as text, because Lambda compares the exact text.
 ///
-/// It orders the records of one shard. It cannot serve as a document version: a shard splits, and a
-/// restored table starts again.
+/// It orders the records of one shard. It cannot be the version of a document, because shards split
+/// and the numbers of a restored table start again.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct SequenceNumber(Box<str>);
@@ -52,7 +52,7 @@ impl fmt::Display for SequenceNumber {
 
 impl Ord for SequenceNumber {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Without leading zeros the longer number is larger, and equally long ones compare as text.
+        // Without leading zeros a longer number is larger. Numbers of equal length compare as text.
         let (ours, theirs) = (self.significant(), other.significant());
         ours.len().cmp(&theirs.len()).then_with(|| ours.cmp(theirs))
     }

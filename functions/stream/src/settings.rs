@@ -10,7 +10,7 @@ use tokio::time::Instant;
 pub struct Settings {
     /// The number of lanes, and of quarantine writes, that run concurrently.
     pub concurrency: usize,
-    /// How long before its deadline the consumer stops, so that the response is still sent.
+    /// The time before the deadline at which the consumer stops, so that it can still respond.
     pub margin: Duration,
     /// A stock below this number of units is low ([`crate::transitions`]).
     pub stock_low: u64,
@@ -47,14 +47,13 @@ pub enum StartError {
          AWS_ENDPOINT_URL_DYNAMODB) and the role's permission dynamodb:DescribeTable"
     )]
     Describe(#[from] table::TableError),
-    /// The stream lacks images that the sinks read.
+    /// The stream's records lack images that the sinks read.
     #[error("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {0}: set StreamViewType and start again")]
     StreamView(String),
     /// The search engine's client cannot be set up.
     #[error(transparent)]
     Search(#[from] search_index::ConfigError),
-    /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS cannot be
-    /// initialised.
+    /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS fails.
     #[error(transparent)]
     Bus(bus::SetupError),
     /// A bucket's client cannot be set up: its variable is missing, or TLS cannot be initialised.
@@ -97,7 +96,7 @@ impl Settings {
         })
     }
 
-    /// Returns when to stop in a function that is killed at `deadline`.
+    /// Returns when to stop, for an invocation that Lambda ends at `deadline`.
     #[must_use]
     pub fn stop(&self, deadline: SystemTime) -> Instant {
         Instant::now() + telemetry::time_left(deadline).saturating_sub(self.margin)

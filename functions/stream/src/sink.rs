@@ -19,14 +19,14 @@ use crate::verdict::Verdicts;
 
 /// A destination that makes the effects of changes durable.
 ///
-/// A sink may receive a record more than once. After a redrive, or beside a slow predecessor, it
-/// receives older records after newer ones. The result must be the same.
+/// A sink may receive a record more than once. After a redrive, or while an earlier consumer is
+/// still running, it receives older records after newer ones. The result must be the same.
 pub trait Sink: Send + Sync {
-    /// Returns its name in `SINKS`, logs, metrics and quarantined records.
+    /// Returns the sink's name in `SINKS`, logs, metrics and quarantined records.
     fn name(&self) -> &'static str;
 
     /// Takes the records of a batch and settles each in the verdicts. The future may be dropped at
-    /// any await: Lambda delivers the unsettled records again.
+    /// any await. Then Lambda delivers the unsettled records again.
     fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()>;
 }
 
@@ -39,7 +39,7 @@ pub struct Shared {
     pub settings: Settings,
 }
 
-/// Creates the sink with this name. Each sink has one line here.
+/// Creates the sink with this name. For each sink the function has one line.
 ///
 /// # Errors
 /// [`StartError`] for an unknown name, or a sink with an incomplete environment.

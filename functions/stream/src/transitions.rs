@@ -1,8 +1,8 @@
 //! The rules that derive the events of a change from its record alone.
 //!
-//! The rules read no table and no clock. A record that is delivered again, in any batch, therefore
-//! yields the same events with the same ids. A transition is found by comparing the two images of
-//! one record. Two records cannot be compared, because there may be other changes between them.
+//! The rules read no table and no clock. So another delivery of a record, in any batch, gives the
+//! same events with the same ids. The rules compare the two images of one record. They cannot
+//! compare two records, because there may be other changes between them.
 
 use bus::{
     CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,
@@ -21,14 +21,13 @@ use crate::batch::{Change, Record};
 /// The inputs of the rules, besides the record.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The table's name. It is part of every event id: the same key in another table is another
-    /// item.
+    /// The table's name, a part of every event id. Equal keys in two tables have different events.
     pub table: String,
     /// A stock below this number of units is low.
     pub stock_low: u64,
 }
 
-/// The old image is unreadable, and an event depends on it. Guessing would lose or invent an event.
+/// The old image cannot be read, and an event depends on it. A guess would lose or invent an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the item's old image cannot be read, and an event depends on it")]
 pub struct UnreadableOldImage;
@@ -67,7 +66,7 @@ impl Rules {
             return Ok(None);
         }
         let crossed = match before {
-            // A product that enters or returns to the catalogue with little stock did not run low.
+            // If a product is created or revived with little stock, its stock did not become low.
             Before::Absent => false,
             Before::Unreadable => return Err(UnreadableOldImage),
             Before::Known(old) => old.sellable && old.available >= threshold,
@@ -105,11 +104,11 @@ type Happened<'a> = Result<Option<(&'a Meta, Data)>, UnreadableOldImage>;
 
 fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> {
     if new.status == OrderStatus::Placing {
-        // An order in status `placing` is invisible, also if it had another status before.
+        // An order in status `placing` is invisible, even if it had another status before.
         return Ok(None);
     }
     let from = match before {
-        // Only closed orders are archived. A new item with a closed order was restored, not placed.
+        // A new item with a closed order was restored from the archive, not placed.
         Before::Absent if new.status.is_closed() => return Ok(None),
         Before::Absent => OrderStatus::Placing,
         Before::Unreadable => return Err(UnreadableOldImage),
@@ -158,8 +157,8 @@ fn review<'a>(change: &Change, new: &'a Stored<Review>) -> Option<(&'a Meta, Dat
     Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
 }
 
-/// A request is new if its code expires at another instant than that of the old one. A try, or the
-/// use of the code, leaves the instant unchanged.
+/// A request is new if its code expires at another instant than the code before. A try, or the use
+/// of the code, leaves the instant unchanged.
 fn verification<'a>(before: Before<'_, EmailVerification>, new: &'a Stored<EmailVerification>) -> Happened<'a> {
     let is_known = match before {
         Before::Absent => false,

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The reason why a record was not taken.
+/// The reason why a sink did not take a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     /// A short stable name that is safe to log.
     pub kind: &'static str,
-    /// The details. The details of a refusal may quote the item, so they are kept in the quarantine
-    /// and never logged.
+    /// The details. If a sink refuses a record, they may quote the item. So they are stored in the
+    /// quarantine and never logged.
     pub detail: String,
 }
 
@@ -29,14 +29,13 @@ impl fmt::Display for Reason {
 /// The outcome of a record in a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its effect is durable, or it has no effect here.
+    /// The record's effect is durable, or the record has no effect here.
     Done,
-    /// No retry can succeed. The record belongs in the quarantine, and is unfinished until it is
-    /// there.
+    /// No retry can succeed. The record is unfinished until it is in the quarantine.
     Refused(Reason),
     /// The record is in the quarantine.
     Quarantined,
-    /// The record could not be taken now and must be delivered again.
+    /// The sink could not take the record now, so Lambda must deliver it again.
     Failed(Reason),
 }
 
@@ -49,8 +48,7 @@ impl Verdict {
 }
 
 /// The verdicts on the records of one batch, by position. A position without a verdict is
-/// unfinished, so a sink that is stopped at any point has reported exactly the records that it made
-/// durable.
+/// unfinished. A sink that is stopped at any point has settled only records that it made durable.
 #[derive(Debug)]
 pub struct Verdicts(Mutex<Vec<Option<Verdict>>>);
 

@@ -22,7 +22,7 @@ pub async fn answer(services: &Services, request: &Request<'_>) -> Result<Respon
         text: required(long_text(1..=MAX_TEXT)),
     });
     let Some(question) = services.table.get(&question::read_for_update(&question_id)?).await? else {
-        // The question may have existed at the first attempt of this request.
+        // An earlier attempt of this request may have succeeded before the question was removed.
         return match once {
             Some(once) => once.replay_or(services, no_question()).await,
             None => Err(no_question()),
@@ -31,7 +31,7 @@ pub async fn answer(services: &Services, request: &Request<'_>) -> Result<Respon
     let at = Instant::now();
     let id = AnswerId::generate(at, services.random()?);
     let given = Stored::new(Answer { id, question_id, by: staff.id().clone(), text }, services.born(at)?, at);
-    // An answer has no separate URL: a client reads it with its question. It never changes.
+    // A client reads an answer with its question, so an answer has no separate URL.
     let location = location(&["questions", question.id.as_str()]);
     let answer = Response::created(location, &AnswerView::from(&given)).etag(given.meta.version);
     let claim = once.as_ref().map(|once| once.claim_with(&answer, given.meta.born.clone(), at)).transpose()?;

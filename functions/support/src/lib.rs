@@ -1,6 +1,6 @@
 //! Support: questions of customers, and answers of staff.
 //!
-//! Only the customer and staff see a question. For any other caller it does not exist.
+//! Only the customer and staff see a question. Other callers get 404.
 
 mod answers;
 mod questions;
@@ -50,8 +50,8 @@ pub async fn run() -> Result<(), Error> {
 /// answers, stays within the 1 MB that one Query reads.
 const MAX_TEXT: usize = 8000;
 
-/// Returns the response to a request after its transaction. A refused request may repeat a
-/// completed one. Then it gets the first response again.
+/// Returns the response to a request after its transaction. A refused request may be the repetition
+/// of a completed one. Then the client gets the first response again.
 async fn settle(
     services: &Services,
     once: Option<Once>,
@@ -66,9 +66,9 @@ async fn settle(
     }
 }
 
-/// Explains a refusal for another reason than the question or its customer.
+/// Explains a refusal that neither the question nor its customer caused.
 fn otherwise(refusals: &Refusals<QuestionAction>) -> Problem {
-    // Only the key was refused. If `replay_or` finds no valid record, the first request is in
-    // progress.
+    // Only the record of the idempotency key caused the refusal. If `replay_or` finds no valid
+    // record, the first request is in progress.
     if refusals.names(QuestionAction::Idempotency) { Once::in_progress() } else { Problem::unexpected(refusals) }
 }

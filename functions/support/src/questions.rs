@@ -1,4 +1,4 @@
-//! Questions: asking and reading them, individually, beside the profile, and in lists.
+//! Questions: asking and reading them, individually, with the profile, and in lists.
 
 use http_api::fields::{long_text, text};
 use http_api::url::location;
@@ -67,8 +67,7 @@ pub async fn support(services: &Services, request: &Request<'_>) -> Result<Respo
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
-            // The range holds no other entity. This route ignores entities that a later release
-            // adds.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }
@@ -96,8 +95,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         match item {
             AnyEntity::Question(found) => question = Some(found),
             AnyEntity::Answer(answer) => answers.push(answer.into()),
-            // The range holds no other entity. This route ignores entities that a later release
-            // adds.
+            // This route ignores entities that a later release adds to the range.
             _ => {}
         }
     }
@@ -107,7 +105,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&view).etag(question.meta.version))
 }
 
-/// Returns 404 for a question that does not exist or is not the caller's.
+/// Returns 404 for a question that does not exist or belongs to another customer.
 pub fn no_question() -> Problem {
     Problem::not_found("question")
 }

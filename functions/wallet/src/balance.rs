@@ -7,7 +7,7 @@ use key_schema::wallet;
 
 use crate::view::{EntryView, WalletView};
 
-/// GET customers/{id}/wallet: returns the balances. A customer without a wallet item has none,
+/// GET customers/{id}/wallet: returns the balances. A customer without a wallet has no balances,
 /// version 0 and no ETag.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;

@@ -3,9 +3,9 @@
 use http_api::{Problem, Services};
 use key_schema::wallet::{self, Wallet};
 
-/// Converts a wallet that an earlier version opened in another currency. Returns `false` for any
-/// other wallet. After `true` the caller repeats its movement, because another request may have
-/// converted the wallet first.
+/// Converts a wallet that an earlier version opened in another currency, and returns `true`. Then
+/// the caller repeats its movement, even if another request has converted the wallet first. Returns
+/// `false` for any other wallet.
 pub async fn converted(services: &Services, wallet: &Wallet) -> Result<bool, Problem> {
     let Some(write) = wallet::convert(wallet)? else { return Ok(false) };
     let _ = services.table.write(&write).await?;

@@ -1,9 +1,9 @@
 //! Deposits: money paid into a wallet.
 //!
-//! The response to a deposit contains the new balance in its currency and is part of the deposit's
-//! transaction. So the function reads the balance, computes the new one, and adds the money on the
-//! condition that the balance is unchanged. The loser of a race reads again. The response to a
-//! transfer has no balance, so a transfer needs none of this.
+//! The response to a deposit contains the new balance in its currency, and the deposit's
+//! transaction stores it. So the function reads the balance, computes the new one, and adds the
+//! money on the condition that the balance is unchanged. If the write is refused, the function
+//! reads again. A transfer does not need this, because its response has no balance.
 
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
@@ -42,7 +42,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(WalletAction::Customer(Side::To)) {
             return once.replay_or(services, no_such_account()).await.map(Some);
         }
-        // Without a first response, another request changed the balance after this one read it.
+        // There is no first response, so the balance has changed since the read.
         if refusals.names(WalletAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await

@@ -1,6 +1,6 @@
 //! Transfers: one transaction moves money from one customer to another. The function reads nothing
-//! beforehand, because the conditions check all requirements. Earlier versions opened wallets in
-//! any currency. If a refusal carries such a wallet, the function converts it and repeats the
+//! before, because the conditions check all requirements. Earlier versions opened wallets in any
+//! currency. If a refusal contains such a wallet, the function converts it and repeats the
 //! transfer.
 
 use http_api::fields::parsed;
@@ -47,8 +47,8 @@ fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem>
     Ok(Transfer { id: EntryId::generate(at, services.random()?), from, to, money, note, at })
 }
 
-/// Explains the transaction's refusals, the most specific first: missing accounts, then a limit
-/// that forbids this transfer, then too little money.
+/// Explains the transaction's refusals, the most specific first: a missing account, then a limit,
+/// then too little money.
 fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
     let missing: Vec<&str> = [(Side::From, "/from"), (Side::To, "/to")]
         .into_iter()
@@ -71,14 +71,14 @@ fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
             let detail = "The wallet's balance in this currency is too low. No money was moved.";
             Problem::new(Code::InsufficientFunds, detail).error("/amount/amount", WalletError::Insufficient.to_string())
         }
-        // Only the key was refused. If `replay_or` finds no valid record, the first request is in
-        // progress.
+        // Only the record of the idempotency key caused the refusal. If `replay_or` finds no valid
+        // record, the first request is in progress.
         _ if refusals.names(WalletAction::Idempotency) => Once::in_progress(),
         _ => Problem::unexpected(refusals),
     }
 }
 
-/// Returns the wallet that a refusal carries.
+/// Returns the wallet that a refusal contains.
 fn wallet_in(refusal: &Refusal<WalletAction>) -> Option<Stored<Wallet>> {
     refusal.stored().ok().flatten()
 }

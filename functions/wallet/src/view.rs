@@ -18,7 +18,7 @@ pub fn movement(body: &mut Object<'_>) -> (Option<Money>, Option<Option<String>>
     (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", text(1..=MAX_NOTE)))
 }
 
-/// Returns the URL path that shows a movement: the entries of the wallet named in the request.
+/// Returns the URL path that shows a movement: the entries of the wallet in the request.
 pub fn entries_of(customer: &CustomerId) -> String {
     location(&["customers", customer.as_str(), "wallet", "entries"])
 }
@@ -51,7 +51,7 @@ impl<'a> WalletView<'a> {
     }
 }
 
-/// A movement in the view of the owner of one of its wallets.
+/// A movement, as the owner of one of its wallets sees it.
 #[derive(Serialize)]
 pub struct EntryView<'a> {
     id: &'a EntryId,
@@ -74,7 +74,7 @@ impl<'a> From<&'a WalletEntry> for EntryView<'a> {
     }
 }
 
-/// A deposit, with the balance in its currency after it.
+/// A deposit, with the new balance in its currency.
 #[derive(Serialize)]
 pub struct DepositView<'a> {
     #[serde(flatten)]

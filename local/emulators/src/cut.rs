@@ -1,4 +1,4 @@
-//! Responses that break off in the middle.
+//! Responses that end in the middle.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use hyper::body::{Body, Frame};
 use hyper::http::HeaderValue;
 use hyper::{Response, header};
 
-/// The first half of a body. After it the connection closes.
+/// The first half of a body. After it the server closes the connection.
 #[derive(Debug)]
 pub(crate) struct Cut {
     half: Option<Bytes>,
@@ -27,7 +27,7 @@ pub(crate) fn cut<B>(answer: Response<B>, body: &Bytes) -> Option<Response<Cut>>
 }
 
 impl Cut {
-    /// Closes the connection after these bytes.
+    /// Creates a body of these bytes, after which the connection closes.
     pub(crate) const fn after(half: Bytes) -> Self {
         Self { half: Some(half), is_sent: false }
     }
@@ -44,7 +44,8 @@ impl Body for Cut {
         if let Some(half) = self.half.take() {
             return Poll::Ready(Some(Ok(Frame::data(half))));
         }
-        // The server writes the buffered bytes only while it waits, so the body waits once.
+        // The server sends the buffered bytes only when the body is pending, so the body is pending
+        // once.
         if !std::mem::replace(&mut self.is_sent, true) {
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,4 +1,4 @@
-//! Common code of the endpoints: a loopback port, connections and faults.
+//! Common code of the endpoints: the loopback port, the connections and the faults.
 
 use std::borrow::Cow;
 use std::io;
@@ -23,18 +23,14 @@ use crate::faults::{FaultKind, Faults};
 
 /// Maximum request body. It is larger than any request that an emulated service accepts.
 const MAX_BODY: usize = 64 << 20;
-/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
-/// Time after which a connection without a response is closed.
+/// Time after which the `timeout` fault closes a connection without a response.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// The service behind an endpoint.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Handles a request.
     fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Answer> + Send;
 
     /// Returns the service's error response for a throttle, an error or a conflict. Returns `None`
@@ -46,18 +42,17 @@ pub(crate) trait Service: Send + Sync + 'static {
         access::caller(request.headers()).map(Cow::Borrowed)
     }
 
-    /// Returns the permissions that a request needs.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need>;
 
     /// Returns the service's error response to a caller that lacks a permission.
     fn forbidden(&self, denied: &Denied) -> Answer;
 }
 
-/// Extension of a response. It closes the connection, and no response is sent.
+/// Extension of a response: closes the connection without sending the response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HangUp;
 
-/// Extension of a response. It closes the connection after the response's head.
+/// Extension of a response: closes the connection after the response's head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BrokenOff;
 
@@ -65,12 +60,11 @@ pub(crate) struct BrokenOff;
 pub(crate) struct Endpoint {
     url: String,
     guard: Guard,
-    // Holds the accepting task, which holds the connections' tasks. Dropping it ends them all.
+    // The accepting task holds the connections' tasks. Dropping it ends them all.
     _tasks: JoinSet<()>,
 }
 
 impl Endpoint {
-    /// Opens a loopback port.
     pub(crate) async fn start<S: Service>(service: Arc<S>, faults: Faults) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -84,7 +78,7 @@ impl Endpoint {
         &self.url
     }
 
-    /// Makes the endpoint refuse calls that a function has no permission for.
+    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub(crate) fn enforce(&self, access: Arc<Access>) {
         self.guard.set(access);
     }
@@ -109,10 +103,9 @@ async fn accept<S: Service>(listener: TcpListener, service: Arc<S>, faults: Faul
 }
 
 async fn converse<S: Service>(stream: TcpStream, service: Arc<S>, faults: Faults, guard: Guard) {
-    // A socket without this option is only slower.
+    // Without this option the connection is only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| answer(request, service.as_ref(), &faults, &guard));
-    // An error means that the client has disconnected, or that a fault has closed the connection.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -132,7 +125,7 @@ async fn answer<S: Service>(
     if let Err(denied) = guard.check(service.caller(&request).as_deref(), |access| service.needs(&request, access)) {
         return whole(service.forbidden(&denied));
     }
-    // The service itself handles partial failures, because they hit entries and not requests.
+    // The service itself handles partial failures, because they concern entries of a request.
     let possible = |kind| match kind {
         FaultKind::Reset | FaultKind::Timeout | FaultKind::Slow | FaultKind::Truncate => true,
         FaultKind::Throttle | FaultKind::Error | FaultKind::Conflict => service.refusal(kind, &request).is_some(),
@@ -174,7 +167,6 @@ async fn truncated(answer: Answer) -> io::Result<Response<Either<Full<Bytes>, Cu
     Ok(half.map(Either::Right))
 }
 
-/// Returns a response without a body.
 pub(crate) fn plain(status: StatusCode) -> Answer {
     let mut answer = Answer::default();
     *answer.status_mut() = status;

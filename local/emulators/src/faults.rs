@@ -1,11 +1,11 @@
-//! Fault rules: which faults can happen, how often, and how often they have happened.
+//! Fault rules: the faults that can happen, their frequency, and the numbers of faults so far.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// The fault that a request suffers. Each endpoint decides which faults apply to a request, and
-/// what the response to a throttled or failed request is.
+/// A kind of fault. Each endpoint decides which faults can hit a request, and how it responds to a
+/// throttled or failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -13,7 +13,7 @@ pub enum FaultKind {
     Throttle,
     /// The service fails. Nothing is done.
     Error,
-    /// The request is processed, but no response comes. The connection closes after ten seconds.
+    /// The request is processed, but gets no response. The connection closes after ten seconds.
     Timeout,
     /// The request is processed, and the response is 300 ms late.
     Slow,
@@ -37,12 +37,12 @@ pub struct RateError;
 pub struct Fault {
     /// The fault to inject.
     pub kind: FaultKind,
-    /// Share of the possible requests that are hit, from 0 to 1.
+    /// Share of the requests that are hit, from 0 to 1, among those that can be hit.
     pub rate: f64,
     /// Maximum number of hits. `None` means no limit.
     #[serde(default)]
     pub count: Option<u32>,
-    /// Seed of the random choice. The same seed picks the same requests of a sequence.
+    /// Seed of the random choice. The same seed selects the same requests.
     #[serde(default)]
     pub seed: u64,
 }
@@ -60,7 +60,7 @@ pub struct FaultCount {
     pub fired: u64,
 }
 
-/// The active rules, shared with the endpoint that applies them. Clones share the same rules.
+/// The active rules. Clones share them with the endpoint.
 #[derive(Debug, Clone, Default)]
 pub struct Faults(Arc<Mutex<Vec<Rule>>>);
 
@@ -72,7 +72,7 @@ struct Rule {
     random: fastrand::Rng,
 }
 
-/// A hit on one request: the kind, a random number for choices of that kind, and the rule's key
+/// The fault for one request: its kind, a random number for further choices, and the rule's key
 /// prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strike {
@@ -83,7 +83,7 @@ pub(crate) struct Strike {
 
 impl Faults {
     /// Adds a rule after the existing ones. If two rules hit the same request, the earlier one
-    /// wins.
+    /// applies.
     ///
     /// # Errors
     /// [`RateError`] if the rate is not between 0 and 1.
@@ -121,24 +121,23 @@ impl Faults {
         self.rules().iter().map(count).collect()
     }
 
-    /// Returns whether a rule of this kind can still hit a request.
+    /// Returns whether a rule of this kind has not reached its maximum number of hits.
     pub(crate) fn has(&self, kind: FaultKind) -> bool {
         self.rules().iter().any(|rule| rule.fault.kind == kind && !rule.is_spent())
     }
 
-    /// Returns whether a rule with a key prefix can still hit a request.
+    /// Returns whether a rule with a key prefix has not reached its maximum number of hits.
     pub(crate) fn are_aimed(&self) -> bool {
         self.rules().iter().any(|rule| rule.key.is_some() && !rule.is_spent())
     }
 
-    /// Decides which fault hits a request without keys. `possible` filters the kinds.
+    /// Decides which fault hits a request that names no keys. `possible` filters the kinds.
     pub(crate) fn draw(&self, possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
         self.draw_at(&[], possible)
     }
 
     /// Decides which fault hits a request for these partition keys. `possible` filters the kinds.
-    /// Each rule has its own random sequence, so that adding a rule does not change another rule's
-    /// hits.
+    /// Each rule has its own random sequence, so one rule does not change the hits of another.
     pub(crate) fn draw_at(&self, keys: &[String], possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

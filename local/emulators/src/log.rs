@@ -1,5 +1,5 @@
-//! Keeps the newest entries that an endpoint has accepted, up to a limit, for inspection. With a
-//! file, the newest of them survive the process.
+//! Keeps the newest entries that an endpoint has accepted, for inspection. With a file, some of
+//! them survive a restart.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Maximum number of entries restored after a restart. The file holds at most twice as many.
+/// Maximum number of entries that are restored after a restart. The file has at most twice as many.
 const RESTORED: usize = 20_000;
 
 /// A page of the entries, in order.
@@ -18,13 +18,12 @@ const RESTORED: usize = 20_000;
 pub struct Page<T> {
     /// The entries of the page.
     pub items: Vec<T>,
-    /// Number of entries since the start, up to the end of this page. The next page starts there.
+    /// Number of accepted entries up to the end of this page. The next page starts after them.
     pub next: u64,
     /// Whether later entries exist.
     pub more: bool,
 }
 
-/// The newest entries.
 #[derive(Debug)]
 pub(crate) struct Log<T> {
     kept: Mutex<Kept<T>>,
@@ -38,7 +37,7 @@ struct Kept<T> {
     history: Option<History>,
 }
 
-/// A file with one JSON text per line, one for each entry.
+/// A file with one line of JSON for each entry.
 #[derive(Debug)]
 struct History {
     path: PathBuf,
@@ -77,7 +76,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         kept.items.push_back(item);
     }
 
-    /// Returns at most `limit` entries, without the first `after` since the start.
+    /// Returns at most `limit` entries, without the first `after` accepted ones.
     pub(crate) fn page(&self, after: u64, limit: usize) -> Page<T> {
         let kept = self.lock();
         let skipped = after.max(kept.dropped);
@@ -115,7 +114,6 @@ impl<T: Serialize> Kept<T> {
 }
 
 impl History {
-    /// Creates a file with only these entries.
     fn written<'a, T: Serialize + 'a>(path: &Path, items: impl IntoIterator<Item = &'a T>) -> io::Result<Self> {
         let next = path.with_extension("next");
         let (mut text, mut lines) = (Vec::new(), 0);
@@ -176,7 +174,7 @@ mod tests {
         let log: Log<u32> = Log::open(&path, 100_000).unwrap();
         log.push(45_000);
         let all = log.page(0, 100_000);
-        // The incomplete line counted as one of the restored lines.
+        // The incomplete line counts as a restored line.
         assert_eq!(all.items, (25_001..=45_000).collect::<Vec<_>>());
         assert_eq!((all.next, log.dropped()), (20_000, 0));
         fs::remove_file(path).unwrap();

@@ -1,5 +1,5 @@
-//! Implements Lambda's asynchronous invocation: the event is accepted first, and the function is
-//! called later.
+//! Implements Lambda's asynchronous invocation: it first accepts the event, and calls the function
+//! later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::pending::Work;
 use crate::{CallError, Invoke, Message, Pace, Queue};
 
-/// Maximum number of unfinished events of one function. Beyond it, publishers wait.
+/// Maximum number of unfinished events of one function. When it is reached, publishers wait.
 const CAPACITY: usize = 1000;
 
 /// Settings for failed events, from the template.
@@ -33,7 +33,7 @@ pub struct AsyncSettings {
 
 /// A function that is invoked asynchronously, by Lambda's
 /// [rules](https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html).
-/// Dropping it abandons events in progress.
+/// Dropping the value abandons events in progress.
 pub struct AsyncFunction {
     arn: String,
     events: mpsc::Sender<(Value, Work)>,
@@ -47,7 +47,7 @@ struct Caller {
 }
 
 impl AsyncFunction {
-    /// Starts to process events. Must run inside a Tokio runtime.
+    /// Starts to process events. Needs a Tokio runtime.
     #[must_use]
     pub fn start(settings: AsyncSettings, function: Arc<dyn Invoke>, pace: Pace) -> Arc<Self> {
         let (events, receiver) = mpsc::channel(1);
@@ -64,8 +64,8 @@ impl AsyncFunction {
         &self.arn
     }
 
-    /// Accepts an event, to invoke the function with it later. It counts as `work` until it is
-    /// finished or given up.
+    /// Accepts an event, to invoke the function with it later. The event counts as `work` until it
+    /// is finished or given up.
     ///
     /// # Errors
     /// [`CallError::NotCalled`] if the function has stopped for good.
@@ -113,8 +113,8 @@ impl Caller {
                     failures += 1;
                     self.pace.after(failures)
                 }
-                // Calls of a throttled function do not count as retries. They go on until the event
-                // is too old.
+                // While the function is throttled, calls do not count as retries. They continue
+                // until the event is too old.
                 CallError::NotCalled(_) => {
                     refusals += 1;
                     self.pace.after(refusals)
@@ -133,7 +133,7 @@ impl Caller {
         }
     }
 
-    /// Sends the record of Lambda's on-failure destination.
+    /// Sends the event to the on-failure queue, in the form of Lambda's on-failure record.
     fn give_up(&self, event: &Value, condition: &str, calls: u32, error: &CallError) {
         tracing::warn!(function = self.settings.arn, condition, calls, "an event is given up");
         let Some(queue) = &self.settings.on_failure else { return };

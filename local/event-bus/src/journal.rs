@@ -1,9 +1,10 @@
 //! Keeps unfinished work in a file, so that it survives the process.
 //!
 //! The file has one JSON object per line: an accepted event, a given-up message, a redriven message
-//! or a settled id. A line has reached the operating system when its call returns. It therefore
-//! survives the end of this process, but not a power cut. Memory holds only unsettled work. When
-//! the file grows much larger than that, it is rewritten with only the unsettled work.
+//! or a settled id. When the call that writes a line returns, the operating system has the line. So
+//! it survives the end of this process, but not a power failure. Memory has only the unsettled
+//! work. When the file has become much larger than that, the journal rewrites it with only the
+//! unsettled work.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -16,21 +17,21 @@ use serde_json::Value;
 
 use crate::queue::GivenUp;
 
-/// The file is rewritten when it has this many lines more than twice the needed ones.
+/// The file is rewritten when it has more lines than twice the unsettled entries plus this number.
 const SLACK: usize = 10_000;
 
-/// An event that a bus has accepted and that some target has not finished.
+/// An event that a bus has accepted and that at least one target has not finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
     /// The event's id on the bus.
     pub id: String,
     /// Name of the bus.
     pub bus: String,
-    /// The event in the form in which targets receive it.
+    /// The event in the form that targets receive.
     pub event: Value,
 }
 
-/// Unfinished work at the time when a journal was closed or its process ended.
+/// Work that was unfinished when a journal was closed or its process ended.
 #[derive(Debug, Default, PartialEq)]
 pub struct Unsettled {
     /// Events to publish again, in the order in which they were accepted.
@@ -49,7 +50,7 @@ pub struct Journal(Mutex<State>);
 struct State {
     path: PathBuf,
     file: File,
-    /// Bytes of complete lines.
+    /// Number of bytes of all complete lines.
     length: u64,
     lines: usize,
     /// Number of lines above which the file is rewritten.
@@ -58,7 +59,7 @@ struct State {
     closed: bool,
 }
 
-/// The unsettled entries, in order, and the number of each id's entry.
+/// The unsettled entries by number, in order, and the number of each id.
 #[derive(Debug, Default)]
 struct Live {
     next: u64,
@@ -84,8 +85,8 @@ enum Line {
 impl Journal {
     /// Opens or creates the file, and reads the unsettled entries.
     ///
-    /// An incomplete last line, left by a process that ended while writing, is removed. Other
-    /// unreadable lines are skipped with a warning.
+    /// It removes an incomplete last line, left by a process that ended during a write. It skips
+    /// other unreadable lines with a warning.
     ///
     /// # Errors
     /// If the file cannot be used.
@@ -126,36 +127,34 @@ impl Journal {
         unsettled
     }
 
-    /// Keeps an event until it is settled.
+    /// Stores an event until it is settled.
     ///
     /// # Errors
-    /// If the event cannot be kept. The caller must not acknowledge it then.
+    /// If the event cannot be stored. Then the caller must not acknowledge it.
     pub fn accept(&self, accepted: Accepted) -> io::Result<()> {
         self.lock().add(Line::Accepted(accepted))
     }
 
-    /// Closes the journal: work in progress stays unsettled. A system calls this when it ends,
-    /// because calls that fail from then on must be repeated at the next start.
+    /// Closes the journal: work in progress stays unsettled. A system that ends calls this, because
+    /// calls that fail from then on must be repeated at the next start.
     pub fn close(&self) {
         self.lock().closed = true;
     }
 
-    /// Keeps a given-up message until it is settled.
     pub(crate) fn give_up(&self, message: GivenUp) {
         self.note(Line::GivenUp(message));
     }
 
-    /// Marks a given-up message as in delivery again.
+    /// Records that a given-up message is in delivery again.
     pub(crate) fn redrive(&self, id: &str) {
         self.note(Line::Redriven(id.to_owned()));
     }
 
-    /// Marks an event or message as finished.
     pub(crate) fn settle(&self, id: &str) {
         self.note(Line::Settled(id.to_owned()));
     }
 
-    /// Writes a line. If it is lost, the only effect is that work is repeated.
+    /// Writes a line. If the line is lost, some work is repeated, which does no harm.
     fn note(&self, line: Line) {
         let mut state = self.lock();
         if !state.closed
@@ -178,7 +177,7 @@ impl State {
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         if let Err(error) = self.file.write_all(&text) {
-            // A partial line would corrupt the next one.
+            // The rest of a partial line would corrupt the next one.
             self.file.set_len(self.length)?;
             return Err(error);
         }

@@ -1,22 +1,22 @@
 //! Emulates AWS between an event bus and its subscribers, on one machine.
 //!
 //! An [`EventBus`] passes each event to the targets of the rules whose pattern matches. A function
-//! is invoked by Lambda's rules for asynchronous invocation ([`AsyncFunction`]). A [`Queue`] holds
-//! events until a [`QueueMapping`] passes them to a function, by the rules of an event source
-//! mapping.
+//! is invoked asynchronously, as Lambda does it ([`AsyncFunction`]). A [`Queue`] holds events until
+//! a [`QueueMapping`] passes them to a function, as an event source mapping does.
 //!
-//! An event or message that fails too often ends in a dead-letter queue. The failures can be in the
-//! delivery to a target, in a function, or in the receptions of a queue.
+//! An event or message that fails too often moves to a dead-letter queue. The failed step may be
+//! the delivery to a target, the call of a function, or the processing after a reception from a
+//! queue.
 //!
 //! ```text
 //! publish ─▶ rules ─┬─▶ AsyncFunction ──▶ Invoke        retries, age ─▶ on-failure queue
 //!                   └─▶ Queue ─▶ QueueMapping ─▶ Invoke  receptions  ─▶ dead-letter queue
 //! ```
 //!
-//! Delivery is at least once, as on AWS. All buffers are bounded: a bus whose targets cannot keep
-//! up makes publishers wait. Waits come from [`Pace`] and are much shorter than on AWS. Counts and
-//! ages come from the template. With a [`Journal`], unfinished work and given-up messages survive
-//! the process.
+//! Delivery is at least once, as on AWS. All buffers are bounded: if a bus's targets are too slow,
+//! publishers wait. The waits between retries come from [`Pace`] and are much shorter than on AWS.
+//! The maximum retries and ages come from the template. With a [`Journal`], unfinished work and
+//! given-up messages survive the process.
 
 mod function;
 mod journal;
@@ -39,8 +39,8 @@ pub use rules::{EventBus, Rule, Target, TargetKind};
 
 /// Calls a function and waits for its result.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload` and returns the function's result. It must return: the function's timeout
-    /// limits it.
+    /// Sends `payload` and returns the function's result. It must return at some time. The
+    /// function's timeout ensures that.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 

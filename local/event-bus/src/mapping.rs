@@ -13,7 +13,7 @@ use crate::{Invoke, Message, Pace, Queue};
 /// Settings of a mapping in the template.
 #[derive(Debug, Clone)]
 pub struct QueueMappingSettings {
-    /// Maximum number of messages per call.
+    /// Maximum number of messages in one call.
     pub batch_size: usize,
     /// Maximum wait for a full batch.
     pub batching_window: Duration,
@@ -23,12 +23,12 @@ pub struct QueueMappingSettings {
     pub maximum_concurrency: usize,
 }
 
-/// The role of a function, which Lambda assumes to receive the function's messages.
+/// The role of a function. Lambda assumes it to receive messages for the function.
 pub trait Role: Send + Sync + 'static {
     /// Checks that the role allows this call of the queue.
     ///
     /// # Errors
-    /// The reason, in the service's words.
+    /// The reason, in SQS's wording.
     fn ask(&self, call: QueueCall) -> Result<(), String>;
 }
 
@@ -44,10 +44,10 @@ pub enum QueueCall {
 /// Passes a queue's messages to a function until it is dropped. Unfinished messages stay in the
 /// queue.
 ///
-/// A failed message is visible again soon ([`Pace`]) and not after the visibility timeout, because
-/// the mapping knows that the call has ended. The reception still counts. Messages that the
-/// function's [`Role`] may not receive stay in the queue. Messages that it may not delete are
-/// delivered again.
+/// A failed message becomes visible again soon ([`Pace`]), before the visibility timeout, because
+/// the mapping knows that the call has ended. The reception still counts towards the limit of
+/// receptions. If the function's [`Role`] may not receive messages, they stay in the queue. If it
+/// may not delete them, they are delivered again.
 pub struct QueueMapping {
     _tasks: JoinSet<()>,
 }
@@ -61,7 +61,7 @@ struct Poller {
 }
 
 impl QueueMapping {
-    /// Starts the pollers. Must run inside a Tokio runtime.
+    /// Starts the pollers. Needs a Tokio runtime.
     #[must_use]
     pub fn start(
         settings: QueueMappingSettings,
@@ -129,7 +129,7 @@ impl Poller {
             if failed.contains(&message.id) {
                 self.queue.show_after(&message.receipt, self.pace.after(message.receive_count));
             } else if let Err(reason) = self.role.ask(QueueCall::DeleteMessage) {
-                // The message is visible again after its visibility timeout.
+                // The message becomes visible again after its visibility timeout.
                 tracing::warn!(reason, queue = self.queue.arn(), "a message may not be deleted");
             } else {
                 self.queue.delete(&message.receipt);
@@ -138,7 +138,7 @@ impl Poller {
     }
 }
 
-/// The messages of a batch to deliver again.
+/// The messages of a batch that must be delivered again.
 #[derive(Debug, PartialEq, Eq)]
 enum Failures {
     All,
@@ -157,8 +157,8 @@ impl Failures {
 /// Reads a response by the rules of the Lambda developer guide, "Implementing partial batch
 /// responses" for SQS.
 ///
-/// An empty response, `null` and an empty list mean success. An empty, unknown or missing
-/// identifier fails the whole batch, and so does any other response.
+/// An empty response, `null` and an empty list mean success. After an empty, unknown or missing
+/// identifier, or any other response, the whole batch counts as failed.
 fn failures(answer: &[u8], batch: &[Message]) -> Failures {
     let none = Failures::These(HashSet::new());
     if answer.iter().all(u8::is_ascii_whitespace) {

@@ -16,7 +16,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Returns the wait after this many failures, at least one.
+    /// Returns the wait after this many failures. The number is at least 1.
     pub(crate) fn after(self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         self.first.saturating_mul(doubled).min(self.most)

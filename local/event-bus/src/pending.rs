@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use crate::Journal;
 
-/// The events in delivery and the messages waiting in queues. Each stays pending until every target
-/// has taken it, its function has finished, or a dead-letter queue has it.
+/// The work in progress: events in delivery and messages in queues. Work ends when every target has
+/// taken the event and its function has finished, or when a dead-letter queue has it.
 #[derive(Debug, Clone)]
 pub struct Pending(watch::Sender<Open>);
 
@@ -21,10 +21,10 @@ struct Open {
 }
 
 /// A piece of work in progress. It ends when its last clone is finished or dropped. Follow-up work
-/// carries a clone, so that [`Pending::settled`] waits for it too.
+/// has a clone, so [`Pending::settled`] waits for it, too.
 ///
-/// Dropping a clone without [`Work::finish`] abandons the work, as when a system ends. No caller
-/// waits for it then, but a journal keeps it, and the next start repeats it.
+/// Dropping a clone without [`Work::finish`] abandons the work, as when a system ends. Then no
+/// caller waits for the work any more. But a journal stores it, and the next start repeats it.
 #[derive(Debug)]
 pub struct Work {
     ticket: Arc<Ticket>,
@@ -35,7 +35,8 @@ pub struct Work {
 struct Ticket {
     number: u64,
     open: watch::Sender<Open>,
-    /// The journal to notify, and the id to settle, when all of the work is finished.
+    /// The journal and the work's id in it. The journal settles the id when all of the work is
+    /// finished.
     journal: Option<(Arc<Journal>, String)>,
     abandoned: AtomicBool,
 }
@@ -53,7 +54,7 @@ impl Pending {
         self.open(None)
     }
 
-    /// Begins a piece of work that a journal keeps under this id until it is finished.
+    /// Begins a piece of work that a journal stores under this id until the work is finished.
     #[must_use]
     pub fn begin_kept(&self, journal: &Arc<Journal>, id: &str) -> Work {
         self.open(Some((Arc::clone(journal), id.to_owned())))
@@ -85,7 +86,7 @@ impl Pending {
 }
 
 impl Work {
-    /// Finishes this part of the work.
+    /// Finishes the part of the work that this clone represents.
     pub fn finish(mut self) {
         self.finished = true;
     }

@@ -1,4 +1,4 @@
-//! Implements an in-memory queue with the rules of an SQS standard queue. A journal keeps given-up
+//! Implements an in-memory queue with the rules of an SQS standard queue. A journal stores given-up
 //! messages.
 
 use std::collections::VecDeque;
@@ -24,10 +24,10 @@ pub struct QueueSettings {
     pub arn: String,
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
-    /// The dead-letter queue, and the receptions after which a message moves there. Without it a
-    /// message is delivered forever.
+    /// The dead-letter queue, and the number of receptions after which a message moves there.
+    /// Without it a message is delivered for ever.
     pub redrive: Option<(Arc<Queue>, u32)>,
-    /// The journal of the messages that are given up to this queue.
+    /// The journal that stores the messages given up to this queue.
     pub journal: Option<Arc<Journal>>,
 }
 
@@ -44,7 +44,7 @@ pub struct Queue {
 pub struct Message {
     /// Id of the message. It never changes.
     pub id: String,
-    /// Receipt of the last reception. The receiver deletes the message with it.
+    /// Receipt of the last reception, with which the receiver deletes the message.
     pub receipt: String,
     /// The sent text.
     pub body: String,
@@ -63,9 +63,9 @@ pub struct GivenUp {
     pub queue: String,
     /// The message.
     pub message: Message,
-    /// ARN of the queue or function that it was meant for.
+    /// ARN of the queue or function that should have processed the message.
     pub to: String,
-    /// The event to deliver again.
+    /// The event that a redrive delivers again.
     pub event: Value,
 }
 
@@ -81,7 +81,7 @@ struct Stored {
 enum Content {
     /// The message is work in progress.
     Work(Work),
-    /// The message was given up. On a redrive, the target with this ARN receives this event again.
+    /// The message was given up. A redrive sends this event to the target with this ARN.
     GivenUp { to: String, event: Value },
 }
 
@@ -103,7 +103,7 @@ impl Queue {
         &self.settings.arn
     }
 
-    /// Adds a message. It counts as `work` until it is deleted or given up.
+    /// Adds a message. The message counts as `work` until it is deleted or given up.
     ///
     /// # Errors
     /// [`QueueFull`] if the queue has no room.
@@ -111,18 +111,18 @@ impl Queue {
         self.keep(Message::new(body), Content::Work(work))
     }
 
-    /// Adds a message that was given up elsewhere, where `to` should have received `event`. The
-    /// message is not work in progress.
+    /// Adds a given-up message. The target `to` should have processed `event`. The message does not
+    /// count as work in progress.
     pub(crate) fn give_up(&self, message: Message, to: &str, event: Value) -> Result<(), QueueFull> {
         let given_up = GivenUp { queue: self.arn().to_owned(), message, to: to.to_owned(), event };
         let Some(journal) = &self.settings.journal else { return self.restore(given_up) };
         let id = given_up.message.id.clone();
-        // The journal comes first, so that it knows the message before any later step.
+        // The journal stores the message before any receiver can take it.
         journal.give_up(given_up.clone());
         self.restore(given_up).inspect_err(|_| journal.settle(&id))
     }
 
-    /// Adds a message that was given up to this queue before, according to the journal.
+    /// Adds a message that the journal has as given up to this queue.
     ///
     /// # Errors
     /// [`QueueFull`] if the queue has no room.
@@ -143,7 +143,7 @@ impl Queue {
         self.lock().iter().filter(|stored| matches!(stored.content, Content::GivenUp { .. })).count()
     }
 
-    /// Removes and returns the oldest given-up message whose target ARN `to` accepts.
+    /// Removes and returns the oldest given-up message. Its target ARN must satisfy `to`.
     pub(crate) fn take_given_up(&self, to: impl Fn(&str) -> bool) -> Option<GivenUp> {
         let mut messages = self.lock();
         let meant = |stored: &Stored| matches!(&stored.content, Content::GivenUp { to: arn, .. } if to(arn));
@@ -165,7 +165,7 @@ impl Queue {
     /// Receives at most `limit` visible messages, oldest first.
     ///
     /// They are hidden from other receivers until they are deleted or the visibility timeout ends.
-    /// A message with too many receptions moves to the dead-letter queue instead.
+    /// A message that was already received too often moves to the dead-letter queue instead.
     pub fn receive(&self, limit: usize) -> Vec<Message> {
         let now = Instant::now();
         let mut received = Vec::new();
@@ -178,7 +178,8 @@ impl Queue {
             };
             if let Some((dead, most)) = &self.settings.redrive
                 && stored.message.receive_count >= *most
-                // If the dead-letter queue is full, the message stays here and is delivered again.
+                // If the dead-letter queue is full, the message stays in this queue and is
+                // delivered again.
                 && dead.give_up(stored.message.clone(), self.arn(), stored.event()).is_ok()
             {
                 tracing::warn!(queue = self.arn(), receptions = stored.message.receive_count, "a message is given up");
@@ -214,7 +215,8 @@ impl Queue {
         }
     }
 
-    /// Removes a message by the receipt of its last reception. An older receipt has no effect.
+    /// Deletes a message. `receipt` must be that of its last reception. An older receipt has no
+    /// effect.
     pub fn delete(&self, receipt: &str) {
         let mut messages = self.lock();
         let Some(index) = messages.iter().position(|stored| stored.message.receipt == receipt) else { return };
@@ -230,7 +232,7 @@ impl Queue {
         }
     }
 
-    /// Makes a message visible after `wait`, by the receipt of its last reception.
+    /// Makes a message visible after `wait`. `receipt` must be that of its last reception.
     pub fn show_after(&self, receipt: &str, wait: Duration) {
         if let Some(stored) = self.lock().iter_mut().find(|stored| stored.message.receipt == receipt) {
             stored.visible_at = Instant::now() + wait;
@@ -273,7 +275,8 @@ impl Message {
         Self { id, receipt: String::new(), body, sent: SystemTime::now(), first_received: None, receive_count: 0 }
     }
 
-    /// Returns the message as in Lambda's SQS event, without `md5OfBody`, which no consumer needs.
+    /// Returns the message in the form of Lambda's SQS event, without `md5OfBody`, which no
+    /// consumer needs.
     pub(crate) fn event(&self, arn: &str) -> Value {
         let milliseconds = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

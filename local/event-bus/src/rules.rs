@@ -1,4 +1,4 @@
-//! Implements the bus: selects the targets of an event, retries the delivery and gives up.
+//! Implements the bus: selects the targets of an event, retries failed deliveries and gives up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use tokio::time::{Instant, sleep};
 use crate::pending::{Pending, Work};
 use crate::{AsyncFunction, GivenUp, Message, Pace, Queue};
 
-/// Maximum number of deliveries in progress. Beyond it, publishers wait.
+/// Maximum number of deliveries in progress. When it is reached, publishers wait.
 const CAPACITY: usize = 1000;
-/// Retries and age of a redriven message. An operator who redrives messages watches the result.
+/// Maximum retries and age of a redriven message. They are small, because an operator waits for the
+/// result.
 const REDRIVE_RETRIES: u32 = 20;
 const REDRIVE_AGE: Duration = Duration::from_secs(3600);
 
@@ -54,7 +55,7 @@ pub enum TargetKind {
     Queue(Arc<Queue>),
 }
 
-/// Delivers events to the targets of rules until it is dropped.
+/// Delivers events to the targets of rules. Dropping the value ends the deliveries.
 pub struct EventBus {
     rules: Vec<Rule>,
     deliveries: mpsc::Sender<Delivery>,
@@ -69,7 +70,7 @@ struct Delivery {
 }
 
 impl EventBus {
-    /// Starts to deliver events. Must run inside a Tokio runtime.
+    /// Starts to deliver events. Needs a Tokio runtime.
     #[must_use]
     pub fn start(rules: Vec<Rule>, pace: Pace) -> Self {
         let (deliveries, receiver) = mpsc::channel(1);
@@ -78,8 +79,8 @@ impl EventBus {
         Self { rules, deliveries, _tasks: tasks }
     }
 
-    /// Publishes an event on `bus`, in EventBridge's delivery format. It counts as `work` until
-    /// every target has finished it or given it up.
+    /// Publishes an event on `bus`, in EventBridge's delivery format. The event counts as `work`
+    /// until every target has finished it or given it up.
     pub async fn publish(&self, bus: &str, event: &Value, work: &Work) {
         for rule in self.rules.iter().filter(|rule| rule.bus == bus && rule.pattern.matches(event)) {
             for target in &rule.targets {
@@ -89,17 +90,17 @@ impl EventBus {
                     event: event.clone(),
                     work: work.clone(),
                 };
-                // The receiver is dropped only with this value.
+                // Sending fails only if the receiver is gone, and this value owns it.
                 let _ = self.deliveries.send(delivery).await;
             }
         }
     }
 
-    /// Redelivers the oldest message in `dead` to its original target, if `targets` (by ARN) has
-    /// it. Returns whether a message was found.
+    /// Delivers the oldest message in `dead` to its original target again, if `targets` has the
+    /// target's ARN. Returns whether there was such a message.
     pub async fn redrive(&self, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, pending: &Pending) -> bool {
-        // Reserves room before taking the message, so that a caller that stops waiting loses no
-        // message.
+        // The room is reserved before the message is taken. So no message is lost if the caller
+        // stops waiting.
         let Ok(place) = self.deliveries.reserve().await else { return false };
         let Some(given_up) = dead.take_given_up(|to| targets.contains_key(to)) else { return false };
         let work = match dead.journal() {
@@ -115,7 +116,7 @@ impl EventBus {
         true
     }
 
-    /// Delivers a message again whose redrive did not finish, according to the journal.
+    /// Repeats a redrive that did not finish, according to the journal.
     pub async fn redrive_again(
         &self,
         given_up: GivenUp,
@@ -197,8 +198,8 @@ impl Delivery {
         }
     }
 
-    /// Sends the event to the dead-letter queue with the reason in the body. EventBridge puts the
-    /// reason into attributes.
+    /// Sends the event with the reason to the dead-letter queue. EventBridge puts the reason into
+    /// message attributes. Here it is in the body.
     fn give_up(&self, condition: &str, retries: u32, error: &str) {
         tracing::warn!(rule = self.rule, condition, retries, error, "an event cannot be delivered");
         let Some(queue) = &self.target.dead_letter else { return };

@@ -16,7 +16,7 @@ mod journal;
 
 type Script = dyn Fn(usize, &Value) -> Result<Value, CallError> + Send + Sync;
 
-/// A function with a script that returns the result of each call from its index and event.
+/// A function whose script returns the result of a call from the call's number and event.
 #[derive(Clone)]
 struct Function {
     script: Arc<Script>,
@@ -32,13 +32,13 @@ impl Function {
         self.calls.lock().unwrap().iter().map(|(_, event)| event.clone()).collect()
     }
 
-    /// Returns the bodies of the messages of each call. Each message has the members of SAM's
-    /// sample event, with values of the same types.
+    /// Returns the message bodies of each call. Also checks that each message has the members of
+    /// SAM's sample event, with values of the same types.
     fn batches(&self) -> Vec<Vec<String>> {
         let sample = include_str!("../../../events/fulfilment-generated-sqs-receive-message.json");
         let sample: Value = serde_json::from_str(sample).unwrap();
         let mut sample = types(&sample["Records"][0]);
-        // No code here computes or reads the hash.
+        // The emulated message has no hash.
         sample.remove("/md5OfBody").unwrap();
         let bodies = |event: Value| {
             let records = event["Records"].as_array().unwrap().iter();
@@ -52,8 +52,8 @@ impl Function {
     }
 }
 
-/// Returns the pointer of each member of an object, including nested ones, with the type of its
-/// value.
+/// Returns the JSON pointer of each member of an object, including nested members, with the type of
+/// its value.
 fn types(value: &Value) -> BTreeMap<String, &'static str> {
     let mut types = BTreeMap::new();
     for (name, value) in value.as_object().unwrap() {
@@ -109,7 +109,7 @@ fn failed() -> CallError {
     CallError::Failed("scripted".to_owned())
 }
 
-/// Returns the scripted result of a function that never returns.
+/// Returns the result that tells the test function never to return.
 fn hangs() -> CallError {
     CallError::NotCalled("hangs".to_owned())
 }
@@ -330,7 +330,7 @@ async fn abandoned_calls_and_dead_letters_are_not_pending() {
     let dead = queue(None);
     let function = Function::new(|_, _| Err(failed()));
     asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
-    // The statement above drops the function during its call. That abandons the call.
+    // The statement above drops the function during a call, which abandons the call.
     settle(&pending).await;
     dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));

@@ -4,9 +4,8 @@
 //! Both services use the language of
 //! [EventBridge](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html).
 //! Lambda's [filters](https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html)
-//! support only a part of it. A pattern with an operator that its [`Dialect`] lacks is rejected
-//! when it is read. The operator `cidr` is rejected in both dialects, because no pattern here
-//! compares addresses.
+//! support only a part of it. [`Pattern::read`] rejects operators that its [`Dialect`] lacks. It
+//! rejects the operator `cidr` in both dialects, because no pattern of Bodega needs it.
 
 use serde_json::{Map, Value};
 
@@ -15,8 +14,8 @@ use serde_json::{Map, Value};
 pub enum Dialect {
     /// Filter criteria of an event source mapping.
     Lambda,
-    /// The event pattern of a rule. It adds wildcards, and lists and case-insensitivity inside
-    /// other operators.
+    /// The event pattern of a rule. In addition it has wildcards, and other operators accept lists
+    /// and case-insensitive operands.
     EventBridge,
 }
 
@@ -29,7 +28,7 @@ pub enum PatternError {
     /// The value of this field is neither an object of fields nor a list of allowed values.
     #[error("the value of `{0}` must be an object or a list")]
     Shape(String),
-    /// The operator does not exist, or not with this value.
+    /// The operator does not exist, or does not accept its value.
     #[error("`{0}` is no operator with its value")]
     Operator(String),
 }
@@ -66,7 +65,8 @@ impl Pattern {
     }
 }
 
-/// Matches an object if each named field matches, and one alternative of each `$or`.
+/// A pattern for an object. It matches if each named field matches, and at least one alternative of
+/// each `$or`.
 #[derive(Debug, Clone, Default)]
 struct Fields {
     fields: Vec<(String, Rule)>,
@@ -75,9 +75,9 @@ struct Fields {
 
 #[derive(Debug, Clone)]
 enum Rule {
-    /// The field is an object that matches.
+    /// The value must be an object that matches.
     Object(Fields),
-    /// The field is a value that passes one of these tests.
+    /// The value must pass one of these tests.
     Value(Vec<Test>),
 }
 
@@ -104,7 +104,6 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-/// A part of a wildcard pattern.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
     Literal(String),
@@ -138,8 +137,8 @@ impl Fields {
         Ok(read)
     }
 
-    /// Returns whether a value matches. Fields of a non-object are missing, so `exists: false`
-    /// matches.
+    /// Returns whether a value matches. If the value is not an object, all fields are missing, so
+    /// `exists: false` matches.
     fn matches(&self, value: &Value) -> bool {
         self.fields.iter().all(|(name, rule)| rule.matches(value.get(name)))
             && self.alternatives.iter().all(|any| any.iter().any(|fields| fields.matches(value)))
@@ -197,8 +196,8 @@ impl Test {
         }
     }
 
-    /// Reads the operand of `anything-but`: one or several values, or one operator. EventBridge
-    /// also accepts a list of operands for that operator.
+    /// Reads the operand of `anything-but`: one value, several values, or one operator. In
+    /// EventBridge, that operator may have a list of operands.
     fn read_excluded(but: &Value, dialect: Dialect) -> Result<Option<Vec<Self>>, PatternError> {
         match but {
             Value::String(_) | Value::Number(_) => Ok(Some(vec![Self::read(but, dialect)?])),
@@ -224,8 +223,9 @@ impl Test {
         }
     }
 
-    /// Returns whether the field's value passes the test. For a list, one of its values is enough.
-    /// As in EventBridge, `exists` ignores objects and considers only leaf values.
+    /// Returns whether the field's value passes the test. If the value is a list, one passing
+    /// element is enough. As in EventBridge, `exists` ignores objects and considers only leaf
+    /// values.
     fn takes(&self, value: Option<&Value>) -> bool {
         let leaves = match value {
             None | Some(Value::Object(_)) => &[],
@@ -249,8 +249,8 @@ impl Test {
             (Self::PrefixIgnoreCase(prefix), Value::String(text)) => text.to_lowercase().starts_with(prefix.as_str()),
             (Self::SuffixIgnoreCase(suffix), Value::String(text)) => text.to_lowercase().ends_with(suffix.as_str()),
             (Self::Wildcard(pieces), Value::String(text)) => fits(pieces, text),
-            // Only JSON numbers match. An attribute `{"N": "5"}` holds a string, which Lambda does
-            // not compare.
+            // Only JSON numbers match. The value in an attribute `{"N": "5"}` is a string, and
+            // Lambda does not convert it.
             (Self::Numeric(terms), Value::Number(number)) => {
                 number.as_f64().is_some_and(|number| terms.iter().all(|(term, bound)| term.holds(number, *bound)))
             }
@@ -305,8 +305,9 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Matches each literal at its first occurrence, and the last literal at the end. A later
-/// occurrence never matches more, because a star follows each literal.
+/// Returns whether the text matches. Each literal after a star takes its first occurrence, and the
+/// last literal takes the end. A later occurrence would never match more, because the rest begins
+/// with a star.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

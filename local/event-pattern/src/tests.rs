@@ -60,7 +60,7 @@ fn each_operator_accepts_and_rejects_the_values_of_the_guide() {
         (size(json!({"numeric": [">", 0, "<=", 300]})), true),
         (size(json!({"numeric": [">", 0, "<", 300]})), false),
         (size(json!({"numeric": [">=", 301]})), false),
-        // Numbers in items are strings.
+        // Numbers in DynamoDB's items are JSON strings.
         (image(json!({"list": {"L": {"N": [{"numeric": ["=", 1]}]}}})), false),
         (json!({"eventName": ["MODIFY"], "dynamodb": {"SizeBytes": [1]}}), false),
         (json!({"$or": [{"eventName": ["INSERT"]}, {"dynamodb": {"SizeBytes": [300]}}]}), true),

@@ -12,15 +12,15 @@ use crate::log::Lines;
 use crate::server::{Call, RuntimeApi, Work};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 
-/// Time that a process may take from its start to its first request for an invocation (AWS: 10 s).
-/// If the function's timeout is longer, it applies instead.
+/// Time that a process has from its start to its first request for an invocation (AWS: 10 s). A
+/// longer timeout of the function replaces it.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An invocation that waits for an environment.
 pub(crate) struct Job {
     pub(crate) payload: Bytes,
     pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,
-    /// Whether to kill the process once it has received the payload.
+    /// Whether to kill the process after it has received the payload.
     pub(crate) crash: bool,
 }
 
@@ -37,14 +37,14 @@ pub(crate) struct Environment {
 /// A started process and its Runtime API.
 struct Runtime {
     child: Child,
-    /// Standard input of the process. It closes when this process ends for any reason, so the child
-    /// can detect that.
+    /// Standard input of the function's process. It closes when the local system ends for any
+    /// reason, and then the function's process ends, too.
     _alive: Option<ChildStdin>,
     api: RuntimeApi,
 }
 
 impl Environment {
-    /// Takes invocations until `stop` changes, then ends the process. Notifies `ready` once the
+    /// Takes invocations until `stop` changes, then ends the process. Signals `ready` when the
     /// first process is ready or has failed to start.
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>, ready: oneshot::Sender<()>) {
         let mut slot = None;
@@ -62,7 +62,7 @@ impl Environment {
         if let Err(failure) = self.begin(slot).await {
             self.log.tell(&self.spec.name, &failure.to_string());
         }
-        // No task awaits an environment that was added because of load.
+        // If the environment was added because of load, no task waits for this signal.
         let _ = ready.send(());
         loop {
             let job = tokio::select! {
@@ -95,7 +95,7 @@ impl Environment {
                     Err(failure)
                 }
             };
-            // The caller may have given up meanwhile.
+            // The caller may no longer wait for the result.
             let _ = job.reply.send(result.map_err(InvokeError::Function));
             self.settle(slot).await;
         }
@@ -124,7 +124,7 @@ impl Environment {
         Err(failure)
     }
 
-    /// Hands the invocation to the runtime and waits for its result, the process's end or the
+    /// Hands the invocation to the runtime. Waits for its result, the end of the process, or the
     /// timeout.
     async fn serve(&self, runtime: &mut Runtime, request_id: &str, payload: Bytes, crash: bool) -> Outcome {
         let timeout = self.spec.timeout;
@@ -143,7 +143,7 @@ impl Environment {
         let Runtime { child, api, .. } = runtime;
         loop {
             tokio::select! {
-                // A result counts even if the process ended right after it.
+                // If the process ended directly after it sent a result, the result counts.
                 biased;
                 call = api.calls.recv() => match call {
                     Some(Call::Finished(answer)) => return Outcome::Answered(answer),
@@ -171,8 +171,8 @@ impl Environment {
         }
     }
 
-    /// Waits, after an invocation, until the runtime requests the next one. Otherwise the next
-    /// invocation could be handed to a process that is about to exit.
+    /// Waits, after an invocation, until the runtime requests the next one. Otherwise a process
+    /// that is about to exit could get the next invocation.
     async fn settle(&self, slot: &mut Option<Runtime>) {
         let Some(runtime) = slot else { return };
         let deadline = Instant::now() + self.spec.timeout;
@@ -214,7 +214,6 @@ impl Runtime {
     }
 }
 
-/// Waits until an idle process exits. Never returns if there is no process.
 async fn lost(slot: &mut Option<Runtime>) -> String {
     match slot {
         Some(runtime) => process::describe(runtime.child.wait().await),
@@ -222,10 +221,10 @@ async fn lost(slot: &mut Option<Runtime>) -> String {
     }
 }
 
-/// Waits until the runtime has received the invocation. Never returns for `None`.
+/// Waits until the runtime has received the invocation. For `None` it never returns.
 async fn until_handed_over(handed_over: &mut Option<watch::Receiver<u64>>) {
     if let Some(changes) = handed_over
-        // This fails only if the Runtime API has ended. The other branches detect that.
+        // The wait fails only if the Runtime API has ended, which the other branches detect.
         && changes.changed().await.is_ok()
     {
         return;

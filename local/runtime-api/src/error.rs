@@ -19,7 +19,7 @@ pub enum InvokeError {
     /// The caller's deadline passed. The function may still be running.
     #[error("no answer came before the deadline")]
     Deadline,
-    /// There are too many invocations. The function was not invoked.
+    /// There are too many concurrent invocations. The function was not invoked.
     #[error("the function is throttled")]
     Throttled,
     /// The functions are being shut down.
@@ -31,7 +31,7 @@ pub enum InvokeError {
 /// `Runtime.ExitError`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionError {
-    /// `errorType`: set by the function, or one of Lambda's such as `Sandbox.Timedout`.
+    /// `errorType`: set by the function, or one of Lambda's types such as `Sandbox.Timedout`.
     pub error_type: String,
     /// `errorMessage`.
     pub message: String,
@@ -57,7 +57,7 @@ impl FunctionError {
     }
 
     /// Reads the error that a runtime posts when its function failed. If the body does not have the
-    /// documented form, all of it becomes the message.
+    /// documented form, the message is the whole body.
     pub(crate) fn from_runtime(body: &[u8]) -> Self {
         let json: Json = serde_json::from_slice(body).unwrap_or_default();
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);

@@ -26,7 +26,7 @@ pub struct Fault {
     pub rate: f64,
     /// Maximum number of hits. `None` means no limit.
     pub count: Option<u32>,
-    /// Seed of the random choice. The same seed picks the same invocations of a sequence.
+    /// Seed of the random choice. The same seed selects the same invocations.
     pub seed: u64,
 }
 
@@ -48,7 +48,7 @@ struct Rule {
 
 impl Faults {
     /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier one
-    /// wins.
+    /// applies.
     ///
     /// # Errors
     /// [`RateError`] if the rate is not between 0 and 1.
@@ -72,8 +72,8 @@ impl Faults {
         self.rules().iter().map(|rule| (rule.fault.clone(), rule.fired)).collect()
     }
 
-    /// Decides which fault hits one invocation. Each rule has its own random sequence, independent
-    /// of the other rules.
+    /// Decides which fault hits one invocation. Each rule has its own random sequence, so one rule
+    /// does not change the hits of another.
     pub(crate) fn draw(&self) -> Option<FaultKind> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

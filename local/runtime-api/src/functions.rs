@@ -14,13 +14,13 @@ use crate::faults::{FaultKind, Faults};
 use crate::log::{Line, Lines};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
 
-/// Maximum number of queued invocations of one function. Beyond it, callers wait for a free slot.
+/// Maximum number of queued invocations of one function. When it is reached, callers wait.
 const QUEUE: usize = 1024;
 /// Delay of an invocation that [`FaultKind::Slow`] hits.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// A set of running functions. [`Functions::shutdown`] ends their processes in order. Dropping the
-/// value kills them.
+/// A set of running functions. [`Functions::shutdown`] ends their processes in an orderly way.
+/// Dropping the value kills them.
 pub struct Functions {
     pools: HashMap<String, Pool>,
     environments: StdMutex<JoinSet<()>>,
@@ -29,7 +29,6 @@ pub struct Functions {
     lines: Arc<Lines>,
 }
 
-/// The environments of one function.
 struct Pool {
     spec: Arc<FunctionSpec>,
     jobs: mpsc::Sender<Job>,
@@ -46,9 +45,9 @@ struct Load {
 }
 
 impl Functions {
-    /// Starts one execution environment of each function and returns when all of them are ready. An
-    /// environment that fails to start is reported to the log, and the function's next invocation
-    /// tries again, as in Lambda.
+    /// Starts one execution environment of each function and returns when all of them are ready. If
+    /// an environment fails to start, the log shows it, and the function's next invocation starts
+    /// it again, as in Lambda.
     pub async fn start(specs: Vec<FunctionSpec>, log: Log) -> Self {
         let mut pools = HashMap::with_capacity(specs.len());
         for spec in specs {
@@ -70,7 +69,7 @@ impl Functions {
             warm.push(functions.add_environment(pool));
         }
         for ready in warm {
-            // An environment drops the sender only when it was stopped.
+            // The signal is missing only if the environment was stopped.
             let _ = ready.await;
         }
         functions
@@ -128,8 +127,8 @@ impl Functions {
         self.pools.get(name).map(|pool| &pool.faults)
     }
 
-    /// Returns how to run the function `name`, or `None` if there is no such function. Callers use
-    /// it to run the function outside this process.
+    /// Returns the program, environment and limits of the function `name`, or `None` if there is no
+    /// such function. With these, a caller can run the function itself.
     #[must_use]
     pub fn spec(&self, name: &str) -> Option<&FunctionSpec> {
         self.pools.get(name).map(|pool| &*pool.spec)
@@ -138,7 +137,7 @@ impl Functions {
     /// Returns the newest lines that the functions have written, at most `limit`, oldest first.
     ///
     /// `function` selects one function, and `None` selects all. Lines must contain `containing`.
-    /// Older lines are dropped, and a line that was just written may not have been read yet.
+    /// Old lines have been dropped, and a very new line may not have been read yet.
     #[must_use]
     pub fn lines(&self, function: Option<&str>, containing: &str, limit: usize) -> Vec<Line> {
         let of = |line: &Line| function.is_none_or(|name| line.function == name);
@@ -161,8 +160,7 @@ impl Functions {
         while environments.join_next().await.is_some() {}
     }
 
-    /// Adds one to the count of invocations, and starts an environment if the invocation would
-    /// wait.
+    /// Counts an invocation. If it would have to wait, starts another environment.
     fn count(&self, pool: &Pool) -> Counted {
         let mut load = lock(&pool.load);
         load.invocations += 1;
@@ -186,7 +184,7 @@ impl Functions {
     }
 }
 
-/// Subtracts its invocation from the count when dropped.
+/// Ends the count of its invocation when it is dropped.
 struct Counted(Arc<StdMutex<Load>>);
 
 impl Drop for Counted {
@@ -196,7 +194,8 @@ impl Drop for Counted {
     }
 }
 
-/// Locks a mutex, also after a panic: the values are consistent after every statement.
+/// Locks a mutex, even after a panic of another holder. The values are consistent after every
+/// statement.
 fn lock<T>(mutex: &StdMutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

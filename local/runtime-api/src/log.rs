@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 
-/// Maximum bytes of a line. The rest of a longer line is dropped.
+/// Maximum length of a line in bytes. The rest of a longer line is dropped.
 const LONGEST_LINE: usize = 16 * 1024;
 
 /// Maximum number of lines kept in memory, and of their bytes.
@@ -34,7 +34,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// The newest lines of all functions, shown or not, in the order in which they were read.
+/// The newest lines of all functions, shown or not, in the order of reading.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Mutex<Kept>);
 
@@ -65,15 +65,15 @@ impl Lines {
 }
 
 impl Log {
-    /// Shows a message of this process about a function.
+    /// Shows a message about a function.
     pub(crate) fn tell(self, name: &str, message: &str) {
         if self != Self::Off {
             eprintln!("{name}: {message}");
         }
     }
 
-    /// Reads `source` to its end, keeps its lines, and shows the selected ones with the function's
-    /// name.
+    /// Reads `source` to its end, stores its lines, and shows the selected lines with the
+    /// function's name.
     pub(crate) async fn forward(self, lines: Arc<Lines>, name: String, source: impl tokio::io::AsyncRead + Unpin) {
         let mut source = BufReader::new(source);
         let mut line = Vec::new();

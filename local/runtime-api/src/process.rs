@@ -14,7 +14,7 @@ use crate::{FunctionSpec, Log};
 
 /// How long a process may take to exit before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
-/// The value from the Windows API.
+/// The value is from the Windows API.
 #[cfg(windows)]
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 
@@ -30,13 +30,13 @@ pub(crate) fn spawn(
         .args(&spec.args)
         .env_clear()
         .envs(variables)
-        // Stays open as long as this process runs.
+        // The pipe stays open while this process runs.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // In a separate process group, Ctrl-C in the terminal reaches only the local system, which then
-    // ends its functions in order.
+    // In its own process group, the function does not receive Ctrl-C from the terminal. The local
+    // system receives it, and ends its functions in an orderly way.
     #[cfg(unix)]
     command.process_group(0);
     #[cfg(windows)]
@@ -55,7 +55,7 @@ pub(crate) fn spawn(
 pub(crate) async fn terminate(child: &mut Child) {
     ask_to_end(child);
     if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
-        // The kill fails only if the process has already exited, which is the goal.
+        // The kill fails only if the process has already exited.
         let _ = child.kill().await;
     }
 }
@@ -76,10 +76,11 @@ pub(crate) fn describe(status: io::Result<ExitStatus>) -> String {
 fn ask_to_end(child: &Child) {
     use rustix::process::{Pid, Signal, kill_process};
 
-    // `id` is `None` after the process was waited for, so a reused process id is never signalled.
+    // `id` is `None` after the process has exited and was waited for. So no other process with a
+    // reused id gets the signal.
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     if let Some(pid) = id.and_then(Pid::from_raw) {
-        // Fails only if the process has already exited.
+        // Sending fails only if the process has already exited.
         let _ = kill_process(pid, Signal::TERM);
     }
 }

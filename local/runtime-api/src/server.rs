@@ -38,8 +38,8 @@ pub(crate) enum Call {
     InitFailed(FunctionError),
 }
 
-/// The listener, and the environment's ends of its channels. Dropping the value closes the listener
-/// and every open call.
+/// The listener, and this side of its channels. Dropping the value closes the listener and every
+/// open call.
 pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,
@@ -91,7 +91,7 @@ impl Drop for RuntimeApi {
 }
 
 impl Shared {
-    /// Ends the invocation in progress if it has this id, and returns whether it did.
+    /// Finishes the invocation in progress if it has this id. Returns whether it has.
     fn finish(&self, id: &str) -> bool {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let matches = current.as_deref() == Some(id);
@@ -109,7 +109,7 @@ impl Shared {
     }
 }
 
-/// Responds when there is an invocation. The wait has no limit.
+/// Responds with the next invocation. Waits for it without a limit.
 async fn next(State(shared): State<Arc<Shared>>) -> Response {
     if shared.calls.send(Call::Waiting).await.is_err() {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Variables of this process that a function inherits: program search paths and diagnostics. A
-/// function sees no others, so it cannot use the developer's AWS settings or variables that Lambda
-/// does not set.
+/// Variables of this process that a function inherits: search paths for programs, and diagnostics.
+/// A function gets no others. So it cannot depend on the developer's AWS settings or on variables
+/// that Lambda does not set.
 const INHERITED: [&str; 5] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "LD_LIBRARY_PATH"];
 
 /// A function and how to run it.
@@ -40,7 +40,7 @@ impl FunctionSpec {
         format!("arn:aws:lambda:{}:{}:function:{}", self.region, self.account, self.name)
     }
 
-    /// Returns every environment variable of an environment's process, as listed in
+    /// Returns all variables of an environment's process, as listed in
     /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>.
     pub(crate) fn variables(&self, runtime_api: &str, stream: &str) -> BTreeMap<String, OsString> {
         let mut variables = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Tests functions that run in separate processes. The test binary starts itself again as the
-//! function, on the real `lambda_runtime`.
+//! Tests functions in separate processes. The test binary starts itself again as the function, with
+//! the real `lambda_runtime`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -12,7 +12,7 @@ use runtime_api::{Fault, FaultKind, FunctionSpec, Functions, InvokeError, Log, M
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// Runs the function. It is a test, so that the test binary can run only it.
+/// Runs the function. It is a test, so that the test binary can run it alone.
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "the function that the other tests start"]
 async fn function() {
@@ -38,7 +38,7 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
         Some("exit") => std::process::exit(7),
         Some("hang") => std::future::pending().await,
         Some("grow") => Ok(json!("x".repeat(MAX_PAYLOAD))),
-        // Returns only when two invocations run at once, each in a separate process.
+        // The call returns only if two invocations run at the same time, each in its own process.
         Some("meet") => {
             let folder = event.payload["folder"].as_str().unwrap().to_owned();
             let mine = format!("{folder}/{}", std::process::id());
@@ -242,7 +242,7 @@ async fn each_kind_of_fault_has_its_effect_and_a_function_not_invoked_keeps_its_
 
     faults.clear();
     faults.add(fault(FaultKind::Crash)).unwrap();
-    // The function never returns, so only the kill can end the invocation.
+    // The function never returns, so the invocation ends only when the process is killed.
     let (kind, message) = error_type(invoke(&functions, json!({"do": "hang"})).await);
     assert_eq!(kind, "Runtime.ExitError");
     assert!(message.contains("signal"), "{message}");

@@ -16,9 +16,9 @@ use super::objects;
 use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
-/// Maximum rounds of following a subscriber's write to the subscribers of its events. A picked
-/// order needs the most rounds: payment, admission, notification. After `ROUNDS`, other clients
-/// must be writing all the time.
+/// Maximum number of rounds. Each round follows the writes of subscribers to the subscribers of the
+/// resulting events. A picked order needs the most: payment, admission, notification. If events
+/// still appear after the last round, other clients are writing.
 const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]
@@ -43,14 +43,14 @@ pub(super) async fn drain(
     let bound = Duration::from_secs(parameters.timeout_s);
     let drained = tokio::time::timeout(bound, settled(&control)).await;
     let progress = control.poller.progress();
-    // Every mapping reads the same records, so the mapping with the highest count has seen all.
+    // Every mapping reads the same records, so the highest count is the number of records.
     let settled = |mapping: &MappingProgress| mapping.delivered + mapping.filtered + mapping.discarded + mapping.lost;
     let records = progress.mappings.iter().map(settled).max().unwrap_or(0);
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
     if drained.is_err() {
         let events = control.subscribers.pending();
         let mut message = format!("the consumer has not caught up: {lag} records and {events} deliveries to go");
-        // `lag` does not count records that cannot be read.
+        // `lag` counts only records that have been read.
         let mut shards = progress.mappings.iter().flat_map(|mapping| &mapping.shards);
         if let Some(trouble) = shards.find_map(|shard| shard.trouble.as_ref()) {
             message = format!("{message}, and those that cannot be read: {trouble}");
@@ -80,8 +80,8 @@ pub(super) async fn drain(
     Ok(Json(answer))
 }
 
-/// Waits for the stream and the subscribers in turn until no new event appears. Subscribers write
-/// to the table, and its stream passes these writes on.
+/// Waits for the stream and for the subscribers in turn, until there is no new event. It must
+/// alternate, because subscribers write to the table, and these writes cause further events.
 async fn settled(control: &Control) {
     let mut before = None;
     for _ in 0..ROUNDS {

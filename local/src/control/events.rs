@@ -23,7 +23,6 @@ pub(super) async fn events(
     Ok(Json(paging::answer(page, event)))
 }
 
-/// Returns a page of the sent messages.
 pub(super) async fn mail(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,

@@ -20,9 +20,9 @@ const FUNCTION: &str = "function:";
 /// `{"target":"table","kind":"throttle","rate":0.3,"count":10,"seed":1}`.
 ///
 /// `rate` is the share of requests, invocations or passes of a crash point that are hit. `count` is
-/// the maximum number of hits. The same `seed` picks the same ones of a sequence. `key` restricts a
-/// fault of the table, as in `COUNTER#product:1#`. The `kind` `clock` sets the clock of a
-/// function's processes `seconds` forward or back.
+/// the maximum number of hits. The same `seed` selects the same hits. `key` restricts a fault of
+/// the table to partition keys with this prefix, such as `COUNTER#product:1#`. The `kind` `clock`
+/// sets the clock of a function's processes `seconds` forward or back.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -33,11 +33,11 @@ pub(super) struct Request {
     count: Option<u32>,
     #[serde(default)]
     seed: u64,
-    /// Prefix of the partition keys of the table's items that the fault hits. Without it, every
-    /// request can be hit.
+    /// Prefix of the partition keys of items that the fault hits. Without it, the fault can hit
+    /// every request.
     key: Option<String>,
-    /// The crash point of a function. Without it, the function crashes when it has received its
-    /// event.
+    /// The crash point at which the function crashes. Without it, the function crashes when it has
+    /// received its event.
     point: Option<String>,
     /// Seconds by which a function's clock is set forward or back.
     seconds: Option<i64>,
@@ -74,7 +74,6 @@ pub(super) async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
     Json(all.into())
 }
 
-/// Activates a fault.
 pub(super) async fn add(
     State(control): State<Arc<Control>>,
     request: Result<Json<Request>, JsonRejection>,
@@ -87,7 +86,6 @@ pub(super) async fn add(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes every fault.
 pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusCode, Problem> {
     for faults in backends(&control).into_iter().filter_map(|(_, faults)| faults) {
         faults.clear();
@@ -101,7 +99,7 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the targets besides functions. An external search engine has no faults.
+/// Returns the targets of faults that are not functions. An external search engine has no faults.
 fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
     let backends = &control.backends;
     [
@@ -179,10 +177,9 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
     added.map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// The kind that makes a function's clock wrong.
+/// The kind of fault that makes a function's clock wrong.
 const CLOCK: &str = "clock";
 
-/// The other kinds of faults of a function.
 const KINDS: [(&str, runtime_api::FaultKind); 5] = [
     ("crash", runtime_api::FaultKind::Crash),
     ("error", runtime_api::FaultKind::Error),

@@ -1,8 +1,8 @@
 //! Restricts `/_local` to programs and pages of this machine.
 //!
-//! A page of any site can let its own name resolve to 127.0.0.1, and then read responses from there
-//! (DNS rebinding). The browser still sends the page's name as `Host`. A page can also send a
-//! simple POST to 127.0.0.1 without reading the response. Then the browser sends the page's
+//! Any web site can let its name resolve to 127.0.0.1, so that its pages can read responses of this
+//! program (DNS rebinding). The browser then sends the site's name as `Host`. A page can also send
+//! a simple POST to 127.0.0.1 without reading the response. The browser then sends the page's
 //! `Origin`.
 
 use std::net::IpAddr;
@@ -30,15 +30,15 @@ pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     }
 }
 
-/// Returns whether an origin, such as `http://localhost:3000`, is a page of this machine.
+/// Returns whether an origin, such as `http://localhost:3000`, is on this machine.
 fn is_local_origin(origin: &str) -> bool {
     origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
 }
 
-/// Returns whether a host, with or without a port, is this machine for every name server.
+/// Returns whether a host, with or without a port, is always this machine, without any name server.
 fn is_loopback(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
-    // `user@127.0.0.1` is not a host.
+    // The text `user@127.0.0.1` is not a host.
     if host.contains('@') {
         return false;
     }

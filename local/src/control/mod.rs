@@ -36,17 +36,14 @@ use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::SigningKey;
 
-/// State of these endpoints.
 pub(crate) struct Control {
     pub(crate) poller: Poller,
     pub(crate) subscribers: Subscribers,
     pub(crate) index: SearchClient,
     pub(crate) functions: Arc<Functions>,
     pub(crate) crash_points: CrashPoints,
-    /// See [`environment`].
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) grants: Grants,
-    /// Signs tokens.
     pub(crate) key: SigningKey,
     pub(crate) backends: Arc<Backends>,
     pub(crate) dynamodb: DynamoDb,
@@ -86,7 +83,7 @@ async fn environment(State(control): State<Arc<Control>>) -> axum::Json<BTreeMap
     axum::Json(control.environment.clone())
 }
 
-/// Returns each function's permissions with their uses, and its denied calls.
+/// Returns each function's permissions with the numbers of their uses, and its denied calls.
 async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
     axum::Json(json!({"functions": control.grants.report()}))
 }

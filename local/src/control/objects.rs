@@ -15,11 +15,10 @@ use super::Control;
 use super::paging::Parameters;
 use super::problem::Problem;
 
-/// Objects per page. Each is shown in full.
+/// Objects per page. The page contains each object's whole content.
 const PAGE: usize = 100;
 /// Objects per request when counting.
 const COUNTED: usize = 10_000;
-/// Logical ids of the buckets.
 const ARCHIVE: &str = "Archive";
 const FAILED_RECORDS: &str = "FailedRecords";
 
@@ -39,8 +38,8 @@ pub(super) async fn archive(
     })
 }
 
-/// Returns a page of the quarantine, sorted by name. It holds batches that a stream mapping gave up
-/// after too many tries, and records that a consumer cannot process.
+/// Returns a page of the quarantine, sorted by name. It contains batches that a stream mapping gave
+/// up after too many attempts, and records that a consumer cannot process.
 pub(super) async fn quarantine(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
@@ -57,7 +56,6 @@ pub(super) async fn quarantine(
     })
 }
 
-/// Counts the objects in quarantine.
 pub(super) fn quarantined(control: &Control) -> Result<usize, Problem> {
     let bucket = control.backends.bucket(FAILED_RECORDS);
     let mut count = 0;
@@ -89,7 +87,7 @@ fn list(
     let page = objects.list(bucket, after.as_deref(), PAGE).map_err(|error| Problem::failed(&error))?;
     let mut items = Vec::with_capacity(page.items.len());
     for info in page.items {
-        // An object that was deleted meanwhile is left out.
+        // An object that was deleted since it was listed is left out.
         if let Some(body) = objects.get(bucket, &info.name).map_err(|error| Problem::failed(&error))? {
             let content = serde_json::from_slice(&body).unwrap_or_else(|_| String::from_utf8_lossy(&body).into());
             items.push(show(info, content));

@@ -1,4 +1,4 @@
-//! Paging of lists in a fixed order. A cursor is the number of entries before the page.
+//! Paging of lists in a fixed order. A cursor is the number of entries on all earlier pages.
 
 use emulators::Page;
 use serde::Deserialize;
@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 
-/// Entries per page.
 pub(super) const PAGE: usize = 1000;
 
 #[derive(Debug, Deserialize)]
@@ -15,7 +14,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Returns the number of entries before the page.
+    /// Returns the number of entries on all earlier pages.
     pub(super) fn after(&self) -> Result<u64, Problem> {
         match self.cursor.as_deref().map(str::parse) {
             None => Ok(0),

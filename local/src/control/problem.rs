@@ -27,7 +27,7 @@ impl Problem {
         Self(StatusCode::NOT_FOUND, message.into())
     }
 
-    /// This system's backends do not support the request (409).
+    /// The backends of this system do not support the request (409).
     pub(super) fn not_here(message: impl Into<String>) -> Self {
         Self(StatusCode::CONFLICT, message.into())
     }

@@ -1,7 +1,7 @@
 //! `POST /_local/tokens`: issues a token, as `bodega token` does.
 //!
-//! The page `/docs` uses it. A page of another origin cannot read the response, because `/_local`
-//! has no CORS headers.
+//! The page `/docs` uses this route. A page of another origin cannot read the response, because
+//! `/_local` has no CORS headers.
 
 use std::sync::Arc;
 

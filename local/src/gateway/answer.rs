@@ -8,7 +8,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE, TRANSFE
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Map, Value as Json};
 
-/// Reads a function's result. Returns `None` if API Gateway would not accept it either. A result
+/// Reads a function's result. Returns `None` if API Gateway would not accept the result. A result
 /// without a status code becomes a JSON body with status 200.
 #[must_use]
 pub fn read(payload: &[u8]) -> Option<Response> {
@@ -27,8 +27,8 @@ pub fn read(payload: &[u8]) -> Option<Response> {
     }
 }
 
-/// Ignores `multiValueHeaders`: format 2.0 does not have that field, so the deployed gateway would
-/// drop the header.
+/// Ignores `multiValueHeaders`. Format 2.0 does not have that field, so the deployed gateway
+/// ignores it, too.
 fn structured(fields: &Map<String, Json>) -> Option<Response> {
     let status = fields.get("statusCode")?.as_u64()?;
     let status = StatusCode::from_u16(u16::try_from(status).ok()?).ok()?;

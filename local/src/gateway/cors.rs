@@ -1,9 +1,9 @@
 //! Applies a `CorsConfiguration` as API Gateway does, and answers preflight requests
 //! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html>).
 //!
-//! This module replaces `tower-http`'s layer, which differs from API Gateway. The layer answers
-//! preflight requests with 200 instead of 204. It names methods and headers to an origin that is
-//! not allowed, and it keeps a function's own CORS headers next to its own.
+//! This module replaces the CORS layer of `tower-http`, which differs from API Gateway. The layer
+//! answers preflight requests with 200 instead of 204. It sends methods and headers even to an
+//! origin that is not allowed. It also keeps CORS headers that a function has set.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -15,7 +15,8 @@ use http::header::{
 use http::{HeaderValue, Method, StatusCode};
 use template::{Cors, Origins};
 
-/// CORS headers of a function. API Gateway drops them if the API has a CORS configuration.
+/// CORS headers that a function may set. API Gateway drops them if the API has a CORS
+/// configuration.
 const OWN: [HeaderName; 6] = [
     ACCESS_CONTROL_ALLOW_CREDENTIALS,
     ACCESS_CONTROL_ALLOW_HEADERS,
@@ -27,8 +28,8 @@ const OWN: [HeaderName; 6] = [
 
 /// Returns the response to a preflight request, or `None` if the request is not one.
 ///
-/// The status is 204 and needs neither a route nor a token. The response has CORS headers only if
-/// the origin, the method and all headers are allowed.
+/// The status is 204, and the request needs neither a route nor a token. The response has CORS
+/// headers only if the origin, the method and all headers are allowed.
 pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let wanted = text(ACCESS_CONTROL_REQUEST_METHOD)?;
@@ -53,7 +54,7 @@ pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Op
 }
 
 /// Sets the CORS headers of a response, so that pages of an allowed origin may read it. `headers`
-/// are the request's.
+/// are those of the request.
 pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     for name in OWN {
         answer.remove(name);
@@ -76,7 +77,7 @@ fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// Inserts a list unless it is empty. Lists are ASCII, because browsers request only ASCII names.
+/// Inserts a list unless it is empty. Lists are ASCII, because browsers send only ASCII names.
 fn insert(headers: &mut HeaderMap, name: HeaderName, list: &str) {
     if let Some(value) = HeaderValue::from_str(list).ok().filter(|value| !value.is_empty()) {
         headers.insert(name, value);
@@ -110,7 +111,6 @@ mod tests {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
     }
 
-    /// Returns the headers of the response to a preflight request.
     fn asked(cors: &Cors, origin: &'static str, method: &'static str, names: &'static str) -> HeaderMap {
         let question =
             [("origin", origin), ("access-control-request-method", method), ("access-control-request-headers", names)];

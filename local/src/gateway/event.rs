@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 
 use super::routes::Match;
 
-/// Facts about a request that are not in its head or body.
+/// Facts about a request that are neither in its head nor in its body.
 pub struct Context<'a> {
     /// The decoded path.
     pub path: &'a str,
@@ -109,7 +109,8 @@ pub fn build(head: &Parts, body: &Bytes, context: &Context<'_>) -> Option<Json> 
 
 /// Returns a header's value as the authorizer and the function see it.
 ///
-/// API Gateway joins the values of a repeated header with commas, so two tokens are invalid
+/// API Gateway joins the values of a repeated header with commas, so two tokens together are
+/// invalid
 /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html>).
 pub fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values: Vec<String> = headers.get_all(name).iter().map(text).collect();
@@ -118,8 +119,8 @@ pub fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 
 /// Returns the headers with lower-case names. Values of a repeated header are joined with commas.
 ///
-/// Cookies have a separate field. `Host` is always the gateway's, because AWS routes by host name
-/// and a request with another one would not arrive.
+/// Cookies have a separate field. `Host` is always the gateway's host, because AWS routes by it: a
+/// request with another host would not arrive.
 fn headers(headers: &HeaderMap, context: &Context<'_>) -> BTreeMap<String, String> {
     let others = headers.keys().filter(|name| *name != COOKIE && *name != HOST);
     let mut joined: BTreeMap<String, String> =
@@ -159,8 +160,8 @@ fn decode(text: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// Returns whether API Gateway passes a body of this type on as text. It encodes all others in
-/// Base64, including a body without a type.
+/// Returns whether API Gateway passes a body of this type as text. It encodes other bodies in
+/// Base64, including bodies without a type.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();

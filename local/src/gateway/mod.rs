@@ -1,7 +1,7 @@
 //! Emulates an HTTP API of API Gateway on one machine.
 //!
-//! It applies the template's routes and authorizer in front of the functions. It also returns the
-//! service's own error responses and CORS headers.
+//! It applies the template's routes and authorizers, and calls the functions. It also returns API
+//! Gateway's own error responses and CORS headers.
 
 mod answer;
 mod cors;
@@ -48,7 +48,7 @@ pub struct Gateway {
     host: String,
 }
 
-/// An error response that API Gateway returns without a function's result.
+/// An error response of API Gateway itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     BadRequest,
@@ -128,7 +128,7 @@ impl Gateway {
             return Ok(None);
         }
         let header = event::header(&head.headers, &AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
-        // AWS also accepts a token without a scheme.
+        // AWS also accepts a token without the scheme `Bearer`.
         let token = match header.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
             _ => &header,
@@ -143,8 +143,8 @@ async fn read_body(head: &Parts, body: Body) -> Result<Bytes, Refusal> {
     if announced.is_some_and(|length| length > MAX_BODY) {
         return Err(Refusal::TooLarge);
     }
-    // This is also the error of a client that disconnects. That client reads no response, so the
-    // status does not matter.
+    // The error may also mean that the client has disconnected. Such a client reads no response, so
+    // any status will do.
     to_bytes(body, MAX_BODY).await.map_err(|_| Refusal::TooLarge)
 }
 

@@ -1,7 +1,7 @@
-//! Decodes a path as an HTTP API of API Gateway does before it looks for the route.
+//! Decodes a path as an HTTP API of API Gateway does before it selects the route.
 //!
-//! The service's documentation does not describe this. Live captures show that API Gateway decodes
-//! the path, cuts it at the first `?`, and decodes it once more:
+//! The service's documentation does not describe this. Recorded requests show that API Gateway
+//! decodes the path, ends it at the first `?`, and decodes it once more:
 //! `vokerhttp/testdata/ingress-paths.json` of <https://github.com/hotsock/voker/pull/8>.
 
 use std::borrow::Cow;
@@ -10,8 +10,8 @@ use percent_encoding::percent_decode_str;
 
 /// Returns the path that selects the route. The function receives it as `rawPath`.
 ///
-/// Returns `None`, which is answered 400, if on either pass a percent sign lacks its two hex digits
-/// or the text is not UTF-8.
+/// Returns `None`, for which the gateway responds 400, if one of the two decodings fails. A
+/// decoding fails if a percent sign lacks its two hex digits, or if the text is not UTF-8.
 pub fn routed(sent: &str) -> Option<String> {
     let once = decoded(sent)?;
     let kept = once.split_once('?').map_or(&*once, |(path, _)| path);

@@ -36,8 +36,8 @@ impl RouteTable {
 
     /// Returns the most specific route for `method` and the decoded `path`.
     ///
-    /// If two routes match, the one with a literal in the first differing segment wins, as in API
-    /// Gateway.
+    /// If two routes match, the more specific one has a literal segment where they first differ, as
+    /// in API Gateway.
     pub fn find(&self, method: &str, path: &str) -> Option<Match<'_>> {
         let path = path.strip_prefix('/')?;
         let given: Vec<&str> = path.split('/').collect();
@@ -65,7 +65,8 @@ impl Entry {
             })
     }
 
-    /// Returns which segments are literals, for comparison: true sorts above false.
+    /// Returns for each segment whether it is a literal. In comparisons, `true` is greater than
+    /// `false`.
     fn literals(&self) -> Vec<bool> {
         let is_literal = |segment: &Segment| matches!(segment, Segment::Literal(_));
         self.segments.iter().map(is_literal).collect()

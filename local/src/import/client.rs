@@ -1,4 +1,4 @@
-//! Client of the shop's public API for the import.
+//! The import's client of the shop's public API.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::sync::Notify;
 
 /// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
-/// Error code while another request is placing the same order. An order of many lines takes several
-/// transactions.
+/// Error code of a request while another request is placing the same order. An order of many lines
+/// takes several transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
 /// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
-/// Maximum number of such pauses, 150 s in all. The janitor undoes orders of crashed requests. It
-/// runs every minute and skips orders younger than a minute.
+/// Maximum number of such pauses: 150 s in all. If the other request has crashed, the janitor
+/// undoes its order. It runs every minute, and skips orders younger than a minute.
 const PAUSES: u32 = 30;
 /// Maximum duration of one call.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -46,13 +46,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns whether another request is processing the same order, so that its result is still
-    /// open.
+    /// Returns whether another request is still processing the same order.
     fn is_in_progress(&self) -> bool {
         self.status == StatusCode::CONFLICT && self.code.as_deref() == Some(IN_PROGRESS)
     }
 
-    /// Returns whether the shop is overloaded or has failed for now.
+    /// Returns whether the shop is overloaded or has a temporary failure.
     fn is_busy(&self) -> bool {
         self.status.is_server_error() || self.status == StatusCode::TOO_MANY_REQUESTS
     }
@@ -65,7 +64,7 @@ impl std::fmt::Display for Answer {
 }
 
 impl Client {
-    /// Creates a client for the system at this address. `run` identifies this run of the import.
+    /// Creates a client for the system at this address. `run` is the id of this run of the import.
     pub fn new(base: String, token: String, run: String) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().timeout(TIMEOUT).build()?;
         Ok(Self { http, base, token, run, retried: AtomicU64::new(0), unauthorized: Notify::new() })
@@ -76,7 +75,7 @@ impl Client {
         self.http.get(format!("{}/health", self.base)).send().await.is_ok()
     }
 
-    /// Waits before a retry, so that a busy table recovers, and counts the retry.
+    /// Waits before a retry, so that a busy table can recover. Counts the retry.
     pub async fn pause(&self) {
         self.retried.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -87,7 +86,7 @@ impl Client {
         self.retried.load(Ordering::Relaxed)
     }
 
-    /// Returns when the system has rejected the token. No later call can succeed.
+    /// Waits until the system has rejected the token. Then no later call can succeed.
     pub async fn unauthorized(&self) {
         self.unauthorized.notified().await;
     }
@@ -95,8 +94,8 @@ impl Client {
     /// Sends a POST request, and retries temporary failures.
     ///
     /// All calls of the import are safe to repeat. Orders have an idempotency key, and other
-    /// resources report that they already exist. If the token is rejected, this call never returns,
-    /// and [`Self::unauthorized`] does.
+    /// resources report that they already exist. If the system rejects the token, this call never
+    /// returns. [`Self::unauthorized`] then returns.
     ///
     /// # Errors
     /// The last attempt's failure.
@@ -128,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Retries until there is a final response: the shop is not busy, and no other request is
+    /// Retries until the response is final: the shop is not busy, and no other request is
     /// processing the same order.
     async fn persist(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
         let (mut attempts, mut wait, mut pauses) = (1, Duration::from_millis(100), 0);
@@ -197,8 +196,8 @@ mod tests {
         Ok(Answer { status, code: Some(code.to_owned()), body: Value::Null, location: None })
     }
 
-    /// Returns a call's result for these responses, its duration in seconds and the number of
-    /// retries.
+    /// Returns the result of a call that gets these responses, its duration in seconds and the
+    /// number of retries.
     async fn outcome(answers: impl IntoIterator<Item = Result<Answer, String>>) -> (Result<String, String>, u64, u64) {
         let answers: Mutex<VecDeque<_>> = Mutex::new(answers.into_iter().collect());
         let client = Client::new(String::new(), String::new(), String::new()).unwrap();

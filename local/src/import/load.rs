@@ -14,11 +14,10 @@ use super::source::{self, Basket, HouseholdRow, ProductRow, SourceError, Survey}
 
 /// Products per call, the API's maximum.
 const PRODUCTS_PER_CALL: usize = 1000;
-/// Maximum number of times that a product is sent while the table is throttled.
+/// Maximum number of attempts for a product while the table is throttled.
 const ROUNDS: u32 = 6;
-/// Number of concurrent calls.
 const CONCURRENCY: usize = 8;
-/// Price of a new product that the given baskets do not contain.
+/// Price of a new product that no basket contains.
 const DEFAULT_PRICE_CENTS: i64 = 100;
 
 const JSON: &str = "application/json";
@@ -31,9 +30,9 @@ pub struct Tally {
     pub done: BTreeMap<String, u64>,
     /// Names of refused rows, by the shop's reason.
     pub refused: BTreeMap<String, Vec<String>>,
-    /// Number of lines left out of accepted orders, by reason.
+    /// Number of lines that were left out of accepted orders, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Names and errors of rows that failed without a refusal.
+    /// Names of rows that failed without a refusal by the shop, with their errors.
     pub failed: Vec<(String, String)>,
 }
 
@@ -46,7 +45,6 @@ impl Tally {
         self.refused.entry(reason.into()).or_default().push(name.into());
     }
 
-    /// Adds the outcome of one row.
     fn add(&mut self, name: String, outcome: Outcome) {
         match outcome {
             Outcome::Done(how) => self.done(how),
@@ -55,13 +53,12 @@ impl Tally {
         }
     }
 
-    /// Returns the number of rows that the shop has because of this run or an earlier one.
+    /// Returns the number of rows that the shop has now, from this run or an earlier one.
     pub fn taken(&self) -> u64 {
         self.done.values().sum()
     }
 }
 
-/// The outcome of one row.
 #[derive(Debug)]
 enum Outcome {
     Done(&'static str),
@@ -93,12 +90,12 @@ impl Outcome {
     }
 }
 
-/// Returns whether a status means an error of the import itself and not of the row.
+/// Returns whether a status means an error of the import, and not of the row.
 fn is_ours(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
 }
 
-/// Loads the products of a file, with the prices from the baskets.
+/// Loads the products of a file. Their prices come from the baskets.
 pub async fn products(client: &Client, rows: Vec<ProductRow>, survey: &Survey, stock: u64, bar: &ProgressBar) -> Tally {
     let mut tally = Tally::default();
     let calls = rows.chunks(PRODUCTS_PER_CALL).map(|rows| take(client, rows, survey, stock));
@@ -112,7 +109,7 @@ pub async fn products(client: &Client, rows: Vec<ProductRow>, survey: &Survey, s
     tally
 }
 
-/// Loads the products of one call. Sends throttled lines again.
+/// Loads the products of one call. Sends throttled products again.
 async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64) -> Vec<(String, Outcome)> {
     let (mut outcomes, mut pending): (Vec<_>, Vec<&ProductRow>) = (Vec::new(), rows.iter().collect());
     for round in (0..ROUNDS).rev() {
@@ -153,7 +150,7 @@ async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64)
 }
 
 fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
-    // Without a price in the baskets, an existing product keeps its price.
+    // If no basket has a price, an existing product keeps its price.
     let (price_field, price) = match survey.prices.get(&row.product_id) {
         Some(price) => ("price", *price),
         None => ("price_if_new", DEFAULT_PRICE_CENTS),
@@ -170,8 +167,8 @@ fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
     })
 }
 
-/// Loads the file's households with a place, and households that appear only in baskets without
-/// one.
+/// Loads the households of the file with their place. Also loads households that only the baskets
+/// contain, without a place.
 pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
     let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
     let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));
@@ -198,12 +195,13 @@ pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey
     tally
 }
 
-/// Loads the baskets as orders with their historical time.
+/// Loads the baskets as orders with the time of the purchase.
 pub async fn orders(client: &Client, path: &Path, limit: Option<u64>, bar: &ProgressBar) -> Result<Tally, SourceError> {
     let (mut tally, mut seen) = (Tally::default(), HashSet::new());
     let calls = source::baskets(path, limit)?.map(|basket| {
-        // The first basket with an id wins, even if the second one differs. Otherwise the result
-        // would depend on a race between the calls, or differ in a second run.
+        // Of two baskets with one id, the first in the file is loaded, even if they differ.
+        // Otherwise the order of concurrent calls would decide, and a second run could have another
+        // result.
         let is_repeated = matches!(&basket, Ok(Ok(basket)) if !seen.insert(basket.basket_id));
         async move {
             let refused =
@@ -248,7 +246,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             _ => left_out.push("unreadable quantity or amount"),
         }
     }
-    // This makes at most two attempts. The second one omits products that the shop does not know.
+    // There are at most two attempts. The second one omits products that the shop does not have.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };
@@ -282,8 +280,8 @@ async fn place(client: &Client, basket: Basket) -> Placed {
     Placed { name, outcome: Outcome::Failed("unreachable".into()), left_out }
 }
 
-/// Reads the order that has a basket's number, and compares it with the basket. Another order may
-/// have taken the number.
+/// Reads the order with a basket's number, and compares it with the basket, because another order
+/// may have this number.
 async fn found(client: &Client, answer: &Answer, basket: &Value) -> Outcome {
     let Some(location) = &answer.location else { return Outcome::Failed("the shop names no order".into()) };
     match client.get(location).await {

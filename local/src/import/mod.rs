@@ -20,7 +20,6 @@ use client::Client;
 use load::Tally;
 use source::{HouseholdRow, ProductRow, SourceError};
 
-/// Exit code if no server listens at the port.
 const EXIT_NOTHING_LISTENS: u8 = 3;
 /// Exit code if a file cannot be used.
 const EXIT_USAGE: u8 = 2;
@@ -94,7 +93,6 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     }
 }
 
-/// The results of all phases.
 #[derive(Debug)]
 struct Summary {
     phases: Vec<(&'static str, Tally, Duration)>,
@@ -103,7 +101,7 @@ struct Summary {
 }
 
 async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError> {
-    // Opens every file before the first call, so that a wrong path is reported at once.
+    // Every file is opened before the first call, so that a wrong path is reported at once.
     let products: Option<Vec<ProductRow>> = args.products.as_deref().map(source::rows).transpose()?;
     let households: Option<Vec<HouseholdRow>> = args.households.as_deref().map(source::rows).transpose()?;
     let survey = args.baskets.as_deref().map(|path| source::survey(path, args.limit)).transpose()?.unwrap_or_default();
@@ -134,7 +132,7 @@ async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError
 
 fn progress(what: &'static str, length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
-    // The template is a constant. If it were wrong, the default bar would be used.
+    // The template is a constant. If it were invalid, the default style would be used.
     if let Ok(style) = ProgressStyle::with_template("{prefix:>10} {bar:40} {human_pos}/{human_len} {per_sec} {eta}") {
         bar.set_style(style);
     }
@@ -147,7 +145,7 @@ impl Summary {
         self.phases.iter().all(|(_, tally, _)| tally.failed.is_empty())
     }
 
-    /// Returns whether an earlier run had already loaded everything.
+    /// Returns whether an earlier run has already loaded everything.
     fn changed_nothing(&self) -> bool {
         let mut done = self.phases.iter().flat_map(|(_, tally, _)| tally.done.keys()).peekable();
         self.is_complete() && done.peek().is_some() && done.all(|outcome| outcome == "already there")

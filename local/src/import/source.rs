@@ -115,8 +115,7 @@ pub struct BasketLine {
     pub product_id: u64,
     /// Number of pieces.
     pub quantity: i64,
-    /// Price of the whole line in dollars, as written in the file. A decimal number has no exact
-    /// binary form.
+    /// Price of the whole line in dollars, as text from the file. A float would not be exact.
     pub sales_value: Box<RawValue>,
 }
 
@@ -127,8 +126,8 @@ impl BasketLine {
     }
 }
 
-/// Converts decimal dollars to cents, exactly. Returns `None` for a fraction of a cent or for text
-/// that is not a plain decimal number.
+/// Converts decimal dollars to cents without rounding. Returns `None` for a fraction of a cent, or
+/// for text that is not a plain decimal number.
 fn cents(text: &str) -> Option<i64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -141,14 +140,14 @@ fn cents(text: &str) -> Option<i64> {
     whole.parse::<i64>().ok()?.checked_mul(100)?.checked_add(fraction)?.checked_mul(sign)
 }
 
-/// Facts from a first pass over the baskets.
+/// The facts that a first pass over the baskets collects.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Number of lines in the file, up to the limit.
     pub baskets: u64,
     /// Ids of all households that bought.
     pub households: BTreeSet<u64>,
-    /// The last unit price of each product, in cents.
+    /// The last unit price of each product in the file, in cents.
     pub prices: BTreeMap<String, i64>,
 }
 
@@ -171,8 +170,8 @@ pub fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, SourceErr
     if rows.is_empty() { Err(SourceError::Empty { path: path.to_owned() }) } else { Ok(rows) }
 }
 
-/// Returns the lines of a basket file, in order. A line that is not a basket becomes its line
-/// number, so that the caller can report it.
+/// Returns the lines of a basket file, in order. For a line that is not a basket, it returns the
+/// line number, so that the caller can report it.
 pub fn baskets(
     path: &Path,
     limit: Option<u64>,
@@ -188,7 +187,7 @@ pub fn baskets(
     }))
 }
 
-/// Reads the baskets once, for facts that the import needs before it places the first order.
+/// Reads the baskets once. The import needs the collected facts before it places the first order.
 ///
 /// # Errors
 /// [`SourceError::NoBaskets`] for a file without any basket.
@@ -202,14 +201,14 @@ pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
         survey.households.insert(basket.household_id);
         for line in &basket.lines {
             if let (Some(cents), 1..) = (line.cents(), line.quantity) {
-                // Rounded to the nearest cent: fuel is sold by thousandths of a unit, but a
-                // catalogue price is whole cents.
+                // The price is rounded to the nearest cent. Fuel is sold by thousandths of a unit,
+                // but a catalogue price is in whole cents.
                 let price = cents.checked_add(line.quantity / 2).map_or(cents, |sum| sum / line.quantity);
                 survey.prices.insert(line.product_id.to_string(), price.max(0));
             }
         }
     }
-    // Lines beyond the limit may show that the file has baskets.
+    // If the limit ends before the first basket, later lines show whether the file has any.
     let has_basket = is_readable || (limit.is_some() && baskets(path, None)?.any(|basket| matches!(basket, Ok(Ok(_)))));
     if has_basket { Ok(survey) } else { Err(SourceError::NoBaskets { path: path.to_owned() }) }
 }

@@ -1,4 +1,4 @@
-//! Tests outages with the template's mappings, the real poller, consumer and destination. The
+//! Tests outages with the template's mappings and the real poller, consumer and destination. The
 //! search engine and the bus are in memory, and time is simulated.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
@@ -26,7 +26,6 @@ use table::{Refusal, Refusals, TableError};
 use super::*;
 use crate::Options;
 
-/// A stream with a fixed list of records.
 struct Records(Vec<Json>);
 
 impl StreamSource for Records {
@@ -50,12 +49,11 @@ impl StreamSource for Records {
     }
 }
 
-/// State of the consumer's dependencies.
+/// The state of the services that the consumer calls.
 #[derive(Debug, Default)]
 struct World {
-    /// End of the search engine's outage.
     down_until: Option<Instant>,
-    /// Id of a document that the engine always rejects as retryable.
+    /// Id of a document that the engine always rejects with a transient error.
     poison: Option<String>,
     documents: BTreeSet<String>,
     refused_calls: usize,
@@ -103,7 +101,7 @@ impl Publisher for Ports {
     }
 }
 
-/// A table for marks.
+/// A table that stores marks.
 impl Items for Ports {
     async fn batch_get<T: FromItem + Clone + Send>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
         let find = |key| self.of(|world| world.items.get(key).cloned()).map(T::from_item).transpose();
@@ -144,7 +142,7 @@ impl Quarantine for Ports {
     }
 }
 
-/// The consumer, invoked as by Lambda.
+/// The consumer, invoked as Lambda does.
 struct Called(Consumer);
 
 impl Invoke for Called {
@@ -158,8 +156,8 @@ impl Invoke for Called {
     }
 }
 
-/// A stream with its consumers, mapped as in the template. Each consumer has all sinks that could
-/// block it.
+/// A stream with its consumers, which have the template's mappings. Each consumer has all sinks
+/// that could block it.
 struct Rig {
     ports: Ports,
     backends: Arc<Backends>,
@@ -167,7 +165,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// `change` edits the template's settings for the test.
+    /// Starts the consumers. `change` edits the template's settings for the test.
     async fn start(ports: Ports, records: Vec<Json>, change: impl Fn(&mut MappingSettings)) -> Self {
         let template = Template::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml")).unwrap();
         let options = Options { table_endpoint: None, search_endpoint: None, ..Options::from_environment("".into()) };
@@ -177,7 +175,7 @@ impl Rig {
             let rules = Rules { table: "shop".to_owned(), stock_low: 10 };
             let search: Box<dyn Sink> = Box::new(stream::search::Search::new(ports.clone()));
             let bus: Box<dyn Sink> = Box::new(stream::bus::Bus::new(table, ports.clone(), rules));
-            // `StreamEvents` has both sinks here, as in a deployment with one consumer.
+            // In the test, `StreamEvents` has both sinks, as in a deployment with one consumer.
             let sinks = if stream.function == "StreamEvents" { vec![search, bus] } else { vec![search] };
             let consumer = Consumer::new(sinks, Box::new(ports.clone()), stream::Settings::default());
             let (name, access) = (backends.bucket("FailedRecords").to_owned(), Arc::new(Access::new("r", "a", [])));
@@ -195,7 +193,8 @@ impl Rig {
         };
         let mappings: Vec<Mapping> = template.streams.iter().map(mapping).collect();
         assert_eq!(mappings.len(), 2);
-        // From here on, no task waits for an event outside this process, so time can be simulated.
+        // From this line on no task waits for anything outside this process, so time can be
+        // simulated.
         tokio::time::pause();
         let poller = Poller::start(Records(records), mappings, Pace::default()).await.unwrap();
         tokio::time::timeout(Duration::from_secs(24 * 3600), poller.drained()).await.unwrap();
@@ -206,7 +205,6 @@ impl Rig {
         self.poller.progress().mappings.into_iter().map(|mapping| (mapping.function.clone(), mapping)).collect()
     }
 
-    /// Returns the discarded batches.
     fn failed(&self) -> Vec<Json> {
         let bucket = self.backends.bucket("FailedRecords");
         let names = self.backends.objects.list(bucket, None, 100).unwrap().items.into_iter().map(|object| object.name);
@@ -218,7 +216,7 @@ impl Rig {
     }
 }
 
-/// Returns the record of a sample event for another item, with the current time.
+/// Returns the record of a sample event with another item's id and the current time.
 fn record(sample: &str, id: &str, number: usize) -> Json {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../events").join(sample);
     let event: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -248,7 +246,7 @@ async fn case_23_an_outage_of_the_index_for_an_hour_discards_repeats_and_loses_n
     let rig = Rig::start(ports, records, |_| {}).await;
     for (function, progress) in rig.progress() {
         assert_eq!((progress.delivered, progress.discarded, progress.lost), (12, 0, 0), "{function}");
-        // A hundred retries would not last that long.
+        // The failures lasted longer than a hundred retries would.
         assert!(progress.failed_invocations > 4 * 200, "{function}: {}", progress.failed_invocations);
     }
     assert_eq!(rig.failed(), Vec::<Json>::new());
@@ -275,7 +273,8 @@ async fn case_35_when_the_retries_are_exhausted_the_destination_keeps_the_whole_
     let ports = Ports::default();
     let poison = search_index::document_id("PRODUCT#p1", "PRODUCT");
     ports.of(|world| world.poison = Some(poison.clone()));
-    // The records fill two batches. The first record of the stream is the poisonous one.
+    // The records fill two batches. The first of them has the document that the engine always
+    // rejects.
     let records: Vec<Json> =
         (1..=8).map(|number| if number % 2 == 0 { order(number) } else { product(number) }).collect();
     let rig = Rig::start(ports, records.clone(), |settings| {
@@ -301,7 +300,7 @@ async fn case_35_when_the_retries_are_exhausted_the_destination_keeps_the_whole_
         assert_eq!(kept, given, "whole, and in order");
     }
     rig.ports.of(|world| {
-        // The consumer handled the other records of the batch too, and each only once.
+        // The consumer published the events of all other records of the batch, each once.
         let distinct: BTreeSet<&String> = world.published.iter().collect();
         assert_eq!((world.published.len(), distinct.len()), (4, 4));
         assert_eq!(world.documents.len(), 7);

@@ -9,7 +9,7 @@ fn fresh() -> SigningKey {
     SigningKey::from_pkcs8(made.as_ref()).unwrap()
 }
 
-/// Returns a correctly signed token with these claims in place of the default ones.
+/// Returns a correctly signed token. `changes` replaces some of the default claims.
 fn signed(key: &SigningKey, header: &str, changes: &Json) -> String {
     let mut claims = json!({"iss": ISSUER, "aud": AUDIENCE, "sub": "c", "exp": NOW + 1});
     for (name, value) in changes.as_object().unwrap() {

@@ -1,9 +1,9 @@
 //! Reads a function's response to a batch, if the mapping has `ReportBatchItemFailures`.
 //!
 //! The rules are those of the Lambda developer guide, "Configuring partial batch response with
-//! DynamoDB and Lambda". The guide does not cover a response that is not an object, or an
-//! identifier that is not in the batch. Then the whole batch fails, because a repeated record is
-//! better than a lost one.
+//! DynamoDB and Lambda". The guide does not mention a response that is not an object, or an
+//! identifier that is not in the batch. This module then treats the whole batch as failed, because
+//! a repeated record is better than a lost one.
 
 use serde_json::Value;
 
@@ -12,13 +12,14 @@ use serde_json::Value;
 pub(crate) enum Outcome {
     /// Every record is processed.
     Done,
-    /// The records before this index are processed. The others must be retried.
+    /// The records before this index are processed. The poller must retry the others.
     DoneBefore(usize),
     /// No record is processed.
     Failed,
 }
 
-/// Reads `answer`. `index_of` returns the index of a sequence number's record in the batch.
+/// Reads a response. `index_of` returns the index in the batch of the record with a sequence
+/// number.
 pub(crate) fn read(answer: &[u8], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
     if answer.iter().all(u8::is_ascii_whitespace) {
         return Outcome::Done;

@@ -2,11 +2,12 @@ use std::collections::VecDeque;
 
 use crate::SequenceNumber;
 
-/// Tracks the settled records of a shard. Lanes settle records out of order. The position moves
-/// past a record only when all earlier records are settled.
+/// Tracks the settled records of a shard. Lanes may settle records out of order. The position
+/// advances to a record only when it and all earlier records are settled.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoint {
-    /// Number of the first entry. Entries are numbered in the order of the shard, from 0.
+    /// Number of the first entry. The entries have consecutive numbers from 0, in the order of the
+    /// shard.
     first: u64,
     entries: VecDeque<(SequenceNumber, bool)>,
     position: Option<SequenceNumber>,
@@ -48,7 +49,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the last record up to which, inclusive, all records are settled.
+    /// Returns the position: the last record that is settled together with all earlier records.
     pub(crate) fn position(&self) -> Option<&SequenceNumber> {
         self.position.as_ref()
     }

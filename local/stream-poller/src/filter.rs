@@ -3,9 +3,7 @@
 use event_pattern::{Dialect, Pattern, PatternError};
 use serde_json::Value;
 
-/// Maximum length of a pattern, in characters.
 const MAX_PATTERN: usize = 4096;
-/// Maximum number of patterns of a mapping.
 const MAX_PATTERNS: usize = 10;
 
 /// The reason why filter criteria are invalid.
@@ -19,7 +17,8 @@ pub enum FilterError {
     Pattern(#[from] PatternError),
 }
 
-/// The patterns of one mapping. A record passes if one of them matches, or if there are none.
+/// The patterns of one mapping. A record passes if at least one pattern matches, or if there are no
+/// patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Filter(Vec<Pattern>);
 
@@ -70,7 +69,7 @@ mod tests {
         assert_eq!(Filter::new(&[long]).unwrap_err(), FilterError::TooLong);
         assert_eq!(Filter::new(&["{}"; 11]).unwrap_err(), FilterError::TooLong);
         assert_eq!(Filter::new(&["{"]).unwrap_err(), FilterError::Pattern(PatternError::Json));
-        // Lambda does not support all of EventBridge's operators.
+        // Lambda supports only some of EventBridge's operators.
         assert!(Filter::new(&[r#"{"a":[{"wildcard":"x*"}]}"#]).is_err());
     }
 }

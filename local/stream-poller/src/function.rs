@@ -11,7 +11,7 @@ use crate::SequenceNumber;
 /// Calls a function with an event and waits for its response.
 pub trait Invoke: Send + Sync + 'static {
     /// Sends `payload`, the JSON of a DynamoDB event, and returns the function's response. It must
-    /// return: the function's timeout limits it.
+    /// return at some time. The function's timeout ensures that.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>>;
 }
 
@@ -22,14 +22,14 @@ pub enum FunctionError {
     #[error("the function failed: {0}")]
     Failed(String),
     /// The function could not be called, because it is throttled or does not exist. The poller
-    /// retries without counting, until the records are too old.
+    /// retries until the records are too old, and does not count these attempts.
     #[error("the function could not be called: {0}")]
     NotCalled(String),
 }
 
 /// Stores the batches that the poller gives up.
 pub trait Destination: Send + Sync + 'static {
-    /// Stores `batch` durably. The poller retries a few times if that fails.
+    /// Stores `batch` durably. If that fails, the poller retries a few times.
     fn discard(&self, batch: DiscardedBatch) -> BoxFuture<'_, Result<(), DestinationError>>;
 }
 
@@ -52,9 +52,9 @@ pub enum Condition {
 pub struct DiscardedBatch {
     /// Name of the function that should have processed them.
     pub function: String,
-    /// The reason.
+    /// The reason why the poller gave up the batch.
     pub condition: Condition,
-    /// Number of calls of the function with them.
+    /// Number of times that the function was called with these records.
     pub invocations: u32,
     /// The function's last error, if it was called.
     pub error: Option<String>,
@@ -79,8 +79,8 @@ pub struct DiscardedBatch {
 }
 
 impl DiscardedBatch {
-    /// Returns the document that Lambda writes to an S3 destination. It contains the records,
-    /// unlike the document for a queue or topic.
+    /// Returns the document that Lambda writes to an S3 destination. Unlike the document for a
+    /// queue or a topic, it contains the records.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let condition = match self.condition {

@@ -10,26 +10,27 @@ use time::OffsetDateTime;
 use crate::{Page, Record, Shard, SourceError, Start, StreamSource, Swept};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum records of one `GetRecords` response.
+/// Maximum number of records in one `GetRecords` response.
 const PAGE: u32 = 1000;
-/// Maximum pages of a shard list or stream list. Each has 100 entries.
+/// Maximum number of pages of a list of shards or streams. Each page has 100 entries.
 const MAX_LIST_PAGES: usize = 100;
 
 /// Addresses and identity for a table and its stream.
 ///
-/// Requests have no valid signature. Emulators only read the access key and the region from the
-/// header. DynamoDB Local keeps separate tables for each of them.
+/// The requests have no valid signature, because emulators do not verify it. They read only the
+/// access key and the region from the header. DynamoDB Local has separate tables for each access
+/// key and region.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The table's endpoint, `http://host:port`.
     pub table_url: String,
-    /// The stream's endpoint. Emulators use the same one.
+    /// The stream's endpoint. With emulators it is the same as the table's.
     pub stream_url: String,
     /// The access key that the functions use.
     pub access_key_id: String,
     /// The region that the functions use.
     pub region: String,
-    /// The items that were removed because they had expired.
+    /// The items that the local system has removed because they had expired.
     pub swept: Swept,
 }
 
@@ -144,7 +145,8 @@ impl Api {
         self.call(&self.endpoint.stream_url, &target, body).await
     }
 
-    /// Returns the newest stream of a table from the list. The labels are creation times.
+    /// Returns the newest stream of a table from a list of streams. The label of a stream is its
+    /// creation time.
     async fn listed_stream(&self, table: &str) -> Result<String, SourceError> {
         let mut newest: Option<(String, String)> = None;
         let mut request = json!({"TableName": table});
@@ -187,8 +189,8 @@ impl Api {
             .map_err(unavailable)?;
         let status = response.status();
         let body = response.bytes().await.map_err(unavailable)?;
-        // `FromStr` is compiled inside serde_json, which is optimised even in a development build.
-        // Pages are up to 1 MB.
+        // A page may have 1 MB. `FromStr` is fast, because its code is in serde_json, which is
+        // optimized even in a development build.
         let answer: Option<Value> = std::str::from_utf8(&body).ok().and_then(|text| text.parse().ok());
         match answer {
             Some(answer) if status.is_success() => Ok(answer),

@@ -1,4 +1,5 @@
-//! A unit of parallelization: it forms batches, calls the function, and retries by the rules.
+//! One of the parallel units of a mapping. It forms batches, calls the function, and retries failed
+//! batches by Lambda's rules.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,9 +14,10 @@ use crate::backoff::Backoff;
 use crate::mapping::{MappingState, ShardState, count};
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 
-/// Lambda's limit on an event, minus room for the JSON around the records.
+/// Maximum size of the records in one event: Lambda's limit for an event, minus the JSON around the
+/// records.
 const MAX_PAYLOAD: usize = 6_000_000;
-/// How long a stream keeps its records. Older batches are not retried.
+/// How long a stream keeps its records. The poller does not retry older batches.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum attempts to store a discarded batch at the destination.
 const DESTINATION_ATTEMPTS: usize = 5;
@@ -40,9 +42,9 @@ struct Attempt {
     entries: Vec<Entry>,
     /// Failures that count as retries.
     failures: u32,
-    /// Calls of the function with the first of these records.
+    /// Number of calls of the function that included the first of these records.
     invocations: u32,
-    /// Whether a call was attempted, successfully or not.
+    /// Whether a call was attempted, even if the function could not be called.
     tried: bool,
     error: Option<String>,
 }
@@ -83,7 +85,8 @@ impl Lane {
             }
             let deadline = if hurry { Instant::now() } else { deadline };
             tokio::select! {
-                // `biased` takes records that have arrived even when the window has ended.
+                // With `biased`, records that have already arrived are added even if the window has
+                // ended.
                 biased;
                 deal = timeout_at(deadline, self.incoming.recv()) => match deal {
                     Ok(Some(deal)) => self.waiting.extend(deal),
@@ -99,7 +102,7 @@ impl Lane {
         let mut bytes = 0;
         for (index, entry) in self.waiting.iter().enumerate() {
             bytes += entry.record.text().len() + 1;
-            // A single record is always sent, because it cannot be split.
+            // A single record is always sent, because a batch of one record cannot be split.
             if index == self.settings().batch_size || (bytes > MAX_PAYLOAD && index > 0) {
                 return (index, true);
             }
@@ -108,8 +111,8 @@ impl Lane {
         (taken, taken == self.settings().batch_size)
     }
 
-    /// Processes a batch, and the parts of a bisection, until all records are settled. The order of
-    /// the parts keeps the records of one item in order.
+    /// Processes a batch until all its records are settled. If the batch is bisected, the parts are
+    /// processed in their order, so the records of one item stay in order.
     async fn work_off(&self, batch: Vec<Entry>) {
         let mut parts =
             VecDeque::from([Attempt { entries: batch, failures: 0, invocations: 0, tried: false, error: None }]);
@@ -137,7 +140,7 @@ impl Lane {
                     if index == 0 {
                         part.failures += 1;
                     } else {
-                        // Another record is first now, and this was its first failure.
+                        // Another record is now the first one. This was its first failure.
                         part.failures = 1;
                         part.invocations = 1;
                         backoff.reset();
@@ -195,8 +198,8 @@ impl Lane {
     }
 
     /// Discards the records at the front that are too old. Without a maximum age, the limit is the
-    /// stream's retention, and every record is tried at least once. A local stream can hold older
-    /// records, because it keeps them while it does not run.
+    /// stream's retention, and the function gets every record at least once. A local stream may
+    /// have records older than the retention, because it keeps them while the system does not run.
     async fn discard_expired(&self, part: &mut Attempt) {
         let limit = match self.settings().maximum_record_age {
             Some(limit) => limit.min(RETENTION),
@@ -234,7 +237,7 @@ impl Lane {
         self.settle(&part.entries);
     }
 
-    /// Offers a batch to the destination, if there is one. Returns false if the batch is lost.
+    /// Sends a batch to the destination, if there is one. Returns false if the batch is lost.
     async fn offer(&self, batch: DiscardedBatch) -> bool {
         let Some(destination) = &self.mapping.mapping.on_failure else {
             return true;

@@ -1,7 +1,7 @@
 //! Emulates Lambda's event source mapping for a DynamoDB stream, on one machine.
 //!
 //! A [`Poller`] follows the shards of one stream, parents before children. It feeds any number of
-//! [`Mapping`]s, each at a separate position, so a failing function delays no other mapping.
+//! [`Mapping`]s. Each has its own position, so a failing function delays no other mapping.
 //!
 //! The rules of a mapping come from the [Lambda developer
 //! guide](https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). They cover filter criteria,
@@ -20,8 +20,8 @@
 //! calls.
 //!
 //! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a
-//! filter has dropped it, or the destination has stored it. The position is the last record up to
-//! which all records are settled.
+//! filter has dropped it, or the destination has stored it. The position in a shard is the last
+//! record that is settled together with all earlier records.
 
 mod answer;
 mod backoff;

@@ -38,7 +38,8 @@ impl Mapping {
         Ok(Self { settings, filter, function, on_failure, role: None })
     }
 
-    /// Makes the mapping read the stream with this role. Without a role no permission is checked.
+    /// Makes the mapping read the stream with this role. Without a role, permissions are not
+    /// checked.
     #[must_use]
     pub fn with_role(mut self, role: Arc<dyn Role>) -> Self {
         self.role = Some(role);
@@ -51,24 +52,24 @@ impl Mapping {
     }
 }
 
-/// Requests of a poller's callers to its tasks.
+/// Requests from a poller's callers to its tasks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attention {
-    /// Number of requests to read the stream at once. It also serves as a clock: a read or list
-    /// that began at a caller's number or later is newer than the caller's request.
+    /// Number of requests so far to read the stream at once, called nudges. The number also orders
+    /// events: a read that began at a nudge or later is newer than the caller's request.
     pub(crate) nudges: u64,
-    /// Number of callers that wait for the poller to catch up. Meanwhile no batch waits to fill up.
+    /// Number of callers that wait until the poller has settled all records. While there is one,
+    /// batches do not wait for more records.
     pub(crate) drains: usize,
 }
 
-/// A running mapping.
 pub(crate) struct MappingState {
     pub(crate) mapping: Mapping,
     pub(crate) pace: Pace,
     pub(crate) stream_arn: String,
     pub(crate) counts: Counts,
     pub(crate) attention: watch::Sender<Attention>,
-    /// Notified of every change in this value.
+    /// Signals every change in this value.
     pub(crate) changed: watch::Sender<()>,
     shards: Mutex<Shards>,
 }
@@ -76,7 +77,7 @@ pub(crate) struct MappingState {
 #[derive(Default)]
 struct Shards {
     list: Vec<Arc<ShardState>>,
-    /// The nudge after which the list was requested.
+    /// The number of nudges when the list was requested.
     listed: Option<u64>,
 }
 
@@ -113,7 +114,7 @@ impl MappingState {
         self.lock().list.clone()
     }
 
-    /// Replaces the list of shards by one that was requested after the nudge `after`.
+    /// Replaces the list of shards with one that was requested at the nudge `after`.
     pub(crate) fn set_shards(&self, list: Vec<Arc<ShardState>>, after: u64) {
         let mut shards = self.lock();
         shards.list = list;
@@ -156,29 +157,27 @@ impl MappingState {
     }
 }
 
-/// The state of one mapping in one shard.
 pub(crate) struct ShardState {
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
-    /// The starting position, and its iterator if it had to be requested at the start.
+    /// The starting position. If the position needs an iterator from the time of the start, the
+    /// next field has it.
     pub(crate) start: Start,
     pub(crate) iterator: Option<String>,
     marks: Mutex<Marks>,
 }
 
-/// The progress of the mapping in the shard.
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) checkpoint: Checkpoint,
-    /// Whether a reader has started.
     pub(crate) started: bool,
     /// Whether the shard is closed and all its records are settled.
     pub(crate) finished: bool,
     /// The error of the last read, if it failed.
     pub(crate) trouble: Option<SourceError>,
-    /// The nudge after which the last empty read began.
+    /// The number of nudges when the last empty read began.
     end_seen: Option<u64>,
-    /// The latest creation time of the records read.
+    /// The latest creation time of all records that were read.
     newest: SystemTime,
 }
 
@@ -206,20 +205,20 @@ impl ShardState {
 }
 
 impl Marks {
-    /// Adds the next record of the shard and returns its number. A `settled` record needs no
+    /// Adds the next record of the shard and returns its number. A record with `settled` needs no
     /// delivery.
     pub(crate) fn admit(&mut self, record: &Record, settled: bool) -> u64 {
         self.newest = self.newest.max(record.created());
         self.checkpoint.push(record.sequence().clone(), settled)
     }
 
-    /// Notes that a read that began after this nudge found no records.
+    /// Notes an empty read that began at this nudge.
     pub(crate) fn see_end(&mut self, nudge: u64) {
         self.end_seen = Some(nudge);
     }
 
-    /// Returns whether all records written before a nudge, given at `time`, have been read. In a
-    /// stream that never pauses, a newer record proves it.
+    /// Returns whether all records written before a nudge at `time` have been read. If the stream
+    /// never pauses, no read is empty. Then a record newer than `time` proves it.
     pub(crate) fn has_read_up_to(&self, nudge: u64, time: SystemTime) -> bool {
         self.end_seen.is_some_and(|seen| seen >= nudge) || self.newest > time
     }

@@ -35,20 +35,20 @@ impl Default for Pace {
     }
 }
 
-/// Feeds functions from a stream until it is dropped. Dropping it abandons calls in progress.
+/// Feeds functions from a stream. Dropping the value ends it and abandons calls in progress.
 pub struct Poller {
     mappings: Vec<Arc<MappingState>>,
     attention: watch::Sender<Attention>,
     changed: watch::Sender<()>,
     consumed: watch::Receiver<Option<SequenceNumber>>,
-    // Dropping it ends every task.
+    // Dropping this field ends every task.
     _tasks: JoinSet<()>,
 }
 
 impl Poller {
-    /// Starts to follow `source` for each of `mappings`. Must run inside a Tokio runtime.
+    /// Starts to follow `source` for each of `mappings`. Needs a Tokio runtime.
     ///
-    /// When it returns, a mapping that starts with the latest record has its position. It receives
+    /// When it returns, a mapping with the starting position `Latest` has its position. It receives
     /// all records written from then on.
     ///
     /// # Errors
@@ -96,14 +96,15 @@ impl Poller {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
     }
 
-    /// Returns the last record that every mapping has passed, as it advances. A stream of one shard
-    /// may be trimmed up to that record. With several shards it is the lowest of their positions.
+    /// Returns the last record that every mapping has settled together with all earlier ones. The
+    /// value changes with their progress. A stream of one shard may be trimmed up to that record.
+    /// With several shards it is the lowest position of all.
     #[must_use]
     pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
         self.consumed.clone()
     }
 
-    /// Makes the poller read the stream at once, without its idle wait.
+    /// Makes the poller read the stream at once, even if it is waiting at the end of the stream.
     pub fn nudge(&self) {
         self.attention.send_modify(|attention| attention.nudges += 1);
     }
@@ -111,9 +112,9 @@ impl Poller {
     /// Waits until every mapping has settled all records that were in the stream at the call:
     /// delivered, filtered out or discarded.
     ///
-    /// During the wait, no batch waits for its window. The call does not return while a function
-    /// keeps failing, so use a timeout. It does not wait for records written later, except those of
-    /// the same second in a stream that never pauses.
+    /// During the wait, batches do not wait for their window to end. The call does not return while
+    /// a function keeps failing, so use a timeout. It does not wait for records that are written
+    /// later. But if the stream never pauses, it may wait for later records of the same second.
     pub async fn drained(&self) {
         let time = SystemTime::now();
         let (_drain, nudge) = Drain::begin(&self.attention);
@@ -132,7 +133,7 @@ impl Poller {
                     passed &= marks.finished || target.is_some_and(|target| marks.checkpoint.first() >= target);
                 }
             }
-            // This value holds the sender, so waiting cannot fail.
+            // The wait cannot fail, because this value owns the sender.
             if passed || changed.changed().await.is_err() {
                 return;
             }
@@ -140,11 +141,12 @@ impl Poller {
     }
 }
 
-/// Signals, while it lives, that a caller waits for the poller to catch up.
+/// Tells the poller's tasks, until it is dropped, that a caller waits for them to settle all
+/// records.
 struct Drain<'a>(&'a watch::Sender<Attention>);
 
 impl<'a> Drain<'a> {
-    /// Begins the wait. Also returns the number of its nudge.
+    /// Begins the wait. Also returns the number of nudges, including its own.
     fn begin(attention: &'a watch::Sender<Attention>) -> (Self, u64) {
         let mut nudge = 0;
         attention.send_modify(|attention| {
@@ -179,7 +181,7 @@ async fn report_consumed(
     }
 }
 
-/// Returns the lowest position, or `None` while a mapping has passed no record of an unfinished
+/// Returns the lowest position of all, or `None` while a mapping has no position in an unfinished
 /// shard.
 fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
     let mut lowest = None;

@@ -7,27 +7,28 @@ pub struct Progress {
     pub mappings: Vec<MappingProgress>,
 }
 
-/// The progress of one mapping. All counts except `pending` begin at the start of the poller.
+/// The progress of one mapping. All counts except `pending` are totals since the start of the
+/// poller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
     /// Name of the mapping's function.
     pub function: String,
     /// Progress in each shard that the stream still has.
     pub shards: Vec<ShardProgress>,
-    /// Records that the poller has read and not yet settled.
+    /// Number of records that were read but are not yet settled.
     pub pending: usize,
     /// Records that the function has processed.
     pub delivered: u64,
     /// Records that the poller dropped, because the filter excludes them or the write changed
     /// nothing.
     pub filtered: u64,
-    /// Records on which the poller gave up. The destination, if there is one, has stored them.
+    /// Records that the poller gave up. If there is a destination, it has stored them.
     pub discarded: u64,
-    /// Records on which the poller gave up, and which are lost because the destination failed too.
+    /// Records that the poller gave up and that the destination failed to store.
     pub lost: u64,
     /// Attempts to call the function.
     pub invocations: u64,
-    /// Attempts after which at least one record is unprocessed.
+    /// Attempts that left at least one record unprocessed.
     pub failed_invocations: u64,
 }
 
@@ -36,10 +37,10 @@ pub struct MappingProgress {
 pub struct ShardProgress {
     /// Id of the shard.
     pub shard_id: String,
-    /// The last record up to which all records are settled.
+    /// The last record that is settled together with all earlier records.
     pub position: Option<SequenceNumber>,
     /// Whether the shard is closed and all its records are settled.
     pub finished: bool,
-    /// The error of the last read, if it failed. No count includes unread records.
+    /// The error of the last read, if it failed. The counts do not include unread records.
     pub trouble: Option<SourceError>,
 }

@@ -12,9 +12,10 @@ use crate::mapping::{Attention, MappingState, ShardState, count};
 use crate::source::SharedSource;
 use crate::{Page, Record, SourceError, Start, StreamCall};
 
-/// Deals, each of at most one page, that can wait for a lane. They limit how far a reader is ahead.
+/// Maximum number of groups of records that wait for one lane. A group comes from one page. The
+/// limit keeps a reader from reading too far ahead.
 const DEALS: usize = 2;
-/// Maximum number of records read beyond the first unsettled one. When one lane is stuck on an
+/// Maximum number of records read beyond the first unsettled one. When one lane retries a failing
 /// item, the other lanes continue up to this limit.
 const MAX_AHEAD: usize = 20_000;
 
@@ -31,12 +32,12 @@ pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, s
         })
         .collect();
     let reader = Reader { source, mapping, shard, senders };
-    // `read` consumes the reader and drops the senders. The lanes then finish their records and
-    // end.
+    // `read` consumes the reader and thereby drops the senders. The lanes then finish their records
+    // and end.
     tokio::join!(reader.read(), async {
         while let Some(ended) = lanes.join_next().await {
             if let Err(error) = ended {
-                // The lane's records stay unsettled, so no caller believes that they are processed.
+                // The records of the lane stay unsettled, so no caller takes them for processed.
                 tracing::error!(%error, "a lane of the stream broke down");
             }
         }
@@ -57,8 +58,8 @@ impl Reader {
         let mut trouble = Backoff::new(pace.retry, pace.retry_most);
         let mut start = self.shard.start.clone();
         let mut iterator = self.shard.iterator.clone();
-        // Subscribed once for the whole loop, so that a request during a read is seen after the
-        // read.
+        // The subscription covers the whole loop, so a request that arrives during a read is seen
+        // after it.
         let mut attention = self.mapping.attention.subscribe();
         loop {
             let nudge = attention.borrow().nudges;
@@ -105,14 +106,14 @@ impl Reader {
                 source.iterator(&self.shard.id, start.clone()).await?
             }
         };
-        // The check also applies to a page that another mapping has read: on AWS each mapping reads
-        // itself.
+        // The permission is also checked for a page that another mapping has read, because on AWS
+        // each mapping reads its own page.
         self.mapping.mapping.may(StreamCall::GetRecords)?;
         self.source.records(&iterator).await
     }
 
-    /// Registers the records of a page, and passes the ones that the filter matches to the lanes.
-    /// Records of one item always use the same lane. Waits while a lane is full.
+    /// Adds the records of a page to the checkpoint, and passes the records that match the filter
+    /// to the lanes. Records of one item always use the same lane. Waits while a lane is full.
     async fn deal(&self, records: Vec<Arc<Record>>) {
         let mut hands: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
         let mut filtered = 0;
@@ -138,7 +139,7 @@ impl Reader {
         }
         for (hand, sender) in hands.into_iter().zip(&self.senders) {
             if !hand.is_empty() {
-                // A lane ends only after its sender is dropped, so sending loses no records.
+                // A lane ends only when its sender is dropped, so sending loses no records.
                 let _ = sender.send(hand).await;
             }
         }
@@ -151,8 +152,8 @@ impl Reader {
     }
 }
 
-/// Waits at the end of the stream, longer each time. Waits less while a caller waits for the
-/// poller.
+/// Waits at the end of the stream, longer each time. The wait ends early when a caller waits for
+/// the poller.
 async fn rest(attention: &mut watch::Receiver<Attention>, idle: &mut Backoff) {
     if attention.borrow().drains > 0 {
         idle.reset();

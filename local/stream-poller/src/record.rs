@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::SourceError;
 
-/// The position of a record in its shard: a decimal number of up to 40 digits, more than any
-/// integer type holds. Numbers compare by value.
+/// The position of a record in its shard: a decimal number of up to 40 digits, which no integer
+/// type can hold. Numbers compare by value.
 #[derive(Debug, Clone)]
 pub struct SequenceNumber(Box<str>);
 
@@ -72,12 +72,12 @@ pub struct Record {
 impl Record {
     /// Converts a record of a `GetRecords` response.
     ///
-    /// It adds `eventSourceARN`. In the identity of a TTL deletion it uses the event's spelling
-    /// (`type`, `principalId`), from either spelling.
+    /// It adds `eventSourceARN`. It writes the identity of a TTL deletion with the names of
+    /// Lambda's events (`type`, `principalId`), even if the response has those of the API.
     ///
     /// # Errors
-    /// [`SourceError::Malformed`] if it has no sequence number or no keys. Real streams never
-    /// return that.
+    /// [`SourceError::Malformed`] if the record has no sequence number or no keys. Real streams
+    /// never return such a record.
     pub fn from_api(mut event: Value, stream_arn: &str) -> Result<Self, SourceError> {
         let malformed = || SourceError::Malformed("a record without sequence number or keys");
         let record = event.as_object_mut().ok_or_else(malformed)?;
@@ -105,7 +105,7 @@ impl Record {
         &self.sequence
     }
 
-    /// Returns when the item was written, to the second.
+    /// Returns the time of the write, in whole seconds.
     #[must_use]
     pub fn created(&self) -> SystemTime {
         self.created
@@ -117,21 +117,21 @@ impl Record {
         &self.event
     }
 
-    /// Returns a hash of the item's whole key. It is equal for all records of one item.
+    /// Returns a hash of the item's key. All records of one item have the same hash.
     pub(crate) fn key_hash(&self) -> u64 {
         self.key_hash
     }
 
-    /// Returns whether the write changed nothing. AWS creates no record for it, but the embedded
-    /// table does.
+    /// Returns whether the write changed nothing. AWS creates no record for such a write, but the
+    /// embedded table does.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.unchanged
     }
 
     /// Returns the event as JSON text, created once for all mappings and retries.
     pub(crate) fn text(&self) -> &str {
-        // `Display` is compiled inside serde_json, which is optimised even in a development build.
-        // `to_vec` is not.
+        // `Display` is fast, because its code is in serde_json, which is optimized even in a
+        // development build. The code of `to_vec` is not.
         self.text.get_or_init(|| self.event.to_string())
     }
 }
@@ -145,7 +145,7 @@ fn hash_of_key(keys: &Map<String, Value>) -> u64 {
     hasher.finish()
 }
 
-/// Reads the time of creation, and rewrites `1.7E9` as `1700000000`, as in Lambda's events.
+/// Reads the time of creation. Also rewrites `1.7E9` as `1700000000`, the form in Lambda's events.
 fn creation(change: &mut Map<String, Value>) -> SystemTime {
     let seconds = change
         .get("ApproximateCreationDateTime")
@@ -213,8 +213,8 @@ mod tests {
         assert!(record("MODIFY", change("x", Some("x"))).is_unchanged());
         assert!(!record("MODIFY", change("x", Some("y"))).is_unchanged());
         assert!(!record("INSERT", change("x", None)).is_unchanged());
-        // A keys-only stream has no images, so no change can be excluded and every record is
-        // delivered.
+        // A keys-only stream has no images. So no record is known to be unchanged, and every record
+        // is delivered.
         let keys_only = json!({"Keys": {}, "SequenceNumber": "1"});
         assert!(!record("MODIFY", keys_only).is_unchanged());
     }

@@ -1,11 +1,11 @@
-//! Checks a mapping's calls against its function's role.
+//! The permission check for a mapping's calls of the stream.
 
-/// The role of a function, which Lambda assumes to read the stream for it.
+/// The role of a function. Lambda assumes it to read the stream for the function.
 pub trait Role: Send + Sync + 'static {
     /// Checks that the role allows this call of the stream.
     ///
     /// # Errors
-    /// The reason, in the service's words.
+    /// The reason, in AWS's wording.
     fn ask(&self, call: StreamCall) -> Result<(), String>;
 }
 
@@ -14,7 +14,7 @@ pub trait Role: Send + Sync + 'static {
 pub enum StreamCall {
     /// Lists the shards.
     DescribeStream,
-    /// Returns a position in a shard.
+    /// Returns an iterator, which is a position in a shard.
     GetShardIterator,
     /// Returns the records at a position.
     GetRecords,

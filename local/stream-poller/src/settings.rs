@@ -14,11 +14,11 @@ pub struct MappingSettings {
     pub batching_window: Duration,
     /// Concurrent calls for one shard, 1 to 10. Records of one item stay in order.
     pub parallelization_factor: usize,
-    /// Maximum retries of a failed batch, up to 10,000. `None` (-1 in the template) retries until
-    /// the records expire, 24 h after they were written.
+    /// Maximum retries of a failed batch, up to 10,000. `None` (-1 in the template) means retries
+    /// until the records expire, 24 h after their write.
     pub maximum_retry_attempts: Option<u32>,
-    /// Age at which records are discarded, 60 s to 7 days. `None` (-1) discards them only when they
-    /// expire.
+    /// Age at which records are discarded, 60 s to 7 days. `None` (-1 in the template) means that
+    /// they are discarded only when they expire.
     pub maximum_record_age: Option<Duration>,
     /// Whether a failed batch is halved before its retry.
     pub bisect_on_function_error: bool,
@@ -64,7 +64,7 @@ pub enum SettingsError {
 }
 
 impl MappingSettings {
-    /// Returns the settings of a mapping for which the template specifies no values.
+    /// Returns the settings of a mapping without any values in the template.
     #[must_use]
     pub fn for_function(function: impl Into<String>) -> Self {
         Self {

@@ -18,7 +18,7 @@ pub trait StreamSource: Send + Sync + 'static {
     /// Returns an iterator: a position in a shard to read from.
     fn iterator<'a>(&'a self, shard_id: &'a str, start: Start) -> BoxFuture<'a, Result<String, SourceError>>;
 
-    /// Returns the next records at an iterator.
+    /// Returns the records at an iterator.
     fn records<'a>(&'a self, iterator: &'a str) -> BoxFuture<'a, Result<Page, SourceError>>;
 }
 
@@ -27,7 +27,7 @@ pub trait StreamSource: Send + Sync + 'static {
 pub struct Shard {
     /// Id of the shard in the stream.
     pub id: String,
-    /// The preceding shard. It is read to its end before this one.
+    /// The preceding shard. A mapping reads it to its end before this one.
     pub parent: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Shard {
 pub enum Start {
     /// At the oldest record.
     TrimHorizon,
-    /// At the first record from now on.
+    /// At the first record that is written from now on.
     Latest,
     /// After this record.
     After(SequenceNumber),
@@ -54,10 +54,10 @@ pub struct Page {
 /// The reason why a stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The iterator has expired. Request a new one.
+    /// The iterator has expired. The caller must request a new one.
     #[error("the shard iterator has expired")]
     Expired,
-    /// The records at the iterator were trimmed. Continue with the oldest record.
+    /// The records at the iterator were trimmed. The caller must continue with the oldest record.
     #[error("the records to be read next were trimmed")]
     Trimmed,
     /// The table does not exist, or has no stream.
@@ -74,14 +74,14 @@ pub enum SourceError {
     Malformed(&'static str),
 }
 
-/// Number of pages kept for mappings that read later. A page holds at most 1 MB.
+/// Number of pages that are kept for other mappings. A page has at most 1 MB.
 const PAGES: usize = 8;
 
-/// A source that reads each page once for all mappings at about the same position.
+/// A source that reads each page once for all mappings with about the same position.
 ///
-/// Mappings that start at the same position use the same iterators, so the page that the first
-/// mapping reads serves the others. A mapping that is far behind reads separately. Empty pages are
-/// not kept, because records may follow at the same iterator.
+/// Mappings with the same starting position get the same iterators. So the page that the first
+/// mapping reads serves the others. A mapping that is far behind reads its own pages. Empty pages
+/// are not kept, because records may follow at the same iterator.
 pub(crate) struct SharedSource {
     source: Box<dyn StreamSource>,
     pages: Mutex<VecDeque<(String, Page)>>,
@@ -97,7 +97,8 @@ impl SharedSource {
     }
 
     pub(crate) async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
-        // The lock is held during the read, so that two mappings at one iterator do not both read.
+        // The lock is held during the read, so that of two mappings with one iterator only the
+        // first one reads.
         let mut pages = self.pages.lock().await;
         if let Some((_, page)) = pages.iter().find(|(at, _)| at == iterator) {
             return Ok(page.clone());

@@ -2,19 +2,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-/// Maximum number of items that are remembered.
 const MOST: usize = 10_000;
 
 /// The items that the local system removed because they had expired.
 ///
-/// DynamoDB names itself in the stream records of such removals. DynamoDB Local removes expired
-/// items only in its own time, so the local system deletes them with ordinary requests. Their
-/// records name no service, and the poller adds it.
+/// In the stream records of such removals, DynamoDB names itself as the caller. DynamoDB Local
+/// removes expired items late, so the local system deletes them with ordinary requests. Their
+/// stream records name no caller, so the poller adds DynamoDB.
 #[derive(Debug, Clone, Default)]
 pub struct Swept(Arc<Mutex<Vec<Value>>>);
 
 impl Swept {
-    /// Remembers an item before its removal. The oldest ones are forgotten.
+    /// Remembers an item before its removal. When there are too many, the oldest one is forgotten.
     pub fn note(&self, item: Value) {
         let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if items.len() == MOST {
@@ -23,8 +22,8 @@ impl Swept {
         items.push(item);
     }
 
-    /// Adds the service to the record of such a removal. The record must show the whole item as it
-    /// was, because the same key may have another item by now.
+    /// Adds DynamoDB as the caller to the record of such a removal. The old image must equal the
+    /// remembered item, because the same key may since have had another item.
     pub(crate) fn identify(&self, record: &mut Value) {
         if record.get("eventName").is_none_or(|name| name != "REMOVE") || record.get("userIdentity").is_some() {
             return;

@@ -13,7 +13,7 @@ use crate::section::Section;
 pub struct Bus {
     /// Logical id in the template.
     pub logical_id: String,
-    /// Physical name, as publishers use it and `!Ref` returns it.
+    /// Physical name, which publishers use and `!Ref` returns.
     pub name: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Target {
     pub maximum_retries: u32,
     /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// ARN of the queue for given-up events.
+    /// ARN of the queue for events that are given up.
     pub dead_letter: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn read_bus(id: &str, name: &str, properties: &Section) -> Result<Bus
     Ok(Bus { logical_id: id.to_owned(), name: name.to_owned() })
 }
 
-/// Checks the archive of a bus, which keeps every event. The local system does not read it.
+/// Checks the archive of a bus, which stores every event. The local system does not emulate it.
 pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
     properties.only(&["ArchiveName", "Description", "SourceArn", "RetentionDays"])?;
     properties.require("SourceArn")?.text()?;

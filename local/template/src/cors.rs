@@ -6,7 +6,7 @@ use crate::section::Section;
 /// The `CorsConfiguration` of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cors {
-    /// Origins whose pages may call the API.
+    /// Origins with pages that may call the API.
     pub origins: Origins,
     /// Allowed methods, in upper case.
     pub methods: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Cors {
     pub max_age: Option<u32>,
 }
 
-/// Origins whose pages may call the API.
+/// Origins with pages that may call the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
     /// All origins.
@@ -54,7 +54,7 @@ pub(crate) fn read(api: &Section) -> Result<Option<Cors>, TemplateError> {
     }))
 }
 
-/// Reads a list, or a parameter of type `CommaDelimitedList`.
+/// Reads the origins: a list, or a parameter of type `CommaDelimitedList`.
 fn read_origins(section: &Section) -> Result<Origins, TemplateError> {
     let texts = section.texts()?;
     let origins: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).map(str::trim).collect();
@@ -63,7 +63,7 @@ fn read_origins(section: &Section) -> Result<Origins, TemplateError> {
     }
     for origin in &origins {
         let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        // An origin has a scheme, a host and a port. No browser sends one with a path or a final
+        // An origin has a scheme, a host and a port. Browsers never send one with a path or a final
         // slash.
         if host.is_none_or(|host| host.is_empty() || host.contains(['/', '*', ' '])) {
             return Err(section.error(format!("{origin} is no origin such as https://shop.example.com")));

@@ -1,25 +1,26 @@
-//! Values that a deployment chooses and the template leaves open.
+//! Values that the template does not fix and that each deployment chooses.
 
 use std::collections::BTreeMap;
 
-/// Values that the template does not fix: region, account, parameters and physical names.
+/// The region, account, parameters and physical names of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployment {
     /// Value of `AWS::Region`.
     pub region: String,
     /// Value of `AWS::AccountId`.
     pub account: String,
-    /// Values of parameters. Others have their defaults.
+    /// Values of parameters. Parameters that are not in the map have their defaults.
     pub parameters: BTreeMap<String, String>,
-    /// Physical names by logical id, as `!Ref` of a resource returns them. Other resources have
-    /// their logical id as name.
+    /// Physical names by logical id, as `!Ref` returns them. A resource that is not in the map has
+    /// its logical id as name.
     pub names: BTreeMap<String, String>,
-    /// Whether a parameter without value and default reads as `${Name}`. Otherwise it is an error.
+    /// Whether a parameter without value and default becomes the text `${Name}`. Otherwise it is an
+    /// error.
     pub(crate) inspection: bool,
 }
 
 impl Deployment {
-    /// Creates a deployment to `region` of `account` with all defaults.
+    /// Creates a deployment in `region` of `account` with all defaults.
     #[must_use]
     pub fn new(region: &str, account: &str) -> Self {
         Self {

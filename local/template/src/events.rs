@@ -1,5 +1,5 @@
-//! Reads a function's events: routes of the HTTP API and schedules. Mappings of streams and queues
-//! are separate resources.
+//! Reads a function's events: routes of the HTTP API, and schedules. Mappings of streams and queues
+//! are resources of their own.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -13,7 +13,7 @@ pub struct Function {
     pub logical_id: String,
     /// ARN of the function.
     pub arn: String,
-    /// Folder of its crate, relative to the template.
+    /// Folder of the function's crate, relative to the template.
     pub code_uri: String,
     /// Value of `_HANDLER`.
     pub handler: String,
@@ -23,16 +23,16 @@ pub struct Function {
     pub memory_mb: u32,
     /// Environment variables with their resolved values.
     pub environment: BTreeMap<String, String>,
-    /// Names of the variables with a literal value, which is the same in every deployment.
+    /// Names of the variables that have a literal value, the same in every deployment.
     pub literals: BTreeSet<String>,
-    /// Tracing mode, e.g. `Active`. `None` leaves it to Lambda.
+    /// Tracing mode, e.g. `Active`. `None` means Lambda's default.
     pub tracing: Option<String>,
-    /// Log level, e.g. `INFO`. `None` leaves it to Lambda.
+    /// Log level, e.g. `INFO`. `None` means Lambda's default.
     pub log_level: Option<String>,
     /// Settings of asynchronous invocation.
     pub asynchronous: Asynchronous,
-    /// Permissions of the function's role. They do not include the permissions that SAM adds
-    /// itself: logs, traces, and the destination of failed events.
+    /// Permissions of the function's role. They do not include those that SAM adds: for logs,
+    /// traces and the destination of failed events.
     pub statements: Vec<Statement>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn read(
                 if variables.is_literal(&name) {
                     literals.insert(name.clone());
                 } else {
-                    // A function's value overrides the global one.
+                    // A function's value replaces the global one, even a literal.
                     literals.remove(&name);
                 }
                 environment.insert(name, value.text()?);

@@ -6,21 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::yaml::{Node, Value};
 use crate::{Deployment, TemplateError};
 
-/// Maximum depth of conditions that need other conditions. It limits the recursion, and no real
+/// Maximum depth of conditions that refer to other conditions. It limits the recursion. No real
 /// template reaches it.
 const MOST_OPEN: usize = 64;
 
-/// Resolves parameters, conditions and resources.
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
     defaults: BTreeMap<&'a str, Option<String>>,
-    /// Names of the parameters that are lists.
+    /// Names of the parameters with a list as value.
     lists: BTreeSet<&'a str>,
     conditions: Option<&'a Node>,
     resources: BTreeMap<&'a str, &'a str>,
-    /// Results of conditions. `None` marks a condition whose evaluation has begun. Each is
-    /// evaluated once: in a chain where each condition needs the next one twice, the time would
-    /// otherwise double per link.
+    /// Results of conditions. `None` means that the evaluation has begun but not ended. Each
+    /// condition is evaluated only once. Otherwise the time would double with each link of a chain
+    /// in which each condition refers to the next one twice.
     known: RefCell<BTreeMap<String, Option<bool>>>,
 }
 
@@ -72,7 +71,8 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Evaluates `node` until it is not an intrinsic function. Returns `None` for `AWS::NoValue`.
+    /// Evaluates `node` until the result is not an intrinsic function. Returns `None` for
+    /// `AWS::NoValue`.
     pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>, TemplateError> {
         let Value::Call(name, argument) = &node.value else {
             return Ok(Some(node.clone()));
@@ -89,7 +89,7 @@ impl<'a> Resolver<'a> {
             }
             "Ref" if scalar(argument)? == "AWS::NoValue" => return Ok(None),
             "Ref" if self.lists.contains(scalar(argument)?) => {
-                // CloudFormation trims each part.
+                // CloudFormation trims each element of the list.
                 let parts = self.reference(scalar(argument)?, line)?;
                 let parts = parts.split(',').map(|part| Node::text(line, part.trim())).collect();
                 return Ok(Some(Node { line, value: Value::List(parts) }));
@@ -115,7 +115,6 @@ impl<'a> Resolver<'a> {
         Ok(Some(Node::text(line, text)))
     }
 
-    /// Returns whether the condition `name` holds.
     pub(crate) fn condition(&self, name: &str, line: usize) -> Result<bool, TemplateError> {
         let Some(node) = self.conditions.and_then(|all| all.child(name)) else {
             let message = format!("there is no condition {name}");
@@ -182,8 +181,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Rejects parameters that violate the template's `Rules`. CloudFormation does so before any
-    /// change.
+    /// Rejects parameters that violate the template's `Rules`, as CloudFormation does before it
+    /// changes anything.
     pub(crate) fn keep_rules(&self, document: &Node) -> Result<(), TemplateError> {
         for (name, rule) in entries(document.child("Rules")) {
             if rule.child("RuleCondition").map_or(Ok(true), |condition| self.holds(condition))? {
@@ -202,7 +201,6 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Evaluates `node` to a text.
     fn text(&self, node: &Node) -> Result<String, TemplateError> {
         match self.resolve(node)? {
             Some(node) => scalar(&node).map(str::to_owned),
@@ -246,7 +244,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns a resource's attribute in the form of CloudFormation's documented return values.
+    /// Returns an attribute of a resource, in the form that CloudFormation documents as its return
+    /// value.
     pub(crate) fn attribute(&self, id: &str, attribute: &str, line: usize) -> Result<String, TemplateError> {
         let Some(kind) = self.resources.get(id) else {
             let message = format!("there is no resource {id}");

@@ -1,15 +1,14 @@
 //! Reads the SAM template into typed values.
 //!
-//! The values are the table, the functions, routes, stream and queue mappings, and schedules. They
-//! also include the event bus with its rules, the queues and the buckets.
+//! The values are the table, the functions, the routes, the schedules, and the mappings of streams
+//! and queues. They also include the event bus with its rules, the queues and the buckets.
 //!
 //! `template.yaml` is the single source of these settings. The local system builds itself from
-//! them. Tests compare them with names that the code repeats, such as a route, an index or an
-//! action in a policy.
+//! them. Tests compare them with the routes, indexes and actions that the code names.
 //!
 //! The crate evaluates intrinsic functions as CloudFormation does, with the parameters and names of
-//! a [`Deployment`]. It rejects unknown settings and reports the line. A silently skipped setting
-//! would make the local system differ from a deployment.
+//! a [`Deployment`]. It rejects settings that it does not know, with the line. If it ignored them,
+//! the local system could differ from a deployment.
 //!
 //! ```no_run
 //! let template = template::Template::read("template.yaml".as_ref())?;
@@ -57,13 +56,13 @@ use section::Section;
 pub struct Template {
     /// The only table.
     pub table: TableDefinition,
-    /// Every function whose condition holds, in the order of the template.
+    /// Every function with a true condition, in the order of the template.
     pub functions: Vec<Function>,
     /// Every route of the HTTP API, in the order of the template.
     pub routes: Vec<Route>,
     /// Every authorizer of the HTTP API.
     pub authorizers: Vec<Authorizer>,
-    /// The pages of other origins that may call the HTTP API. `None` if there is no configuration.
+    /// The origins with pages that may call the HTTP API. `None` if there is no CORS configuration.
     pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,
@@ -83,7 +82,7 @@ pub struct Template {
 
 impl Template {
     /// Reads the template at `path` for inspection. Parameters have their defaults. A parameter
-    /// without a default reads as `${Name}`.
+    /// without a default becomes the text `${Name}`.
     ///
     /// # Errors
     /// If the file cannot be read, is not YAML, or is not a template that this crate understands.
@@ -92,18 +91,18 @@ impl Template {
         Self::load(path, &Deployment::for_inspection())
     }
 
-    /// Reads the template at `path` as `deployment` would deploy it.
+    /// Reads the template at `path` with the values of `deployment`.
     ///
     /// # Errors
-    /// As [`Template::read`], and if a parameter in use has neither a default nor a value.
+    /// As [`Template::read`]. Also if a parameter in use has neither a default nor a value.
     pub fn read_for(path: &Path, deployment: &Deployment) -> Result<Self, TemplateError> {
         Self::load(path, deployment)
     }
 
-    /// Reads the text of a template for inspection, as [`Template::read`] reads a file.
+    /// Reads the text of a template for inspection, like [`Template::read`].
     ///
     /// # Errors
-    /// As [`Template::read`], without the file's name.
+    /// As [`Template::read`], without the file's name in the message.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::parse_for(text, &Deployment::for_inspection())
     }
@@ -119,10 +118,10 @@ impl Template {
         text.and_then(|text| Self::parse_for(&text, deployment)).map_err(|error| error.in_file(path))
     }
 
-    /// Reads the text of a template as `deployment` would deploy it.
+    /// Reads the text of a template with the values of `deployment`.
     ///
     /// # Errors
-    /// As [`Template::read_for`], without the file's name.
+    /// As [`Template::read_for`], without the file's name in the message.
     pub fn parse_for(text: &str, deployment: &Deployment) -> Result<Self, TemplateError> {
         let document = yaml::document(text)?;
         let resolver = Resolver::new(&document, deployment)?;
@@ -202,7 +201,7 @@ impl Template {
             Err(error) => Err(error),
         };
         for rule in &self.rules {
-            // Every account has the default bus, on which AWS services send their events.
+            // Every account has the default bus, to which AWS services send their events.
             if rule.bus != "default" && !self.buses.iter().any(|bus| bus.name == rule.bus) {
                 return at(&rule.logical_id, format!("there is no bus {}", rule.bus));
             }
@@ -229,7 +228,7 @@ impl Template {
     }
 }
 
-/// Returns whether the resource's condition holds. It does if there is no condition.
+/// Returns whether the resource's condition is true or missing.
 fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateError> {
     match resource.get("Condition")? {
         Some(condition) => resolver.condition(&condition.text()?, condition.line()),

@@ -1,4 +1,4 @@
-//! Reads event source mappings, through which Lambda reads the table's stream and queues.
+//! Reads event source mappings, with which Lambda reads the table's stream and queues.
 
 use std::time::Duration;
 
@@ -28,13 +28,14 @@ pub struct StreamMapping {
     pub parallelization_factor: u32,
     /// Whether a failed batch is halved before its retry.
     pub bisect_on_error: bool,
-    /// Age at which a record is given up. `None` means never.
+    /// Age at which a record is given up. `None` means no limit.
     pub maximum_record_age: Option<Duration>,
-    /// Maximum retries of a failed batch. `None` retries until the records expire.
+    /// Maximum number of retries of a failed batch. `None` means retries until the records expire.
     pub maximum_retries: Option<u32>,
-    /// Whether the function's response names the record to continue from.
+    /// Whether the function's response may name the record from which Lambda retries.
     pub report_batch_item_failures: bool,
-    /// Filter patterns. A record that matches one of them is delivered. Without patterns all are.
+    /// Filter patterns. A record that matches at least one of them is delivered. Without patterns,
+    /// every record is delivered.
     pub filters: Vec<Json>,
     /// ARN of the bucket for given-up records.
     pub on_failure: Option<String>,
@@ -45,7 +46,7 @@ pub struct StreamMapping {
 pub enum StartingPosition {
     /// At the oldest record that the stream still has.
     TrimHorizon,
-    /// At the first record written from now on.
+    /// At the first record that is written from now on.
     Latest,
 }
 
@@ -63,21 +64,20 @@ pub struct QueueMapping {
     pub batch_size: u32,
     /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
-    /// Whether the function's response names the failed messages.
+    /// Whether the function's response may name the failed messages.
     pub report_batch_item_failures: bool,
     /// Maximum concurrent invocations.
     pub maximum_concurrency: Option<u32>,
 }
 
-/// A mapping's id, function and source.
 struct Ends {
     id: String,
     function: String,
     source: String,
 }
 
-/// Adds an `AWS::Lambda::EventSourceMapping` to the template, whose functions, queues and buckets
-/// must be known. `stream` is the ARN of the table's stream.
+/// Reads an `AWS::Lambda::EventSourceMapping` and adds it to `template`, which must already contain
+/// the functions, queues and buckets. `stream` is the ARN of the table's stream.
 pub(crate) fn read(id: &str, settings: &Section, stream: &str, template: &mut Template) -> Result<(), TemplateError> {
     let name = settings.require("FunctionName")?;
     let arn = name.text()?;
@@ -113,7 +113,7 @@ fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<St
         "FunctionResponseTypes",
         "FilterCriteria",
         "DestinationConfig",
-        // Metrics that Lambda sends to CloudWatch for alarms.
+        // `MetricsConfig` makes Lambda send metrics, which the local system does not emulate.
         "MetricsConfig",
     ])?;
     let position = settings.require("StartingPosition")?;
@@ -147,7 +147,7 @@ fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<St
     })
 }
 
-/// Converts a number whose checked range fits.
+/// Converts a number that is known to fit, because its range was checked.
 fn narrow(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -170,7 +170,7 @@ fn read_filters(settings: &Section) -> Result<Vec<Json>, TemplateError> {
     Ok(filters)
 }
 
-/// Returns whether the function's responses name failed records or messages.
+/// Returns whether the function's responses may name failed records or messages.
 fn read_response_types(settings: &Section) -> Result<bool, TemplateError> {
     let Some(types) = settings.get("FunctionResponseTypes")? else {
         return Ok(false);
@@ -228,8 +228,8 @@ fn read_queue(ends: Ends, settings: &Section) -> Result<QueueMapping, TemplateEr
     })
 }
 
-/// Reads the destination, which must be a bucket of the template. Lambda has other destinations,
-/// but only a bucket stores the records themselves.
+/// Reads the destination, which must be a bucket of the template. Of Lambda's destinations, only a
+/// bucket stores the records themselves.
 fn read_destination(settings: &Section, template: &Template) -> Result<Option<String>, TemplateError> {
     let Some(config) = settings.get("DestinationConfig")? else {
         return Ok(None);

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 use crate::TemplateError;
 use crate::section::Section;
 
-/// A function's event of type `Schedule`: an EventBridge rule that invokes the function at a rate.
+/// A function's event of type `Schedule`: an EventBridge rule that invokes the function at a fixed
+/// rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Logical id of the function.
@@ -18,7 +19,7 @@ pub struct Schedule {
     pub every: Duration,
     /// Whether the schedule is enabled.
     pub enabled: bool,
-    /// The function's input. `None` sends EventBridge's scheduled event.
+    /// The function's input. `None` means EventBridge's scheduled event.
     pub input: Option<Json>,
 }
 
@@ -32,12 +33,12 @@ impl Schedule {
 
 /// Units of EventBridge's rate expressions: singular, plural and seconds.
 const UNITS: [(&str, &str, u64); 3] = [("minute", "minutes", 60), ("hour", "hours", 60 * 60), ("day", "days", 86_400)];
-/// Maximum number of units. A rate of many years is a mistake.
+/// Maximum number of units. More would be a mistake.
 const MOST: u64 = 10_000;
 
 pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Schedule, TemplateError> {
-    // A rule's retries and dead-letter queue are not supported, so they are rejected and not
-    // skipped.
+    // A rule's retries and dead-letter queue are not supported, so they are rejected instead of
+    // ignored.
     settings.only(&["Schedule", "Name", "Description", "Enabled", "State", "Input"])?;
     let expression = settings.require("Schedule")?;
     let enabled = match (settings.get("Enabled")?, settings.get("State")?) {
@@ -62,8 +63,8 @@ pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Sc
     Ok(Schedule { function: function.to_owned(), event: event.to_owned(), every, enabled, input })
 }
 
-/// Parses `rate(<n> <unit>)`. As in EventBridge, 1 needs the singular unit and others the plural
-/// one.
+/// Parses `rate(<n> <unit>)`. As in EventBridge, 1 needs the singular of the unit, and other
+/// numbers need the plural.
 fn rate(text: &str) -> Result<Duration, String> {
     if text.starts_with("cron(") {
         return Err(format!("{text}: cron expressions are not run here, only rate(<n> minutes), hours or days"));

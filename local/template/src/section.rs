@@ -1,4 +1,4 @@
-//! Reads parts of the template as typed values. Errors have the path and the line.
+//! Reads parts of the template as typed values. Errors contain the path and the line.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use crate::TemplateError;
 use crate::intrinsics::Resolver;
 use crate::yaml::{self, Node, Value};
 
-/// A node whose intrinsic function has been evaluated. Functions in its children are evaluated
-/// later, on access.
+/// A node of the template. Its own intrinsic function has been evaluated. Functions in its children
+/// are evaluated when they are read.
 #[derive(Clone)]
 pub(crate) struct Section<'a> {
     node: Node,
@@ -51,7 +51,7 @@ impl<'a> Section<'a> {
         self.get(key)?.ok_or_else(|| self.error(format!("{key} is missing")))
     }
 
-    /// Rejects any key that is not in `known`, so that no setting is silently skipped.
+    /// Rejects any key that is not in `known`, so that no setting is ignored silently.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), TemplateError> {
         for (key, section) in self.entries()? {
             if !known.contains(&key.as_str()) {
@@ -124,7 +124,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Returns a whole number within `range`, which contains AWS's limits.
+    /// Returns a whole number within `range`, AWS's limits.
     pub(crate) fn number<N>(&self, range: RangeInclusive<N>) -> Result<N, TemplateError>
     where
         N: FromStr + PartialOrd + std::fmt::Display,

@@ -38,7 +38,7 @@ pub struct Bucket {
     pub name: String,
     /// ARN of the bucket.
     pub arn: String,
-    /// Rules for pages of other origins. S3 applies the first rule that matches.
+    /// CORS rules of the bucket. S3 applies the first rule that matches.
     pub cors: Vec<BucketCors>,
 }
 
@@ -46,7 +46,7 @@ pub struct Bucket {
 /// matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketCors {
-    /// Origins whose pages may use the bucket.
+    /// Origins with pages that may use the bucket.
     pub origins: Vec<String>,
     /// Allowed methods, in upper case.
     pub methods: Vec<String>,
@@ -58,7 +58,7 @@ pub struct BucketCors {
     pub max_age: Option<u32>,
 }
 
-/// Reads the rules of a bucket's `CorsConfiguration`. Without one the list is empty.
+/// Reads the rules of a bucket's `CorsConfiguration`, or an empty list without one.
 pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<BucketCors>, TemplateError> {
     let configuration = match properties {
         Some(properties) => properties.get("CorsConfiguration")?,
@@ -68,7 +68,7 @@ pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<Bucke
     configuration.only(&["CorsRules"])?;
     let rule = |rule: Section| {
         rule.only(&["AllowedHeaders", "AllowedMethods", "AllowedOrigins", "ExposedHeaders", "Id", "MaxAge"])?;
-        // A parameter of type `CommaDelimitedList` is a list.
+        // A parameter of type `CommaDelimitedList` is also a list.
         let list = |key: &str| -> Result<Vec<String>, TemplateError> {
             let Some(section) = rule.get(key)? else { return Ok(Vec::new()) };
             let texts = section.texts()?;
@@ -97,7 +97,7 @@ pub(crate) fn read_queue(id: &str, arn: String, properties: Option<&Section>) ->
         redrive: None,
     };
     let Some(properties) = properties else { return Ok(queue) };
-    // `FifoQueue` is not known, because the local queues do not implement it.
+    // `FifoQueue` is missing, because the local queues do not emulate it.
     properties.only(&[
         "KmsMasterKeyId",
         "MessageRetentionPeriod",

@@ -20,7 +20,8 @@ pub struct TableDefinition {
     pub indexes: Vec<Index>,
     /// Content of stream records, e.g. `NEW_AND_OLD_IMAGES`. `None` without a stream.
     pub stream_view: Option<String>,
-    /// The attribute with an item's expiry in epoch seconds. `None` if items do not expire.
+    /// The attribute with an item's time to live in seconds since 1970. `None` if items do not
+    /// expire.
     pub ttl_attribute: Option<String>,
 }
 
@@ -44,7 +45,7 @@ pub struct Index {
     pub projection: Projection,
 }
 
-/// The attributes of an index besides its key and the table's key.
+/// The attributes of an index in addition to its key and the table's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
     /// No other attributes.
@@ -63,7 +64,7 @@ impl TableDefinition {
     }
 
     /// Returns the body of a `CreateTable` request for this table with the name `table_name`. It
-    /// omits deletion protection and backups, which only durable tables need.
+    /// omits deletion protection and backups, which only a table in production needs.
     #[must_use]
     pub fn create_table_request(&self, table_name: &str) -> Json {
         let attributes: Vec<Json> = self

@@ -1,16 +1,16 @@
-//! Reads YAML as CloudFormation does. Mappings keep their order and scalars are text. Intrinsic
-//! functions may have either spelling (`!Ref X` and `{Ref: X}`). Every node has its line.
+//! Reads YAML as CloudFormation does. Mappings keep their order, and scalars are text. Intrinsic
+//! functions have either form, `!Ref X` or `{Ref: X}`. Every node has its line number.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use serde_json::Value as Json;
 
 use crate::TemplateError;
 
-/// Maximum nesting. It limits the recursion, and no real template reaches it.
+/// Maximum nesting. It limits the recursion. No real template reaches it.
 const DEEPEST: usize = 64;
 
-/// Reads a YAML document without tags as JSON. Plain scalars become null, booleans and numbers if
-/// they have that form. All others become text.
+/// Reads a YAML document without tags as JSON. A plain scalar that looks like null, a boolean or a
+/// number becomes one. Other scalars become text.
 ///
 /// # Errors
 /// If the text is not one YAML document, or has a tag, an alias or a duplicate key.
@@ -27,8 +27,8 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// Any scalar. `plain` means that it has no quotes. Only a plain scalar can be a boolean or
-    /// null.
+    /// Any scalar. `plain` means that it has no quotes. Only a plain scalar can be null or a
+    /// boolean.
     Scalar {
         text: String,
         plain: bool,
@@ -51,7 +51,6 @@ impl Node {
         }
     }
 
-    /// Returns the node's kind for error messages.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Scalar { text, plain: true } if is_null(text) => "nothing",
@@ -157,7 +156,7 @@ fn tagged(node: Node, tag: Option<&Tag>) -> Node {
     }
 }
 
-/// Converts `{Ref: X}` and `{Fn::Sub: X}` into the same calls.
+/// Converts `{Ref: X}` and `{Fn::Sub: X}` into the same calls as the short form.
 fn long_form(node: Node) -> Node {
     let Node { line, value } = node;
     let value = match value {
@@ -176,8 +175,8 @@ fn long_form(node: Node) -> Node {
     Node { line, value }
 }
 
-/// Returns a plain scalar as a number if it is an `i64` (also `+1`) or a JSON number. Others, such
-/// as `1.10.0`, stay text.
+/// Returns a plain scalar as a number if it is an `i64` (also `+1`) or a JSON number. Other
+/// scalars, such as `1.10.0`, are text.
 fn number(text: &str) -> Option<Json> {
     let whole = text.parse::<i64>().ok().map(Json::from);
     whole.or_else(|| serde_json::from_str::<serde_json::Number>(text).ok().map(Json::Number))

@@ -15,18 +15,18 @@
 //! server's certificate has an unknown issuer, the connector tries once more with the system's
 //! roots. The runtime image keeps these current. A process loads them once. It remembers and logs
 //! each host that needs them, and counts these hosts in the metric `UnknownIssuers`. An alarm on
-//! that metric says that a new version is due. With the system's roots, a function trusts the same
-//! servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both sets, as it does
-//! for AWS's own tools.
+//! that metric tells operators to deploy a new version. With the system's roots, a function trusts
+//! the same servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both sets, as
+//! it does for AWS's own tools.
 //!
 //! # Configuration
 //!
 //! The SDK's standard variables configure the SDK and [`Service`]: `AWS_REGION`,
-//! `AWS_ACCESS_KEY_ID` and its companions, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`,
-//! and the endpoints. `AWS_ENDPOINT_URL` applies to all services. `AWS_ENDPOINT_URL_DYNAMODB`,
-//! `AWS_ENDPOINT_URL_S3` and others apply to one service each. This crate leaves out the SDK's
-//! chains for profiles and other sources of credentials. A function has none of these sources, and
-//! the chains are larger than all other code of a function.
+//! `AWS_ACCESS_KEY_ID` and the other credential variables, `AWS_USE_FIPS_ENDPOINT`,
+//! `AWS_USE_DUALSTACK_ENDPOINT`, and the endpoints. `AWS_ENDPOINT_URL` applies to all services.
+//! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3` and others apply to one service each. This
+//! crate leaves out the SDK's chains for profiles and other sources of credentials. A function has
+//! none of these sources, and the chains are larger than all other code of a function.
 
 mod connector;
 pub mod s3;
@@ -52,9 +52,7 @@ pub use http::Method;
 /// The roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
 
-/// Time limit of one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
-/// Time limit of one attempt of one call.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit of one call with its retries. It is shorter than every function's timeout in
 /// template.yaml, which a test checks.
@@ -65,7 +63,7 @@ const ATTEMPTS: u32 = 4;
 /// A reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The environment does not name the table, bucket or bus, or the region.
+    /// The environment does not name the region, or the table, bucket or bus.
     #[error("the environment variable {0} is not set")]
     NotSet(&'static str),
     /// The TLS client cannot be built.
@@ -121,7 +119,6 @@ fn switch(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 
-/// Returns the environment's region.
 fn region() -> Result<String, SetupError> {
     variable("AWS_REGION").or_else(|missing| variable("AWS_DEFAULT_REGION").map_err(|_| missing))
 }

@@ -28,7 +28,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Creates a bucket of a region, at `address` or else at AWS's own address.
+    /// Creates the client of a bucket in a region, at `address` or else at AWS's own address.
     ///
     /// # Errors
     /// As [`crate::connector()`].
@@ -41,8 +41,8 @@ impl Bucket {
         Self::at(&base(name, region, address, Variant::default()), name, region, credentials)
     }
 
-    /// Creates a bucket from the environment: `variable` names it, and the SDK's variables give
-    /// region, credentials and endpoint.
+    /// Creates the client of a bucket from the environment: `variable` names the bucket, and the
+    /// SDK's variables give region, credentials and endpoint.
     ///
     /// # Errors
     /// [`SetupError::NotSet`] when a variable is missing. Otherwise as [`crate::connector()`].
@@ -142,13 +142,13 @@ fn base(bucket: &str, region: &str, address: Option<&str>, variant: Variant) -> 
 
 fn is_passing(call: &Call<'_>, response: &Response) -> bool {
     match response.status {
-        // S3 may start the response to a copy with status 200 and then send an error document.
+        // S3 may begin the response to a copy with status 200 and then send an error document.
         200 => (call.method == Method::PUT && error_code(response).is_some()) || is_damaged(call, response),
         status => is_transient(status, error_code(response).as_deref()),
     }
 }
 
-/// Returns whether an object differs from what was written. A checksum with a hyphen covers several
+/// Returns whether an object does not match its checksum. A checksum with a hyphen covers several
 /// parts and is not compared.
 fn is_damaged(call: &Call<'_>, response: &Response) -> bool {
     let sum = response.header(CHECKSUM).filter(|sum| !sum.contains('-'));

@@ -15,15 +15,16 @@ pub struct Event {
     pub id: EventId,
     /// The time of the change, from the changed item.
     pub occurred_at: Instant,
-    /// The id of the request that made the change, as in its log lines. It comes from the event's
-    /// stream record, so every publication has the same. It is missing if the request is unknown,
-    /// and in events from before its introduction.
+    /// The id of the request that made the change, as in its log lines. It comes from the stream
+    /// record, so every publication of the event has the same id. It is `None` if the request is
+    /// unknown, or if the event is older than this field.
     pub correlation_id: Option<String>,
     /// The data.
     pub data: Data,
 }
 
-/// The reason why a detail is not a known event. No message quotes the event. The sources may.
+/// The reason why a detail is not a known event. The messages never quote the event, but their
+/// sources may.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The detail is not JSON, or has no envelope.
@@ -70,7 +71,7 @@ impl Event {
         }
         let malformed = |source| DecodeError::Malformed { kind, source };
         let Envelope { id, occurred_at, correlation_id, data } = Envelope::deserialize(detail).map_err(malformed)?;
-        // The id is only for logs, so a malformed one does not refuse the event.
+        // The correlation id is only for logs, so an event with a malformed one is still read.
         let correlation_id = correlation_id.as_str().map(str::to_owned);
         Ok(Self { id, occurred_at, correlation_id, data: kind.decode(&data).map_err(malformed)? })
     }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// The length of an id in hexadecimal digits: 128 bits, so that two events of a shop never share
-/// one by chance.
+/// The length of an id in hexadecimal digits: 128 bits, so two events of a shop practically never
+/// have the same id by chance.
 const DIGITS: usize = 32;
 
 /// The id that identifies an event. It is the same for every publication and every delivery.
@@ -41,8 +41,8 @@ impl EventId {
     /// Derives the id of the event of this kind that a change causes. A change causes at most one
     /// event of a kind.
     ///
-    /// The id is the first half of a SHA-256 over the parts. The length of each part precedes it,
-    /// so that no two lists of parts have the same input.
+    /// The id is the first half of a SHA-256 over the parts. The input has the length of each part
+    /// before the part, so that no two lists of parts give the same input.
     #[must_use]
     pub fn derive(origin: Origin<'_>, kind: Kind) -> Self {
         let Origin { table, key, born, rev } = origin;

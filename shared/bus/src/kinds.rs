@@ -10,8 +10,8 @@ use key_schema::order::OrderStatus;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Declares the kinds of events, each with its current version. A test demands a schema for each
-/// (`tests/schemas.rs`).
+/// Declares the kinds of events, each with its current version. A test requires a schema for each
+/// of them (`tests/schemas.rs`).
 macro_rules! kinds {
     ($($name:ident = $version:literal)*) => {
         /// A kind of event. Its name is the detail-type on the bus.
@@ -106,7 +106,7 @@ pub struct OrderPlaced {
     pub customer_id: CustomerId,
     /// The shop where it was placed, if any.
     pub store_id: Option<StoreId>,
-    /// The status. An order that was paid on the spot begins after `pending`.
+    /// The status with which the order became visible.
     pub status: OrderStatus,
     /// The sum of the order's lines.
     #[serde(deserialize_with = "money")]
@@ -128,8 +128,7 @@ pub struct OrderStatusChanged {
     pub from: OrderStatus,
     /// The new status.
     pub to: OrderStatus,
-    /// The reason of the change, if it has a special one. A reader ignores reasons that it does not
-    /// know.
+    /// The reason, if no caller made the change. A reader ignores reasons that it does not know.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "reason")]
     pub reason: Option<Reason>,
     /// The sum of the order's lines.
@@ -195,8 +194,8 @@ pub struct EmailVerificationRequested {
     pub expires_at: Instant,
 }
 
-/// Decodes [`Money`] and ignores unknown fields. Its own decoder refuses them, because it reads the
-/// bodies of requests.
+/// Decodes [`Money`] and ignores unknown fields. The decoder of [`Money`] itself refuses unknown
+/// fields, because it reads the bodies of requests.
 fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
     #[derive(Deserialize)]
     struct Tolerant {

@@ -1,8 +1,8 @@
 //! The domain events of the shop, for subscribers.
 //!
-//! The stream's consumer publishes an event to EventBridge after the change behind it was
-//! committed. The event's source is [`SOURCE`]. Its detail-type is the name of its [`Kind`]. Its
-//! detail is this envelope:
+//! The stream's consumer publishes an event to EventBridge after the table has committed the
+//! change. The event's source is [`SOURCE`]. Its detail-type is the name of its [`Kind`]. Its
+//! detail is an envelope in this form:
 //!
 //! ```json
 //! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z",
@@ -12,19 +12,19 @@
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in
 //! `schemas/<kind>.v<version>.json`. Within a version a field may be added, but none may change or
 //! disappear. Subscribers ignore unknown fields and refuse unknown versions
-//! ([`DecodeError::UnknownVersion`]). Events hold ids and nothing else about a person, because an
+//! ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids, because an
 //! erasure does not reach the archives of a bus.
 //!
 //! # Why ids are derived
 //!
 //! Delivery is at least once at every step. The table's stream repeats records, PutEvents may
 //! succeed without its response arriving, and EventBridge repeats deliveries to its targets. No
-//! step removes duplicates. So a subscriber can recognise a repeated event only by its id, and only
-//! if every publication of an event has the same one.
+//! step removes duplicates. So a subscriber can recognise a repeated event only by its id, and
+//! every publication of an event must have the same id.
 //!
 //! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
-//! (`born`), the `rev` of the change, and the kind of event. Like the rest of the event, all of
-//! this comes from the stream record alone. A consumer that derives the event again, at any time
+//! (`born`), the `rev` of the change, and the kind of event. These values, like the rest of the
+//! event, come from the stream record alone. A consumer that derives the event again, at any time
 //! and in any order, gets the same bytes.
 
 mod event;

@@ -1,9 +1,9 @@
 //! The publisher, which sends events to EventBridge with PutEvents.
 //!
 //! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`]. Its response
-//! has a result for each entry, so a successful call may have failed for some. The publisher sends
-//! only the failed entries again, with full jitter and inside a budget. It repeats a call without a
-//! response as a whole ([`aws::Service`]). Both can publish an event twice, so ids are derived.
+//! has a result for each entry, so a successful call may contain failed entries. The publisher
+//! sends only these again, with full jitter and within a time budget. If a call has no response,
+//! [`aws::Service`] repeats all of it. Both retries can publish an event twice, so ids are derived.
 
 use std::time::Duration;
 
@@ -18,25 +18,25 @@ use crate::{Event, SOURCE};
 
 /// The maximum number of entries in one PutEvents call (API reference, `PutEvents`).
 pub const MAX_ENTRIES: usize = 10;
-/// The entries of a call must be smaller than this together (User Guide, "Calculating PutEvents
-/// event entry size"). Newer regions take more, but an event must also fit into a queue or a
-/// function behind the bus.
+/// The total size of a call's entries must be below this limit (User Guide, "Calculating PutEvents
+/// event entry size"). Some regions accept more, but an event must also fit into a message to a
+/// queue or a function.
 pub const MAX_REQUEST_BYTES: usize = 256 * 1024;
-/// The bytes of a time in the size of an entry, in any notation (same source).
+/// The number of bytes that a time adds to the size of an entry, in any notation (same source).
 const TIME_BYTES: usize = 14;
 
-/// The number of concurrent calls.
 const CONCURRENCY: usize = 4;
-/// The upper limit of the first wait before failed entries are sent again. It doubles each time.
+/// The upper bound of the first random wait before failed entries are sent again. The bound doubles
+/// each time.
 const BASE: Duration = Duration::from_millis(50);
-/// The upper limit of every wait.
+/// The upper bound of every random wait.
 const CAP: Duration = Duration::from_millis(800);
-/// The maximum number of rounds.
+/// The maximum number of times that entries are sent.
 const ROUNDS: u32 = 10;
 
-/// The error codes of an entry that the bus will never accept. All other codes concern the moment
-/// or the deployment (a throttle, a missing permission). The event itself is then valid and must
-/// not be quarantined.
+/// The error codes of entries that the bus will never accept. All other codes have a temporary
+/// cause or a fault of the deployment, such as a missing permission. Their events are valid and
+/// must not be quarantined.
 const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
 /// The outcome of an event.
@@ -44,7 +44,8 @@ const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 pub enum Outcome {
     /// The bus has accepted the event.
     Published,
-    /// The bus has not accepted the event, or its response is missing. The event may be on the bus.
+    /// The bus did not accept the event now, or its response is missing. In the second case the
+    /// event may be published.
     Retryable {
         /// An error code or a similar text that is safe to log.
         reason: String,
@@ -67,7 +68,7 @@ pub struct EventBus {
 /// The limits of the publisher: the size of a call, and the time for retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The entries of a call must be smaller than this together, in bytes.
+    /// The total size of a call's entries must be below this number of bytes.
     pub bytes: usize,
     /// The time after which failed entries are not sent again.
     pub budget: Duration,
@@ -79,7 +80,6 @@ impl Default for Limits {
     }
 }
 
-/// The headers of PutEvents, in AWS JSON 1.1.
 const HEADERS: [(&str, &str); 2] =
     [("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "AWSEvents.PutEvents")];
 
@@ -213,7 +213,7 @@ impl EventBus {
         }
     }
 
-    /// Creates the entry of an event. An error says why it cannot be one.
+    /// Creates the entry of an event. The error is the reason why the event has no valid entry.
     fn entry(&self, position: usize, event: &Event) -> Result<Entry, String> {
         let detail = event.to_detail().map_err(|error| error.to_string())?;
         let kind = event.kind().as_str();
@@ -250,7 +250,8 @@ impl Answer {
         Self { outcome: Outcome::Retryable { reason }, again: false }
     }
 
-    /// Creates the result of an entry that is missing in the response. It may be published or not.
+    /// Creates the result of an entry for which the response has no result. The event may be
+    /// published.
     fn missing() -> Self {
         Self { outcome: Outcome::Retryable { reason: "no result for the entry".to_owned() }, again: true }
     }

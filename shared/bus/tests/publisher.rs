@@ -30,7 +30,7 @@ impl World {
         self.server.faults().add(Fault { kind, rate, count, seed: 7 }).unwrap();
     }
 
-    /// Returns the accepted details as events, in order.
+    /// Returns the accepted entries as events, in order.
     fn taken(&self) -> Vec<Event> {
         let taken = self.server.published(0, 10_000).items;
         taken.iter().map(|event| Event::from_detail(&event.detail).unwrap()).collect()
@@ -140,7 +140,7 @@ async fn an_event_that_is_too_large_is_refused_before_the_call_and_the_others_ar
     let world = World::open().await;
     let sent = [event(1, "p"), event(2, &"p".repeat(100)), event(3, "p")];
     let bytes = |event: &Event| 14 + SOURCE.len() + "ReviewPosted".len() + event.to_detail().unwrap().len();
-    // An entry must be smaller than the limit.
+    // An entry that is exactly as large as the limit is refused.
     for (limit, refused) in [(bytes(&sent[1]) + 1, 0), (bytes(&sent[1]), 1), (bytes(&sent[0]), 3)] {
         let outcomes = world.limited(limit, Duration::ZERO).publish(&sent).await;
         let refusals = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count();

@@ -16,7 +16,7 @@ use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
 
-/// The field of an event that may be missing.
+/// The field of the envelope that may be missing.
 const OPTIONAL: &str = "correlation_id";
 
 fn folder() -> PathBuf {
@@ -112,7 +112,6 @@ fn required(schema: &Value) -> BTreeSet<String> {
     schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// A compiled schema.
 struct Validator {
     schemas: Schemas,
     index: SchemaIndex,
@@ -148,7 +147,6 @@ fn a_schema_has_exactly_the_published_fields_and_requires_all_but_the_request_id
     for event in every_example() {
         let mut schema = schema(event.kind());
         let published = detail(&event);
-        // The optional fields.
         for (object, name) in [("", OPTIONAL), ("/properties/data", "reason")] {
             let schema = schema.pointer_mut(object).unwrap();
             let Some(properties) = schema["properties"].as_object_mut().filter(|all| all.contains_key(name)) else {
@@ -305,7 +303,8 @@ fn an_id_is_a_function_of_the_change_and_every_part_of_it_counts() {
     let origin = Origin { table: "shop", key: &ours, born: &born, rev: 7 };
     let id = EventId::derive(origin, Kind::OrderPlaced);
     assert_eq!(id, EventId::derive(origin, Kind::OrderPlaced));
-    // Pinned: a program that derives another id repeats every event that is still in delivery.
+    // Events with this id may still be in delivery. If a change of the program changed the id,
+    // subscribers would see these events twice.
     assert_eq!(id.as_str(), "963328b8c72069d691ea1fcb252d883e");
     let others = [
         EventId::derive(origin, Kind::OrderStatusChanged),

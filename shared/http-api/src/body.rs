@@ -15,13 +15,13 @@ use std::borrow::Cow;
 use crate::json::{Members, ParseError, Value};
 use crate::problem::{Code, FieldError, Problem};
 
-/// The maximum number of errors in one response. Further ones are dropped, so that a hostile body
+/// The maximum number of errors in one response. Further errors are dropped, so that a hostile body
 /// cannot cause a huge response.
 const MAX_ERRORS: usize = 100;
 
 /// Reads all fields of an object into variables of the same names. Each line has the name of a
-/// field, [`required`](Object::required) or [`optional`](Object::optional), and the reader.
-/// A rule over several fields needs the methods of [`Object`] itself.
+/// field, then [`required`](Object::required) or [`optional`](Object::optional), then the reader of
+/// the value. For a rule over several fields, use the methods of [`Object`].
 #[macro_export]
 macro_rules! read_fields {
     ($object:expr => { $($name:ident: $kind:ident($($reader:tt)*),)+ }) => {
@@ -35,8 +35,8 @@ macro_rules! read_fields {
 
 /// A JSON object that is being read field by field.
 ///
-/// A reader that fails records its error here and returns `None`, and reading continues.
-/// [`Object::finish`] then returns either all fields or all errors.
+/// A method for a field with an error records the error and returns `None`. The handler then reads
+/// the other fields. At the end [`Object::finish`] returns either all fields or all errors.
 #[derive(Debug)]
 pub struct Object<'a> {
     unread: Members<'a>,
@@ -85,7 +85,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a field that may be missing. `null` means the same as a missing field.
+    /// Reads a field that may be missing. `null` counts as a missing field.
     pub fn optional<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Option<T>> {
         match self.unread.remove(name) {
             None | Some(Value::Null) => Some(None),
@@ -110,17 +110,17 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Records an error at a field, for rules over several fields. Returns `None`, so that a reader
-    /// can end with this call.
+    /// Records an error at a field, for a rule over several fields. Always returns `None`, so that
+    /// a reader can end with this call.
     pub fn refuse<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         self.errors.add(Invalid::new(detail).under(name));
         None
     }
 
-    /// Ends the reading and returns all fields, unwrapped.
+    /// Ends the reading. Returns all fields without their `Option`.
     ///
     /// # Errors
-    /// The errors of all fields, and one error for every field that was not read.
+    /// The errors of all fields, and one error for each field of the object that was not read.
     pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Complete, Invalid> {
         let unknown: Vec<_> = std::mem::take(&mut self.unread).into_keys().take(MAX_ERRORS).collect();
         for name in unknown {
@@ -155,7 +155,7 @@ impl<T> Change<T> {
 }
 
 impl Invalid {
-    /// Creates one error, at the value that is being read.
+    /// Creates one error, located at the value that is being read.
     #[must_use]
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
         Self(vec![FieldError { pointer: String::new(), detail: detail.into(), product_id: None }])
@@ -165,7 +165,7 @@ impl Invalid {
         Self(Vec::new())
     }
 
-    /// Moves the errors one level deeper: below a member's name or an element's index.
+    /// Moves the errors one level deeper, below the name of a member or the index of an element.
     #[must_use]
     pub(crate) fn under(mut self, token: &str) -> Self {
         // RFC 6901, section 3: `~` and `/` inside a token are escaped, `~` first.
@@ -193,8 +193,8 @@ impl Invalid {
         &self.0
     }
 
-    /// Adds an error if there is none. A field can only be missing without an error if its reader
-    /// did not use this object.
+    /// Adds an error if there is none. Then `Object::finish` got a missing field that was not read
+    /// through the object, which is a mistake in the handler.
     fn or_incomplete(self) -> Self {
         if self.0.is_empty() { Self::new("is incomplete") } else { self }
     }
@@ -206,7 +206,7 @@ impl From<Invalid> for Problem {
     }
 }
 
-/// Fields that were read one by one. Each of them may have failed.
+/// Fields that were read one by one. Each is missing if its reader failed.
 pub trait Fields {
     /// The same fields, all present.
     type Complete;

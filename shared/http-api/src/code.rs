@@ -43,7 +43,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The function was invoked with something other than an HTTP API event, payload format 2.0.
+    /// The event of the invocation is not that of an HTTP API, payload format 2.0.
     MalformedRequest = "malformed_request", BAD_REQUEST, "Malformed request";
     /// The body is not JSON, or not UTF-8.
     MalformedJson = "malformed_json", BAD_REQUEST, "Malformed JSON";
@@ -85,7 +85,7 @@ codes! {
     IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
     /// An organization would be left without an admin.
     LastAdmin = "last_admin", CONFLICT, "Last admin";
-    /// The organization or the customer has the most open invitations.
+    /// The organization or the customer already has the maximum number of open invitations.
     TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.
     TeamInUse = "team_in_use", CONFLICT, "Team in use";
@@ -93,9 +93,11 @@ codes! {
     DraftOpen = "draft_open", CONFLICT, "Draft open";
     /// The document has no draft.
     DraftMissing = "draft_missing", CONFLICT, "No draft";
-    /// A category is being moved: this one, or another one where only one move may run at a time.
+    /// A client cannot change this category now, because it is being moved. Or another move is in
+    /// progress, and only one move may run at a time.
     CategoryMoving = "category_moving", CONFLICT, "Category moving";
-    /// The upload does not exist: not yet, not for this item, or no longer.
+    /// The upload does not exist. It may not have arrived yet, may have been deleted, or belongs to
+    /// another item.
     NotUploaded = "not_uploaded", CONFLICT, "Not uploaded";
     /// Another request changed data that this request builds on. Nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";
@@ -116,11 +118,11 @@ codes! {
     CodeInvalid = "code_invalid", UNPROCESSABLE_ENTITY, "Invalid code";
     /// The code was tried too often. The customer needs a new one.
     TooManyTries = "too_many_tries", TOO_MANY_REQUESTS, "Too many tries";
-    /// The customer has had all mails with codes of the day. The client may retry after
-    /// Retry-After.
+    /// The customer has received the maximum number of mails with codes for this day. The client
+    /// may retry after Retry-After.
     TooManyMails = "too_many_mails", TOO_MANY_REQUESTS, "Too many mails";
-    /// The customer has made all requests of this kind for the day. The client may retry after
-    /// Retry-After.
+    /// The customer has made the maximum number of requests of this kind for this day. The client
+    /// may retry after Retry-After.
     QuotaExceeded = "quota_exceeded", TOO_MANY_REQUESTS, "Quota exceeded";
     /// The request has more lines than allowed.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
@@ -132,11 +134,12 @@ codes! {
     TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
     /// A line names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
-    /// A customer would follow themselves.
+    /// The caller wants to follow themselves.
     FollowsSelf = "follows_self", UNPROCESSABLE_ENTITY, "Following oneself";
     /// The cart is empty.
     CartEmpty = "cart_empty", UNPROCESSABLE_ENTITY, "Empty cart";
-    /// The change needs If-Match, or If-None-Match if it may create.
+    /// The change needs If-Match. A change that may create the record can have If-None-Match
+    /// instead.
     IfMatchMissing = "if_match_missing", PRECONDITION_REQUIRED, "If-Match missing";
     /// The function failed. The log has the cause under the request id.
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error";
@@ -144,7 +147,7 @@ codes! {
     Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
     /// This deployment has no search engine. A retry does not help.
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
-    /// A part that the response needs is unavailable. The client may retry after Retry-After.
+    /// A service that the response needs is unavailable. The client may retry after Retry-After.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
 }
 

@@ -23,13 +23,13 @@ pub enum Precondition {
 impl Request<'_> {
     /// Returns the version that the client has seen, from `If-Match: "3"`.
     ///
-    /// An entity tag that this API never issues, or a weak one, gives version 0. No item has
-    /// version 0, so the tag does not match (RFC 9110, section 13.1.1).
+    /// For an entity tag that is weak or that this API never issues, the version is 0. No item has
+    /// version 0, so such a tag never matches (RFC 9110, section 13.1.1).
     ///
     /// # Errors
     /// - 428 `if_match_missing`.
-    /// - 400 `invalid_header` when the value is not one entity tag. A list of tags and `*` are
-    ///   valid HTTP. But a change must name the one version that it is based on.
+    /// - 400 `invalid_header` when the value is not one entity tag. HTTP also allows a list of tags
+    ///   and `*`, but a change must name the one version that it is based on.
     pub fn if_match(&self) -> Result<u64, Problem> {
         match self.header("if-match") {
             None => Err(Problem::new(
@@ -44,15 +44,12 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the version in If-Match, where the header is optional.
-    ///
-    /// # Errors
-    /// 400 `invalid_header` for anything but one entity tag.
+    /// Returns the version in If-Match, or `None` without the header.
     pub fn if_match_optional(&self) -> Result<Option<u64>, Problem> {
         self.header("if-match").map(|_| self.if_match()).transpose()
     }
 
-    /// Returns whether the request may only create: `If-None-Match: *`.
+    /// Returns whether the request has `If-None-Match: *`, so that it may only create.
     ///
     /// # Errors
     /// 400 `invalid_header` for any other value.
@@ -64,11 +61,12 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the precondition of a PUT that may create: either If-None-Match or If-Match.
+    /// Returns the precondition of a PUT that may create a record: either If-None-Match or
+    /// If-Match.
     ///
     /// # Errors
-    /// 428 `if_match_missing` without either. 400 `invalid_header` with both or with an unreadable
-    /// one.
+    /// 428 `if_match_missing` without both headers. 400 `invalid_header` with both, or if one is
+    /// unreadable.
     pub fn precondition(&self) -> Result<Precondition, Problem> {
         match (self.if_none_match_any()?, self.header("if-match")) {
             (true, None) => Ok(Precondition::Absent),
@@ -115,12 +113,11 @@ impl Request<'_> {
         let path = self.path.iter().flat_map(|(name, value)| [name.as_ref(), value.as_ref()]);
         let mut hash = Context::new(&SHA256);
         for text in [self.route(), self.caller().key(), body].into_iter().chain(path) {
-            // The lengths distinguish ("ab", "c") from ("a", "bc").
+            // The lengths make ("ab", "c") differ from ("a", "bc").
             hash.update(&(text.len() as u64).to_be_bytes());
             hash.update(text.as_bytes());
         }
         Ok(hash.finish().as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
-            // Writing to a String cannot fail.
             let _ = write!(hex, "{byte:02x}");
             hex
         }))
@@ -134,7 +131,7 @@ fn is_entity_tag(text: &str) -> bool {
     inside.is_some_and(|inside| inside.bytes().all(|byte| byte == b'!' || byte >= b'#'))
 }
 
-/// Returns the version in a strong entity tag, or `None` if this API cannot have issued the tag.
+/// Returns the version in a strong entity tag. Returns `None` for a tag that this API never issues.
 fn version(tag: &str) -> Option<u64> {
     let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
     let version: u64 = digits.parse().ok()?;

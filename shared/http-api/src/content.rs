@@ -8,7 +8,7 @@ use crate::request::Request;
 
 /// The default limit of a body's size in bytes.
 pub const BODY_LIMIT: usize = 256 * 1024;
-/// The largest limit of any route (the import), in bytes.
+/// The largest size limit of any route in bytes. The import has it.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
 const NDJSON: &[&str] = &["application/x-ndjson", "application/ndjson", "application/jsonl"];
@@ -23,11 +23,8 @@ impl Request<'_> {
         Object::parse(self.json_text()?)
     }
 
-    /// Returns the text of a body that [`Request::object`] accepts, to store it as the client wrote
-    /// it.
-    ///
-    /// # Errors
-    /// As [`Request::object`], without the errors that only parsing can find.
+    /// Returns the body as the client wrote it, so that a handler can store it. It accepts the same
+    /// types and sizes as [`Request::object`].
     pub fn json_text(&self) -> Result<&str, Problem> {
         self.expect_type(JSON)?;
         self.content(BODY_LIMIT)
@@ -41,8 +38,9 @@ impl Request<'_> {
         Ok(texts_of(self.content(BODY_LIMIT)?, array, member))
     }
 
-    /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes, numbered from
-    /// 1. Blank lines are skipped but counted. [`Object::parse`] reads each line.
+    /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes. Each line has
+    /// its number in the body, counted from one. Blank lines are left out. [`Object::parse`] parses
+    /// a line.
     ///
     /// # Errors
     /// 415 `unsupported_media_type`. 413 `body_too_large`. 400 `malformed_json` when the body is
@@ -63,8 +61,8 @@ impl Request<'_> {
         }
     }
 
-    /// Checks the Content-Type. A request without one is accepted (RFC 9110, section 8.3, allows
-    /// it).
+    /// Checks the Content-Type. A request without this header is accepted (RFC 9110, section 8.3,
+    /// allows that).
     fn expect_type(&self, accepted: &[&str]) -> Result<(), Problem> {
         match self.header("content-type") {
             Some(given) if !is_media_type(given, accepted) => {
@@ -75,8 +73,8 @@ impl Request<'_> {
     }
 }
 
-/// Accepts `application/json; charset=utf-8`, in any letter case. Another charset is refused,
-/// because JSON is UTF-8.
+/// Returns whether a Content-Type is an accepted media type in any letter case, with or without
+/// `charset=utf-8`. Another charset is refused, because JSON is UTF-8.
 fn is_media_type(given: &str, accepted: &[&str]) -> bool {
     let mut parts = given.split(';').map(str::trim);
     let named = parts.next().is_some_and(|name| accepted.iter().any(|accepted| accepted.eq_ignore_ascii_case(name)));

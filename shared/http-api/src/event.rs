@@ -2,12 +2,13 @@
 //!
 //! `lambda_http` can turn such an event into an `http::Request`, but some events make it panic.
 //! Examples are an odd Host header, a path that is no URI, and an invalid base64 body. No event may
-//! end a function. The typed event of `aws_lambda_events` is all or nothing: one header name with a
-//! space makes the whole request a function error.
+//! crash a function. The typed event of `aws_lambda_events` does not panic, but refuses the whole
+//! event for one bad value, such as a header name with a space. The client would then get an
+//! unexplained 500.
 //!
 //! This module therefore reads the event as plain JSON, member by member. A member that is missing
-//! or has another type counts as absent. It refuses only events that do not come from an HTTP API.
-//! Texts borrow from the event.
+//! or has another type counts as absent. The module refuses only events that do not come from an
+//! HTTP API. Strings borrow from the event.
 //!
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
 
@@ -25,7 +26,7 @@ pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 /// The parts of an event that the functions use.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
-    /// `GET /v1/orders/{id}`, or `$default` from a source without routes.
+    /// `GET /v1/orders/{id}`, or `$default` if the source of the event has no routes.
     pub route_key: Cow<'a, str>,
     pub method: Cow<'a, str>,
     pub raw_path: Cow<'a, str>,
@@ -33,7 +34,7 @@ pub(crate) struct Event<'a> {
     pub request_id: Cow<'a, str>,
     pub query: Option<Pairs<'a>>,
     pub headers: Pairs<'a>,
-    /// The gateway has decoded these once.
+    /// The gateway has percent-decoded the parameters once.
     pub path_parameters: Pairs<'a>,
     /// The token's claims, which the gateway's authorizer has verified. Empty without a token.
     pub claims: Members<'a>,
@@ -44,9 +45,9 @@ pub(crate) struct Event<'a> {
 #[derive(Debug)]
 pub(crate) enum Body<'a> {
     Text(Cow<'a, str>),
-    /// Too large for any route. The body was not decoded.
+    /// The body is too large for any route, and was not decoded.
     TooLarge,
-    /// Marked as base64 but invalid, or not UTF-8.
+    /// The body is not valid base64 although it is marked as such, or is not UTF-8.
     Unreadable,
 }
 
@@ -106,10 +107,9 @@ fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
         .collect()
 }
 
-/// Reads the body. The gateway encodes media types that it does not treat as text, such as
-/// newline-delimited JSON, as base64.
+/// Reads the body. The gateway encodes some media types as base64, such as newline-delimited JSON,
+/// because it does not treat them as text.
 fn body(text: Cow<'_, str>, encoded: bool) -> Body<'_> {
-    // Four characters of base64 represent three bytes.
     let bytes = if encoded { text.len() / 4 * 3 } else { text.len() };
     if bytes > MAX_BODY_BYTES + 3 {
         Body::TooLarge

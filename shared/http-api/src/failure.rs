@@ -1,5 +1,5 @@
-//! Converts errors of the lower layers to problems, so that handlers can return them with `?`. A
-//! failed condition is not converted here, because only the handler knows its meaning.
+//! Converts errors of the lower layers to problems, so that handlers can return them with `?`.
+//! Failed conditions are not converted here, because only the handler knows what they mean.
 
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
@@ -7,7 +7,7 @@ use key_schema::key::KeyError;
 use crate::problem::{Code, Problem};
 
 impl From<KeyError> for Problem {
-    /// Each id was checked when the request was read. Escaped and joined, they may still exceed
+    /// Each id was valid when the request was read. But escaped and joined, ids may exceed
     /// DynamoDB's limit for a key.
     fn from(error: KeyError) -> Self {
         Self::new(Code::InvalidId, "The ids are too long in total.").because(error)
@@ -39,7 +39,7 @@ impl From<table::TableError> for Problem {
 
 #[cfg(feature = "table")]
 impl Problem {
-    /// Returns the 500 of refusals that the handler rules out.
+    /// Returns a 500 for refusals that cannot happen according to the handler.
     #[must_use]
     pub fn unexpected<A: std::fmt::Debug>(refusals: &table::Refusals<A>) -> Self {
         Self::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| &refusal.action)))

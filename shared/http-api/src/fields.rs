@@ -1,5 +1,5 @@
-//! Readers for the types in bodies. Each takes a JSON value and returns the typed value or an
-//! error. They convert nothing: `"1"` and `1.0` are not the integer 1.
+//! Readers for the types in bodies. Each reader takes a JSON value and returns a typed value or an
+//! error. Readers do not convert between types: `"1"` and `1.0` are not the integer 1.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -12,8 +12,8 @@ use key_schema::money::{Currency, Money};
 use crate::body::{Invalid, Object};
 use crate::json::Value;
 
-/// The maximum amount of money in a body, in minor units. It refuses nonsense, and sums of millions
-/// of such amounts still fit in 64 bits.
+/// The maximum amount of money in a body, in minor units. Sums of millions of such amounts still
+/// fit in 64 bits.
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000;
 
 impl<'a> Value<'a> {
@@ -65,11 +65,11 @@ pub fn boolean(value: Value<'_>) -> Result<bool, Invalid> {
     }
 }
 
-/// Reads a text with the type's own rule: ids, email addresses, names of states. The client sees
-/// the type's error text.
+/// Reads a text with the rule of the type `T`, such as an id, an email address or the name of a
+/// status. The client sees the error text of `T`.
 ///
 /// # Errors
-/// [`Invalid`] when the value is not a text, or the type refuses it.
+/// [`Invalid`] when the value is not a text, or does not match the rule.
 pub fn parsed<T>(value: Value<'_>) -> Result<T, Invalid>
 where
     T: FromStr<Err: Display>,
@@ -121,8 +121,8 @@ pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money,
     }
 }
 
-/// Reads an array with a number of elements in a range. An element's error has its index. If the
-/// length is out of range, no element is read.
+/// Reads an array with a number of elements in a range. An error in an element has the element's
+/// index. If the length is out of range, no element is read.
 pub fn array<'a, T>(
     length: RangeInclusive<usize>,
     read: impl Fn(Value<'a>) -> Result<T, Invalid>,
@@ -146,7 +146,8 @@ pub fn array<'a, T>(
     }
 }
 
-/// Reads an object as a map with at most `most` entries. The key type's own rule reads the names.
+/// Reads an object as a map with at most `most` entries. The names must match the rule of the key
+/// type.
 pub fn map<'a, K, V>(
     most: usize,
     read: impl Fn(Value<'a>) -> Result<V, Invalid>,

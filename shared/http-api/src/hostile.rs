@@ -15,7 +15,6 @@ use crate::{BODY_LIMIT, Object, Payload, Problem, Request, Response, Routes, sam
 use key_schema::cursor::Cursors;
 use key_schema::id::{CustomerId, ProductId};
 
-/// Calls every reader of a request, and returns the first problem.
 async fn ask(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
     let page = request.page(cursors, "test", &[]);
     let asked = [
@@ -55,7 +54,8 @@ fn cursors() -> Cursors {
     Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()
 }
 
-/// Serves an event with all the code between the runtime and a handler that calls every reader.
+/// Serves an event with the code between the runtime and a handler, and with a handler that calls
+/// every reader.
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", &[], |cursors, request| Box::pin(ask(cursors, request)))
@@ -127,7 +127,8 @@ fn events_that_make_the_usual_adapter_panic_are_answered() {
 
 #[test]
 fn the_sample_that_sam_generates_is_answered() {
-    // From `sam local generate-event apigateway http-api-proxy`, shortened to the relevant members.
+    // The event is from `sam local generate-event apigateway http-api-proxy`, without the
+    // irrelevant members.
     let event = json!({
         "version": "2.0", "routeKey": "$default", "rawPath": "/path/to/resource",
         "rawQueryString": "parameter1=value1&parameter1=value2&parameter2=value", "cookies": ["cookie1", "cookie2"],
@@ -171,7 +172,6 @@ fn a_failed_response_is_a_500_without_details() {
     }
 }
 
-/// Generates JSON with a few levels of nesting.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

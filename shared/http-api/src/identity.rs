@@ -1,8 +1,9 @@
-//! The caller of a request. A handler gets a [`SignedIn`], a [`Staff`] or an [`Owner`] only from a
-//! request that proves it. A use case that takes one of them can therefore not skip the check.
+//! The caller of a request. A handler can get a [`SignedIn`], a [`Staff`] or an [`Owner`] only from
+//! a request whose token proves it. So code that takes one of these types cannot be called without
+//! the check.
 //!
-//! The gateway provides the proof. Its JWT authorizer verifies signature, issuer, audience and
-//! expiry before the function runs, and passes the claims on. Routes without the authorizer have no
+//! The gateway verifies the token. Its JWT authorizer checks signature, issuer, audience and expiry
+//! before the function runs, and passes the claims on. Routes without the authorizer have no
 //! claims, so their callers are anonymous. A function can verify the token itself with the feature
 //! `issuer`.
 
@@ -13,7 +14,7 @@ use key_schema::text::Email;
 use crate::json::{Members, Value};
 use crate::problem::{Code, Problem};
 
-/// The group whose members are staff.
+/// The group of staff in a token.
 pub const STAFF_GROUP: &str = "staff";
 
 /// The caller of a request.
@@ -51,9 +52,9 @@ pub struct Owner {
 }
 
 impl Caller {
-    /// Reads a token's claims. `sub` is the customer's id. The groups are in `cognito:groups`, or
-    /// in `groups` with an issuer other than Cognito. Without a `sub` the caller is anonymous.
-    /// `sid` names the sign-in (OpenID Connect), or `origin_jti` with Cognito.
+    /// Reads a token's claims. `sub` is the caller's id. Without it the caller is anonymous.
+    /// Cognito has the groups in `cognito:groups` and the sign-in in `origin_jti`. Other issuers
+    /// have them in `groups` and `sid` (OpenID Connect).
     pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
         let Some(Value::Text(subject)) = claims.get("sub") else {
             return Self::Anonymous;
@@ -71,8 +72,7 @@ impl Caller {
         Self::SignedIn(SignedIn { id, staff, sign_in, email: verified_email(claims) })
     }
 
-    /// Reads the claims as the token itself has them. Types are preserved there: the groups are an
-    /// array of names, or one name.
+    /// Reads the claims from the token itself. There the groups are an array of names, or one name.
     #[cfg(feature = "issuer")]
     pub(crate) fn from_token(claims: &Members<'_>) -> Self {
         let caller = Self::from_claims(claims);
@@ -126,12 +126,7 @@ impl Caller {
         if staff { Ok(Staff { id }) } else { Err(Problem::forbidden()) }
     }
 
-    /// Returns the caller with the right to act for this customer.
-    ///
-    /// # Errors
-    /// - 401 `unauthenticated` without a token.
-    /// - 404 `not_found` for any other customer. The response must not reveal whether this customer
-    ///   exists.
+    /// Returns the caller as one who may act for this customer.
     pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
         let caller = self.signed_in()?;
         if caller.staff || caller.id == *customer {
@@ -162,8 +157,9 @@ impl SignedIn {
     }
 
     /// Returns whether the token proves that this address is the caller's: its claim `email` is the
-    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. The folded
-    /// form would be too tolerant, because `straße.example` and `strasse.example` are two domains.
+    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. Their
+    /// folded forms are not compared, because `straße.example` and `strasse.example` are different
+    /// domains with one folded form.
     #[must_use]
     pub fn proves(&self, address: &Email) -> bool {
         self.email.as_ref().is_some_and(|email| email.as_str().eq_ignore_ascii_case(address.as_str()))
@@ -206,8 +202,8 @@ impl Owner {
     }
 }
 
-/// Returns the claim `email` if `email_verified` is true. The HTTP API's authorizer passes every
-/// claim on as text, and Cognito has the attribute itself as text.
+/// Returns the claim `email` if `email_verified` is true. `email_verified` may be text: the HTTP
+/// API's authorizer passes every claim on as text, and Cognito has this claim as text.
 fn verified_email(claims: &Members<'_>) -> Option<Email> {
     let verified = match claims.get("email_verified") {
         Some(Value::Boolean(verified)) => *verified,
@@ -223,9 +219,9 @@ fn verified_email(claims: &Members<'_>) -> Option<Email> {
 /// Returns whether a group claim contains exactly the name [`STAFF_GROUP`].
 ///
 /// - The HTTP API's authorizer passes an array claim on as text, in brackets and separated by
-///   spaces: `[staff other]`. Group names have no white space but may have every punctuation mark.
-///   Inside brackets only white space is therefore a separator, and `[staff,x]` is one group that
-///   is not staff.
+///   spaces: `[staff other]`. Group names have no white space but may contain punctuation. So
+///   inside brackets only white space is a separator, and `[staff,x]` is one group with the name
+///   `staff,x`.
 /// - Without brackets the text is one group or, as the REST API writes it, a list with commas.
 /// - Other gateways keep a JSON array.
 fn names_staff(claim: &Value<'_>) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! `serde_json::Value` is too lenient for an order's body. It keeps the last of two members with
 //! the same name, and it turns an integer beyond 64 bits into the nearest float. [`Value`] refuses
-//! duplicate names, and keeps such an integer only as "not an integer". `serde_json` limits nesting
-//! to 128 levels.
+//! duplicate names, and reads such an integer as [`Value::OtherNumber`]. `serde_json` limits
+//! nesting to 128 levels.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -38,7 +38,8 @@ pub type Members<'a> = BTreeMap<Cow<'a, str>, Value<'a>>;
 /// A reason why a text is refused as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Not JSON by RFC 8259, an unpaired surrogate in a string, or nested too deeply.
+    /// The text is not JSON by RFC 8259, has an unpaired surrogate in a string, or is nested too
+    /// deeply.
     #[error("not valid JSON at line {line}, column {column}")]
     Syntax {
         /// The line, from 1.
@@ -54,7 +55,7 @@ pub enum ParseError {
         /// The column in bytes, from 1.
         column: usize,
     },
-    /// Valid JSON with a number beyond the range of 64-bit numbers, such as `1e400`.
+    /// The text is valid JSON, but a number is beyond the range of 64-bit floats, such as `1e400`.
     #[error("a number is out of range")]
     NumberOutOfRange,
 }
@@ -68,7 +69,7 @@ impl<'a> Value<'a> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             if error.is_data() {
-                // The visitor below accepts every type. Its only error is the duplicate name.
+                // The visitor below accepts every type, so its only error is a duplicate name.
                 ParseError::DuplicateName { line, column }
             } else if error.to_string().starts_with("number out of range") {
                 // serde_json has no category for this error. A test checks its text.
@@ -101,8 +102,8 @@ impl<'a> Value<'a> {
 /// Returns the original texts of one member, from each object in an array of the document. Callers
 /// use it for numbers that must keep every digit.
 ///
-/// An element without that member gives `None`. The result is unspecified for a document that
-/// [`Value::parse`] refuses.
+/// The result has `None` for an element without that member. The result is unspecified for a
+/// document that [`Value::parse`] refuses.
 #[must_use]
 pub fn texts_of<'a>(document: &'a str, array: &str, member: &str) -> Vec<Option<&'a str>> {
     type Raw<'a> = BTreeMap<String, &'a RawValue>;
@@ -179,7 +180,7 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 }
 
-/// A member's name, borrowed if possible. `Cow`'s own implementation never borrows.
+/// A member's name, borrowed if possible. Deserializing a `Cow` never borrows.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

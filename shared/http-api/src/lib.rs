@@ -1,7 +1,7 @@
 //! The HTTP layer of the functions: routes, identity, bodies, problems, ETags, idempotency keys and
 //! pages.
 //!
-//! A function is a table of routes with state that it builds once:
+//! A function has a table of routes, and state that it builds once:
 //!
 //! ```
 //! use http_api::{Measured, Problem, Request, Response, Routes};
@@ -92,8 +92,8 @@ pub use lambda_runtime::Error;
 /// The part of an invocation's time that is reserved for the response to a timeout.
 const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
 
-/// Serves the function's events, one after the other, for as long as the runtime lives. Prints one
-/// line of log and metrics for each.
+/// Serves the function's events one after the other, until the environment ends. Prints one line of
+/// log and metrics for each event.
 ///
 /// # Errors
 /// When the Lambda Runtime API cannot be reached or breaks its protocol.
@@ -114,15 +114,15 @@ pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
     .await
 }
 
-/// Returns the handler's time limit, a little less than Lambda's. The client then gets a problem
-/// with a code rather than the platform's error. As after any lost response, the pending work may
-/// or may not have taken effect.
+/// Returns the handler's time limit, a little less than Lambda's. After the limit the client gets a
+/// problem with a code rather than Lambda's error. The interrupted work may or may not have taken
+/// effect.
 fn time_left(deadline: SystemTime) -> Duration {
     telemetry::time_left(deadline).saturating_sub(DEADLINE_MARGIN)
 }
 
-/// An event's text, with any content. Deserializing it never fails. The runtime would turn a
-/// failure into a function error, and the client would see a 500 without an explanation.
+/// The text of an event with any content. Deserializing it never fails. If it failed, the runtime
+/// would report a function error, and the client would see a 500 without an explanation.
 struct Payload(Option<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Payload {

@@ -1,4 +1,4 @@
-//! Lists in the table: one page of a query, read and answered.
+//! Lists in the table: reads one page of a query and builds its response.
 
 use key_schema::item::FromItem;
 use key_schema::request::Query;
@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::services::Services;
 
-/// A requested page of a list, with the items that were read for it.
+/// A requested page of a list, with its items.
 #[derive(Debug)]
 pub struct List<'p, T> {
     /// The requested page.
@@ -21,8 +21,8 @@ pub struct List<'p, T> {
 }
 
 impl Request<'_> {
-    /// Reads the requested page of the query's list. `parameters` are those that select the list. A
-    /// cursor is valid only for the same access pattern, parameters and caller.
+    /// Reads the requested page of the query's list. `parameters` are the parameters that select
+    /// the list. A cursor is valid only for the same access pattern, parameters and caller.
     ///
     /// # Errors
     /// As [`Request::page`] and [`Page::read`].

@@ -1,5 +1,5 @@
-//! One log line for each request, with the values that operators need first and the metrics of its
-//! route.
+//! One log line for each request. It has the values that operators need first, and the metrics of
+//! the route.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub trait Measured {
 
 /// Builds the line of one request.
 ///
-/// It has no body, no query value, no path parameter and nothing about the caller. Only a write by
-/// staff adds the staff member and the target ([`Act`]).
+/// It contains no body, query value or path parameter, and no data of the caller. Only for a write
+/// by staff it names the staff member and the target ([`Act`]).
 pub(crate) fn line(
     served: &Served,
     took: Duration,
@@ -43,7 +43,7 @@ pub(crate) fn line(
     trace: Option<&str>,
 ) -> Line {
     let status = served.reply.status;
-    // `fold` starts with a positive zero, and `sum` does not.
+    // `sum` of no numbers is -0.0.
     let sum = |units: fn(&PatternCost) -> f64| costs.iter().map(units).fold(0.0, |sum, units| sum + units);
     let millis = took.as_micros() as f64 / 1000.0;
     let line = Line::new()

@@ -2,18 +2,17 @@
 //!
 //! # Why once
 //! [`Once::claim`] writes the record of a used key in the same transaction as the effect, on the
-//! condition that the key is free. The record therefore exists exactly when the effect does, and a
-//! first attempt needs no additional read. Of two concurrent attempts, the transaction of one is
-//! refused completely. The refused request reads the record ([`Once::replay`]) and returns the
-//! first response again.
+//! condition that the key has no valid record. So the record exists if and only if the effect does,
+//! and a first attempt needs no additional read. Of two concurrent attempts, DynamoDB refuses one.
+//! The refused request reads the record ([`Once::replay`]) and returns the first response again.
 //!
 //! # Replay before a refusal
-//! An attempt that is refused for another reason must also read the record. The first attempt of
-//! this very request may have used up the stock or the money.
+//! A request that is refused for another reason, such as too little stock, must also read the
+//! record. Its own first attempt may have used up the stock.
 //!
-//! The record must be read after the data that the refusal is based on. In the other order the
-//! first attempt could take effect between the two reads, and the response to a successful request
-//! would be a refusal.
+//! It must read the record after the data that caused the refusal. In the other order, the first
+//! attempt could take effect between the two reads. The client would then get a refusal although
+//! its request succeeded.
 //!
 //! A key is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]), even if DynamoDB has not yet
 //! removed its record.
@@ -56,8 +55,7 @@ impl Once {
     }
 
     /// Reads the key of a request that may have one and needs no token. All anonymous callers share
-    /// one set of keys. It is therefore only for public responses, and for clients that choose
-    /// unguessable keys.
+    /// one set of keys. So use it only for public responses, and for clients with unguessable keys.
     ///
     /// # Errors
     /// As [`Request::idempotency_key_optional`] and [`Request::fingerprint`].
@@ -81,7 +79,7 @@ impl Once {
         &self.scope
     }
 
-    /// Returns the stored answer of a record, or `None` when the key is free.
+    /// Returns the stored response of a record, or `None` when the key has no valid record.
     ///
     /// # Errors
     /// 422 `idempotency_key_reused` when the record belongs to another request.
@@ -101,7 +99,8 @@ impl Once {
     }
 
     /// Returns the first response again, byte for byte, from a record that stores it
-    /// ([`Once::claim`] with [`StoredResponse::Body`]). Returns `None` when the key is free.
+    /// ([`Once::claim`] with [`StoredResponse::Body`]). Returns `None` when the key has no valid
+    /// record.
     ///
     /// # Errors
     /// As [`Once::first`], and the errors of the table.
@@ -114,8 +113,8 @@ impl Once {
         }
     }
 
-    /// Returns the first response if there is one, otherwise `problem`. For a request that would be
-    /// refused.
+    /// Returns the first response if there is one, otherwise `problem`. Use it for a request that
+    /// would be refused.
     pub async fn replay_or(&self, services: &Services, problem: Problem) -> Result<Response, Problem> {
         self.replay(services).await?.ok_or(problem)
     }
@@ -144,7 +143,8 @@ impl Once {
         self.claim(answer, born, at)
     }
 
-    /// Returns 409 `idempotency_in_progress`: the claim was refused, but there is no valid record.
+    /// Returns 409 `idempotency_in_progress`: the table refused the claim, but the key has no valid
+    /// record.
     #[must_use]
     pub fn in_progress() -> Problem {
         Problem::new(

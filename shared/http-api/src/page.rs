@@ -1,10 +1,10 @@
 //! Pages of a list: their size, their start, and the cursor of the next page.
 //!
 //! A Lambda response has at most 6 MB
-//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), and the client of a
-//! larger one gets a 500. The response contains the body as a JSON string, where each quote and
-//! each backslash takes two bytes. A page therefore ends at [`MAX_PAGE_BYTES`] of that string, with
-//! a cursor.
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>). For a larger one
+//! the client gets a 500. The response contains the body as a JSON string, in which each quote and
+//! each backslash takes two bytes. A page therefore ends when that string has [`MAX_PAGE_BYTES`],
+//! and a cursor leads to the rest.
 
 use key_schema::cursor::{Cursors, Scope};
 use key_schema::encoding::{decode, encode};
@@ -21,12 +21,12 @@ pub const DEFAULT_LIMIT: usize = 20;
 pub const MAX_LIMIT: usize = 100;
 
 /// The maximum size of a page in bytes, escaped as in Lambda's response: two thirds of Lambda's
-/// limit. The rest is for headers, for members beside the entries, and for the first entry, which
-/// every page contains.
+/// limit. The other third is for the headers and for other members of the document. It is also for
+/// a large first entry, which a page always contains.
 pub const MAX_PAGE_BYTES: usize = 4_000_000;
 
 tokio::task_local! {
-    /// A test's value for [`MAX_PAGE_BYTES`].
+    /// The value that a test sets instead of [`MAX_PAGE_BYTES`].
     pub(crate) static TEST_PAGE_BYTES: usize;
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn escaped(json: &str) -> usize {
     json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
-/// Returns how many of the entries fit in a page. At least one always counts, so that every list
-/// ends.
+/// Returns how many of the entries fit in a page. The result is at least one, so that reading page
+/// after page ends.
 fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Result<usize, Problem> {
     let (mut used, most, mut kept) = (beside, max_bytes(), 0);
     for entry in entries {
@@ -59,7 +59,7 @@ fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Res
     Ok(kept)
 }
 
-/// The page that a request asks to read.
+/// The page that a request reads.
 #[derive(Debug)]
 pub struct Page<'p> {
     limit: usize,
@@ -78,7 +78,7 @@ impl<'p> Page<'p> {
         Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
     }
 
-    /// Creates a page without a requested number of entries. It has as many as fit.
+    /// Creates a page without a requested number of entries: it has as many as fit.
     pub(crate) fn whole(
         request: &'p Request<'_>,
         cursors: &'p Cursors,
@@ -114,8 +114,8 @@ impl<'p> Page<'p> {
         self.after.as_deref().and_then(decode)
     }
 
-    /// Returns the cursor of the next page. `last` is the sort key at which this page ends, or
-    /// `None` at the end of the list.
+    /// Returns the cursor of the next page, if there is one. `last` is the sort key at which this
+    /// page ends, or `None` at the end of the list.
     fn next_cursor(&self, last: Option<&str>) -> Result<Option<String>, Problem> {
         last.map(|sort_key| self.cursors.seal(&self.scope, sort_key, Instant::now()).map_err(Problem::internal))
             .transpose()
@@ -159,8 +159,8 @@ impl Page<'_> {
         Ok(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more))
     }
 
-    /// Builds the response with a document that has its named parts in pages. `view` takes the
-    /// number of parts and the cursor of the rest, and returns the document.
+    /// Builds the response with a document whose named parts are in pages. `view` builds the
+    /// document from the number of parts on this page and the cursor of the other parts.
     ///
     /// # Errors
     /// As [`Page::answer`].
@@ -180,8 +180,8 @@ impl Page<'_> {
     }
 }
 
-/// An upper bound of the bytes around a list's entries: names of members, and a cursor of at most 1
-/// KB.
+/// An upper bound of the bytes outside a list's entries: names of members, and a cursor of at most
+/// 1 KB.
 const FRAME: usize = 2_000;
 
 pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {

@@ -21,8 +21,8 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// An error response.
 ///
-/// The client sees the [`Code`] with its status, `detail`, and an entry for each rejected field,
-/// but no internals. The cause, given by [`Problem::because`], appears only in the log.
+/// The client sees the [`Code`] with its status, `detail`, and an entry for each rejected field.
+/// The cause ([`Problem::because`]) appears only in the log.
 #[derive(Debug)]
 pub struct Problem(Box<Inner>);
 
@@ -42,7 +42,7 @@ pub struct FieldError {
     /// A JSON Pointer (RFC 6901) into the body, such as `/lines/0/quantity`. Empty for the body
     /// itself.
     pub pointer: String,
-    /// The error in the field, for a person.
+    /// The error in the field, for people.
     pub detail: Cow<'static, str>,
     /// The product of the order line or cart line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct FieldError {
 }
 
 impl Problem {
-    /// Creates a problem. The client reads `detail`.
+    /// Creates a problem. `detail` is the text for the client.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner {
@@ -99,7 +99,8 @@ impl Problem {
         Self::new(Code::Unauthenticated, "The session of this token has ended. Sign in again.")
     }
 
-    /// Creates a 503 `unavailable` with Retry-After: a part that the response needs is unavailable.
+    /// Creates a 503 `unavailable` with Retry-After: a service that the response needs is
+    /// unavailable.
     #[must_use]
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Unavailable, "A part of the service is unavailable. Try again shortly.").because(cause)
@@ -125,7 +126,7 @@ impl Problem {
         self
     }
 
-    /// Adds what is wrong with one field of a line, and names the line's product.
+    /// Adds an error of one field of a line, with the line's product.
     #[must_use]
     pub fn line_error(
         mut self,
@@ -146,8 +147,7 @@ impl Problem {
     }
 
     /// Adds a Location header ([`crate::url::location`]) with the address of the conflicting
-    /// record. A text that is not a valid header value is left out, because the problem itself
-    /// matters more.
+    /// record. An address that is not a valid header value is left out.
     #[must_use]
     pub fn location(mut self, location: impl Into<String>) -> Self {
         self.0.location = Some(location.into()).filter(|location| HeaderValue::from_str(location).is_ok());
@@ -184,13 +184,13 @@ impl Problem {
         Some(text)
     }
 
-    /// Returns the 429 of a customer who has used up a daily quota.
+    /// Returns the 429 for a customer who has used up a daily quota.
     #[must_use]
     pub fn quota_exceeded(quota: Quota, now: Instant) -> Self {
         Self::daily_limit(quota.limit(), quota.name(), now)
     }
 
-    /// Returns the 429 of a customer who has added `limit` things of a kind on this day.
+    /// Returns the 429 for a customer who has added `limit` things of a kind on this day.
     #[must_use]
     pub fn daily_limit(limit: u64, what: &str, now: Instant) -> Self {
         let detail = format!("A customer can add {limit} {what} a day. Try again after Retry-After.");
@@ -223,7 +223,6 @@ impl Problem {
         headers
     }
 
-    /// Returns the body that the client sees.
     pub(crate) fn body(&self, request_id: &str) -> String {
         let code = self.0.code;
         let shape = Shape {

@@ -24,7 +24,7 @@ pub struct Request<'a> {
     id: String,
     pub(crate) path: Pairs<'a>,
     query: Option<Pairs<'a>>,
-    /// For each query parameter: whether the handler has read it.
+    /// For each query parameter: whether the handler has read it yet.
     asked: Vec<AtomicBool>,
     headers: Pairs<'a>,
     caller: Caller,
@@ -48,13 +48,14 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the id of this request in its response and in the log.
+    /// Returns the id of this request, which its response and the log contain.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Returns the correlation id of all writes for this request: its id, if it has one.
+    /// Returns the correlation id of the writes for this request: the request's id, unless that is
+    /// unknown.
     pub(crate) fn cause(&self) -> Option<&str> {
         Some(self.id()).filter(|id| *id != UNKNOWN)
     }
@@ -87,7 +88,7 @@ impl<'a> Request<'a> {
         self.caller.staff()
     }
 
-    /// Returns the caller, who must be allowed to act for this customer.
+    /// Returns the caller as one who may act for this customer.
     ///
     /// # Errors
     /// 401 `unauthenticated`, 404 `not_found`.
@@ -95,7 +96,7 @@ impl<'a> Request<'a> {
         self.caller.owner(customer)
     }
 
-    /// Reads a path parameter with its type's rule.
+    /// Reads a path parameter with the rule of the type `T`.
     ///
     /// # Errors
     /// As [`Request::path_by`].
@@ -103,7 +104,7 @@ impl<'a> Request<'a> {
         self.path_by(name, T::from_str)
     }
 
-    /// Reads a path parameter with a function. The client sees the text of its error.
+    /// Reads a path parameter with a function. The client sees the error text of the function.
     ///
     /// # Errors
     /// - 422 `invalid_id` when `read` refuses the value.
@@ -122,8 +123,8 @@ impl<'a> Request<'a> {
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is invalid: {error}.")))
     }
 
-    /// Reads a number in the path that identifies a record. Only its canonical spelling is
-    /// accepted: `01` and `+1` identify nothing.
+    /// Reads a number in the path that identifies a record. Only the canonical spelling identifies
+    /// a record, so `01` and `+1` are refused.
     ///
     /// # Errors
     /// 404 `not_found` of `thing` for another spelling. Otherwise as [`Request::path_by`].
@@ -174,7 +175,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Reads a query parameter with its type's rule.
+    /// Reads a query parameter with the rule of the type `T`.
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
@@ -229,8 +230,8 @@ impl<'a> Request<'a> {
         Page::new(self, cursors, list, parameters)
     }
 
-    /// Returns the requested page of a document's parts. It has as many parts as fit. The rules for
-    /// cursors are those of [`Request::page`].
+    /// Returns the requested page of a document's parts. The page has as many parts as fit. Its
+    /// cursors follow the rules of [`Request::page`].
     ///
     /// # Errors
     /// 400 `cursor_invalid`.
@@ -249,7 +250,7 @@ impl<'a> Request<'a> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// Returns this request's URL from the path on, with another cursor. A list's Link to its next
+    /// Returns this request's path and query with another cursor. The Link of a list to its next
     /// page has this URL.
     pub(crate) fn url_with_cursor(&self, cursor: &str) -> String {
         let template = self.route.split_once(' ').map_or(self.route, |(_, path)| path);
@@ -274,11 +275,11 @@ fn find<'p>(pairs: &'p Pairs<'_>, name: &str) -> Option<&'p str> {
 /// The maximum length of an unknown parameter's name in an error text, in characters.
 const MAX_SHOWN: usize = 64;
 
-/// The id of a request without a valid id.
+/// The id of a request when neither the gateway nor the runtime gives a valid id.
 const UNKNOWN: &str = "unknown";
 
-/// Returns the gateway's request id, or else the runtime's, if it is valid for a header and for the
-/// request's writes.
+/// Returns the gateway's request id, or else the runtime's id, if it is valid in a header and in
+/// items.
 pub(crate) fn request_id(gateway: &str, runtime: &str) -> String {
     [gateway, runtime].into_iter().find_map(correlation::id).unwrap_or(UNKNOWN).to_owned()
 }

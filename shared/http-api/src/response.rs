@@ -23,8 +23,8 @@ pub struct Response {
     body: Option<String>,
     next_cursor: Option<String>,
     cache_control: String,
-    /// The error that makes this response a 500. It is kept here so that building a response needs
-    /// no `?` at each step.
+    /// The error that makes this response a 500. The response stores it, so that building a
+    /// response needs no `?` at each step.
     fault: Option<Cause>,
 }
 
@@ -61,8 +61,8 @@ impl Response {
         Self::new(StatusCode::NO_CONTENT)
     }
 
-    /// Creates a 200 with a list that has only one page, `{"items": […], "next_cursor": null}`.
-    /// [`crate::Page::answer`] is for longer lists.
+    /// Creates a 200 with a list that has only one page, `{"items": […], "next_cursor": null}`. Use
+    /// [`crate::Page::answer`] for longer lists.
     #[must_use]
     pub fn all<T: Serialize>(items: &[T]) -> Self {
         Self::page(items, None, &serde_json::Map::new())
@@ -114,7 +114,7 @@ impl Response {
         self
     }
 
-    /// Lets shared caches store the response for `max_age`. Only for public data.
+    /// Lets shared caches store the response for `max_age`. Use it only for public data.
     #[must_use]
     pub fn public(mut self, max_age: Duration) -> Self {
         self.cache_control = format!("public, max-age={}", max_age.as_secs());
@@ -186,7 +186,7 @@ impl Response {
     }
 }
 
-/// The response to the gateway: payload format 2.0, each header once.
+/// The response for the gateway, in payload format 2.0. Each header occurs once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub status: StatusCode,

@@ -1,9 +1,9 @@
 //! Finds the handler of a request.
 //!
 //! The gateway has already matched the path: its `routeKey` names the route, and its
-//! `pathParameters` are decoded. This module only looks the route up. Sources without a gateway
-//! (`cargo lambda watch`, a function URL) send the route key `$default`. Only then does this module
-//! match the path, by the gateway's rule that the more specific route wins.
+//! `pathParameters` are decoded. So this module usually only looks up the route. Sources without a
+//! gateway (`cargo lambda watch`, a function URL) send the route key `$default`. Only for these
+//! does this module match the path itself. Like the gateway, it prefers the more specific route.
 
 use std::fmt;
 use std::future::Future;
@@ -25,10 +25,10 @@ use crate::url;
 /// The time limit of API Gateway for a response.
 const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The route key of a request that did not pass a gateway with routes.
+/// The route key of a request that came without a gateway.
 pub(crate) const DEFAULT: &str = "$default";
 
-/// A handler's result, boxed so that handlers fit in one table.
+/// A handler's result. It is boxed, so that all handlers have one type.
 pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
 
 /// A handler. It takes the function's state and the request.
@@ -41,7 +41,8 @@ pub struct Routes<S> {
     sign_ins: Option<Lookup<S>>,
 }
 
-/// Returns the parts of a function's state that tell whether a caller's session has ended.
+/// Returns the table and the cache of sign-ins from a function's state. They tell whether a
+/// caller's session has ended.
 #[cfg(feature = "table")]
 type Lookup<S> = for<'a> fn(&'a S) -> (&'a table::Table, &'a crate::sign_ins::SignIns);
 
@@ -58,7 +59,7 @@ pub(crate) struct Served {
     pub route: &'static str,
     pub request_id: String,
     pub code: Option<Code>,
-    /// Staff and target, if the request is a write by staff.
+    /// The staff member and the target, if the request is a write by staff.
     pub act: Option<Act>,
 }
 
@@ -110,15 +111,14 @@ impl<S> Routes<S> {
         self.routes.iter().flat_map(|route| route.patterns.iter().map(|pattern| (route.key, *pattern)))
     }
 
-    /// Serves one event like the deployed function, but without the log line. It is the entry point
-    /// for tests.
+    /// Serves one event like the deployed function, but without the log line. Tests call it.
     pub async fn answer(&self, app: &S, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         let event = serde_json::to_string(&event).ok();
         self.serve(app, event.as_deref(), "", GATEWAY_TIMEOUT).await.reply.into()
     }
 
-    /// Serves one event from text to text, as the runtime does. It is the entry point for tests
-    /// with malformed events.
+    /// Serves one event from text to text, as the runtime does. Tests with malformed events call
+    /// it.
     ///
     /// # Errors
     /// When the response cannot be serialized as JSON.
@@ -126,8 +126,8 @@ impl<S> Routes<S> {
         serde_json::to_string(&self.serve(app, Some(event), "", GATEWAY_TIMEOUT).await.reply)
     }
 
-    /// Serves the text of an event, or `None` if its text could not be read. Every text gets a
-    /// response.
+    /// Serves an event. `event` is its text, or `None` if that could not be read. Every event gets
+    /// a response.
     pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str, time: Duration) -> Served {
         let Some(mut event) = event.and_then(Event::parse) else {
             let problem = Problem::new(
@@ -145,9 +145,9 @@ impl<S> Routes<S> {
         let act = Act::of(&request);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            // Only reads have query parameters, and only their handlers know which. A read has no
-            // effect, so its unread parameters are checked afterwards. All other requests are
-            // checked before they begin.
+            // Only reads have query parameters, and only the handler knows which. A read changes
+            // nothing, so its unread parameters are refused after the handler. For other requests
+            // all parameters are refused before the handler.
             let reads = route.key.starts_with("GET ");
             let work = async {
                 #[cfg(feature = "table")]
@@ -188,7 +188,8 @@ impl<S> Routes<S> {
             let parameters = bind(template, &path).filter(|_| method == event.method)?;
             Some((route, parameters))
         });
-        // Of two matching routes, the one with the earlier literal segment is more specific.
+        // Of two matching routes, the more specific one has a literal segment where they first
+        // differ.
         let best = matching.max_by_key(|(route, _)| literals(route.key));
         best.ok_or_else(missing)
     }
@@ -224,7 +225,8 @@ fn segments(path: &str) -> Option<Vec<String>> {
     path.split('/').map(decode).collect()
 }
 
-/// Returns the parameters that a template takes from a path, if it matches.
+/// Returns the parameters of a route's path in an actual path, or `None` if the path does not
+/// match.
 fn bind(template: &str, path: &[String]) -> Option<Pairs<'static>> {
     if template.split('/').count() != path.len() {
         return None;
@@ -232,7 +234,7 @@ fn bind(template: &str, path: &[String]) -> Option<Pairs<'static>> {
     let mut parameters = Pairs::new();
     for (expected, given) in template.split('/').zip(path) {
         match url::parameter(expected) {
-            // The gateway requires at least one character for a parameter.
+            // As in the gateway, a parameter has at least one character.
             Some(_) if given.is_empty() => return None,
             Some(name) => parameters.push((name.to_owned().into(), given.clone().into())),
             None if expected != given => return None,

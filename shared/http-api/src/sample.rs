@@ -1,4 +1,4 @@
-//! Requests in API Gateway's format, for tests. They pass through the same code as those of the
+//! Requests in API Gateway's format, for tests. They pass through the same code as requests to the
 //! deployed function.
 //!
 //! ```
@@ -48,14 +48,14 @@ impl Call {
         Self { route, path: Vec::new(), query: Vec::new(), headers: Map::new(), claims: None, body: None }
     }
 
-    /// Sets a path parameter, in plain text.
+    /// Sets a path parameter to an unencoded value.
     #[must_use]
     pub fn path(mut self, name: &str, value: &str) -> Self {
         self.path.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Adds a query parameter, in plain text.
+    /// Adds a query parameter with an unencoded value.
     #[must_use]
     pub fn query(mut self, name: &str, value: &str) -> Self {
         self.query.push((name.to_owned(), value.to_owned()));
@@ -75,7 +75,7 @@ impl Call {
         self.claims(json!({ "sub": id }))
     }
 
-    /// Signs in as a customer whose token has a verified email address.
+    /// Signs in as a customer with a verified email address.
     #[must_use]
     pub fn customer_with_email(self, id: &str, email: &str) -> Self {
         self.claims(json!({ "sub": id, "email": email, "email_verified": "true" }))
@@ -107,7 +107,7 @@ impl Call {
         self
     }
 
-    /// Returns the route with its query, for a list of calls.
+    /// Returns the route with the query, as a label for a list of calls.
     #[must_use]
     pub fn name(&self) -> String {
         let query: Vec<String> = self.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -119,8 +119,8 @@ impl Call {
     pub fn event(&self) -> Value {
         let (method, template) = self.route.split_once(' ').unwrap_or(("GET", self.route));
         let parameter = |name: &str| self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        // An HTTP API passes the path on decoded: <https://github.com/hotsock/voker/pull/8> has
-        // live captures.
+        // An HTTP API passes on a decoded path: <https://github.com/hotsock/voker/pull/8> has
+        // recorded requests.
         let plain = |segment| url::parameter(segment).map_or(segment, |name| parameter(name).unwrap_or_default());
         let path = template.split('/').map(plain).collect::<Vec<_>>().join("/");
         let query: Vec<_> =
@@ -155,7 +155,8 @@ impl Call {
 
     /// Sends the request through a function's routes.
     pub async fn send<S>(&self, routes: &Routes<S>, app: &S) -> Answered {
-        // If aws_lambda_events refuses the event, the default one is used, and no route matches it.
+        // If `aws_lambda_events` refuses the event, the function gets an empty event, and no route
+        // matches it.
         let event: ApiGatewayV2httpRequest = serde_json::from_value(self.event()).unwrap_or_default();
         let response = routes.answer(app, event).await;
         Answered {

@@ -13,11 +13,11 @@ use crate::observe::{Measured, PatternCost};
 use crate::problem::Problem;
 use crate::sign_ins::SignIns;
 
-/// The access patterns that a function with routes uses outside its handlers. Each has its
+/// The access patterns that a function with routes uses outside its handlers. Each is used at one
 /// occasion: the function's start, or a token that names a sign-in.
 pub const SHARED_PATTERNS: &[(&str, &Pattern)] = &[("start", &reach::NOTHING), ("token", &revocation::GET)];
 
-/// A function's state, built once when its environment starts.
+/// A function's state, which it builds once when its environment starts.
 #[derive(Debug)]
 pub struct Services {
     /// The table.
@@ -72,7 +72,7 @@ impl Services {
     /// Returns the caller of a public route, or an anonymous one if the caller's session has ended.
     ///
     /// # Errors
-    /// 503 when the table does not answer.
+    /// 503 when the table does not respond.
     pub async fn unless_ended(&self, caller: Caller) -> Result<Caller, Problem> {
         self.sign_ins.unless_ended(&self.table, caller).await
     }
@@ -88,7 +88,7 @@ impl Services {
         Ok(bytes)
     }
 
-    /// Returns the birth mark of an item that is created at `at`.
+    /// Returns the birth mark for an item that is created at `at`.
     ///
     /// # Errors
     /// As [`Services::random`].

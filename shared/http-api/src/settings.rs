@@ -1,13 +1,13 @@
 //! A cache of the shop's settings, for functions that read them often.
 //!
 //! # Guarantee
-//! Every function sees an acknowledged change within [`MAX_AGE`]. The cache holds the result of a
-//! strongly consistent read, and its age counts from before that read. The function that changes
-//! the settings sees the change at once.
+//! At most [`MAX_AGE`] after an acknowledged change, every function sees it. The cache holds the
+//! result of a strongly consistent read, and its age counts from before that read. The function
+//! that changes the settings sees the change at once.
 //!
 //! # Clock
-//! The cache uses the wall clock. Lambda freezes an environment between requests, and its monotonic
-//! clock does not count that time. When the clock was set back, the age is unknown and the settings
+//! The cache uses the wall clock. Lambda freezes an environment between requests, and the monotonic
+//! clock does not count that time. If the clock was set back, the age is unknown and the settings
 //! are read again.
 
 use std::fmt;
@@ -20,7 +20,7 @@ use key_schema::settings::{self, Known};
 use crate::problem::Problem;
 use crate::services::Services;
 
-/// How long after a change a reader may still see the previous settings.
+/// How long after a change a function may still use the previous settings.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
 
 /// The settings that this environment has cached.
@@ -32,12 +32,11 @@ pub struct SettingsCache {
 #[derive(Debug, Clone)]
 struct Held {
     known: Arc<Known>,
-    /// The time before the read.
     since: Instant,
 }
 
 impl Held {
-    /// Returns how long it may still be used, or `None` if it may not.
+    /// Returns how much longer the settings may be used, or `None` if they are too old.
     fn rest(&self, now: Instant) -> Option<Duration> {
         let age = u64::try_from(now.as_millis() - self.since.as_millis()).ok()?;
         MAX_AGE.checked_sub(Duration::from_millis(age)).filter(|rest| !rest.is_zero())
@@ -93,8 +92,9 @@ impl SettingsCache {
 
     /// Stores settings that were current at `since` or later.
     ///
-    /// Of two concurrent results the higher version stays, for as long as it may be used. After
-    /// that a lower version is accepted, because the table may have been restored.
+    /// Of two concurrent results the cache keeps the higher version while that is not too old.
+    /// Afterwards it accepts a lower version, because the table may have been restored from a
+    /// backup.
     pub fn keep(&self, known: Arc<Known>, since: Instant) {
         let now = self.now();
         let mut held = self.held();
@@ -109,8 +109,8 @@ impl SettingsCache {
         *self.held() = None;
     }
 
-    /// The content is always replaced as a whole, so it is valid even after a panic of another
-    /// holder of the lock.
+    /// Locks the cache. Its content is always replaced as a whole, so it is valid even if another
+    /// holder of the lock has panicked.
     fn held(&self) -> MutexGuard<'_, Option<Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,20 +1,21 @@
 //! Refuses tokens whose session has ended.
 //!
 //! # Guarantee
-//! Every function refuses a token within [`MAX_AGE`] after its session was ended. The function that
-//! ends the session refuses the token at once, in the same environment. A strongly consistent read
-//! decides, and the age of a result counts from before the read.
+//! At most [`MAX_AGE`] after the end of a session, every function refuses its tokens. The
+//! environment that ended the session refuses them at once. The cache holds results of strongly
+//! consistent reads, and the age of a result counts from before its read.
 //!
 //! # Cost
-//! A token that names no sign-in costs nothing. Otherwise each environment reads one item for each
-//! sign-in every [`MAX_AGE`]. A sign-in never comes back, so an ended one is not read again.
+//! A token that names no sign-in costs nothing. For any other token, an environment reads one item
+//! for each sign-in, at most once in [`MAX_AGE`]. An ended sign-in stays ended, so it is not read
+//! again.
 //!
 //! # Failure
-//! If the table does not answer, the response is 503. A stolen token must not work because somebody
-//! keeps the table busy, and nearly every route needs the table anyway.
+//! If the table does not respond, the function responds 503. A stolen token must not work because
+//! an attacker overloads the table. Nearly every route needs the table anyway.
 //!
 //! # Clock
-//! The cache uses the wall clock, as [`crate::SettingsCache`] does, and for the same reason.
+//! The cache uses the wall clock, for the same reason as [`crate::SettingsCache`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -42,7 +43,7 @@ pub struct SignIns {
 #[derive(Debug, Clone, Copy)]
 enum Known {
     Ended,
-    /// Not ended, according to a read that began then.
+    /// The sign-in had not ended when the read began at this time.
     ActiveAt(Instant),
 }
 
@@ -61,7 +62,7 @@ impl SignIns {
     /// Refuses a caller whose session has ended.
     ///
     /// # Errors
-    /// 401 `unauthenticated`. 503 when the table does not answer.
+    /// 401 `unauthenticated`. 503 when the table does not respond.
     pub async fn check(&self, table: &Table, caller: &Caller) -> Result<(), Problem> {
         let Caller::SignedIn(caller) = caller else { return Ok(()) };
         let Some(sign_in) = caller.sign_in() else { return Ok(()) };
@@ -69,8 +70,8 @@ impl SignIns {
         let ended = match self.held(sign_in, now) {
             Some(ended) => ended,
             None => {
-                // Boxed: few requests look up, and the SDK's future would be part of every
-                // request's.
+                // The future is boxed. Few requests look up a sign-in, and the SDK's large future
+                // would otherwise be part of every request's.
                 let get = revocation::get(sign_in)?;
                 let found = Box::pin(table.get(&get)).await.map_err(Problem::unavailable)?;
                 let ended = found.is_some();
@@ -82,10 +83,10 @@ impl SignIns {
     }
 
     /// Returns the caller, or an anonymous one if the caller's session has ended. A public route
-    /// treats such a token as it treats an expired one.
+    /// treats such a token like an expired one.
     ///
     /// # Errors
-    /// 503 when the table does not answer.
+    /// 503 when the table does not respond.
     pub async fn unless_ended(&self, table: &Table, caller: Caller) -> Result<Caller, Problem> {
         match self.check(table, &caller).await {
             Ok(()) => Ok(caller),
@@ -101,31 +102,34 @@ impl SignIns {
         }
     }
 
-    /// Returns whether a sign-in has ended, or `None` if that must be looked up.
+    /// Returns whether a sign-in has ended, or `None` if the table must be read.
     fn held(&self, sign_in: &SignIn, now: Instant) -> Option<bool> {
         match *self.known().get(sign_in)? {
             Known::Ended => Some(true),
             Known::ActiveAt(since) => {
-                // After a clock was set back, the age is unknown.
+                // If the clock was set back, the age is unknown.
                 let age = u64::try_from(now.as_millis() - since.as_millis()).ok()?;
                 (Duration::from_millis(age) < MAX_AGE).then_some(false)
             }
         }
     }
 
-    /// A full cache starts anew. That costs reads and is never wrong.
+    /// Stores a result. A full cache is cleared first, which costs reads but never gives a wrong
+    /// result.
     fn keep(&self, sign_in: SignIn, result: Known) {
         let mut known = self.known();
         if known.len() >= MAX_KNOWN && !known.contains_key(&sign_in) {
             known.clear();
         }
-        // A read that began before the end of a session may come back after it.
+        // A read that began before the end of the session may return after it. Its result must not
+        // replace the end.
         if !matches!((known.get(&sign_in), result), (Some(Known::Ended), Known::ActiveAt(_))) {
             known.insert(sign_in, result);
         }
     }
 
-    /// Each entry is replaced as a whole, so the map is valid even after a panic of another holder.
+    /// Locks the map. Each entry is replaced as a whole, so the map is valid even if another holder
+    /// of the lock has panicked.
     fn known(&self) -> MutexGuard<'_, HashMap<SignIn, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

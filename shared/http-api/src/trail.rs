@@ -1,9 +1,10 @@
 //! The audit trail of staff. The log line of each write by staff names the staff member and the
-//! target. It also has the time, the outcome and the request id, which the written items carry too.
+//! target. It also has the time, the outcome and the request id. The written items have the same
+//! request id.
 //!
-//! Requests by customers and reads by staff leave no trail. The trail has ids, but never names or
-//! the body. A `{name}` in a path with an `{id}` is left out, because a person may have chosen it
-//! (`/v1/customers/{id}/addresses/{name}`).
+//! Log lines of customers' requests and of reads name nobody. The trail contains ids, but no names
+//! and no body. A path parameter `{name}` in a path with an `{id}` is left out, because a person
+//! may have chosen the name (`/v1/customers/{id}/addresses/{name}`).
 
 use serde_json::{Map, Value};
 
@@ -23,8 +24,8 @@ pub(crate) struct Act {
 }
 
 impl Act {
-    /// Returns the act, or `None` if the request is not a write by staff. Every request except GET
-    /// counts as a write, also if it fails.
+    /// Returns the write, or `None` if the request is not a write by staff. Every request except
+    /// GET counts as a write, even if it fails.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
         if request.route().starts_with("GET ") || !request.caller().is_staff() {
             return None;
@@ -36,7 +37,8 @@ impl Act {
         Some(Self { actor: request.caller().key().to_owned(), target: target.collect() })
     }
 
-    /// Returns the address of the record that the request created. The request's path lacks its id.
+    /// Returns the address of the record that the request created. The path of such a request does
+    /// not contain the id of the record.
     pub(crate) fn created(reply: &Reply) -> Option<&str> {
         let location = reply.headers.get("location").filter(|_| reply.status.as_u16() == 201);
         location.map(String::as_str)

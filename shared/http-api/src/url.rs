@@ -1,4 +1,4 @@
-//! Builds paths and queries. Every value is escaped once and stays one segment.
+//! Builds paths and queries. Every value is escaped once, so it is always one segment.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -16,12 +16,12 @@ use key_schema::revocation::SignIn;
 use key_schema::session::{self, Session};
 use serde_json::{Value, json};
 
-/// A function with one route, over its own table and with its own clock.
+/// A function with one route, with its own table and clock.
 struct Desk {
     test: TestTable,
     services: Services,
     routes: Routes<Services>,
-    /// Seconds by which the function's clock is ahead.
+    /// The seconds by which the function's clock is ahead.
     ahead: Arc<AtomicI64>,
 }
 
@@ -49,8 +49,8 @@ impl Desk {
         (status, self.services.table.meter().take().iter().map(|measured| measured.capacity_units).sum())
     }
 
-    /// Ends a session of `customer` that a token with this claim began, as another environment
-    /// does.
+    /// Ends the session that `customer` began with a sign-in of this claim. Another environment
+    /// does that.
     async fn end(&self, customer: &str, claim: &str) {
         let (customer_id, now) = (CustomerId::new(customer).unwrap(), Instant::now());
         let sign_in = Some(SignIn::of(&customer_id, claim));
@@ -65,7 +65,8 @@ impl Desk {
     }
 }
 
-/// A public route: it verifies the token itself.
+/// A handler of a public route. The test gives it the claims of a token that it would have
+/// verified.
 async fn window(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = services.unless_ended(request.caller().clone()).await?;
     Ok(Response::ok(&caller.key()))
@@ -81,7 +82,7 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
     let token = json!({"sub": "ann", "sid": "s"});
     assert_eq!(desk.send(&token).await.status, 200);
     desk.end("ann", "s").await;
-    // The clock alone decides. Until then the earlier result holds.
+    // Only the time counts: until then the function uses the cached result.
     desk.step(max_age() - 1);
     assert_eq!(desk.send(&token).await.status, 200);
     desk.step(1);
@@ -89,8 +90,8 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
         let refused = desk.send(&token).await;
         assert_eq!((refused.status, refused.code()), (401, Some("unauthenticated")));
     }
-    // An environment that has not seen the token refuses it at once. Cognito names the sign-in by
-    // another claim, and a token may name the session itself.
+    // For these sign-ins nothing is cached, so the tokens are refused at once. Cognito names the
+    // sign-in in another claim, and a token may name the session itself.
     for claims in [
         json!({"sub": "ann", "origin_jti": "s"}),
         json!({"sub": "ann", "sid": "session"}),
@@ -104,14 +105,15 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
 async fn a_public_route_treats_a_caller_whose_session_has_ended_as_anonymous() {
     let desk = Desk::open().await;
     desk.end("ann", "s").await;
-    // The gateway does not verify the token, so the sign-in is not checked before the handler.
+    // On this route the gateway does not verify tokens, so the function checks the sign-in in the
+    // handler.
     let routes = Routes::new().on("GET /v1/window", &[], |services, request| Box::pin(window(services, request)));
     let call = Call::new("GET /v1/window");
     let send = async |claims: Value| call.clone().claims(claims).send(&routes, &desk.services).await;
     let anonymous = call.clone().send(&routes, &desk.services).await;
     assert_eq!(send(json!({"sub": "ann", "sid": "s"})).await.body, anonymous.body);
     assert_eq!(send(json!({"sub": "ann", "sid": "t"})).await.body, json!("ann"));
-    // Without the table, the function does not know the caller.
+    // While the table fails, the function cannot tell whether the session has ended.
     desk.test.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     let refused = send(json!({"sub": "ann", "sid": "u"})).await;
     assert_eq!((refused.status, refused.code()), (503, Some("unavailable")));
@@ -138,7 +140,7 @@ async fn a_customer_cannot_end_the_sign_in_of_another() {
     assert_eq!(desk.send(&json!({"sub": "bob", "sid": "t"})).await.status, 200);
 }
 
-/// The price in docs/cost.md: one read unit per sign-in, environment and 30 seconds.
+/// The cost in docs/cost.md is one read unit for each sign-in, environment and 30 seconds.
 #[tokio::test]
 async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sign_in() {
     let desk = Desk::open().await;
@@ -150,10 +152,10 @@ async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sig
     assert_eq!(desk.cost(&token).await, (200, 0.0));
     desk.step(max_age());
     assert_eq!(desk.cost(&token).await, (200, 1.0));
-    // A clock that was set back tells no age.
+    // If the clock was set back, the age of the result is unknown.
     desk.step(-1);
     assert_eq!(desk.cost(&token).await, (200, 1.0));
-    // An ended sign-in never comes back, so it is not read again.
+    // An ended sign-in stays ended, so it is not read again.
     desk.end("ann", "s").await;
     desk.step(max_age());
     assert_eq!(desk.cost(&token).await, (401, 1.0));

@@ -1,10 +1,9 @@
-//! Typed updates that cannot leave an index key stale.
+//! Typed updates that cannot leave an outdated index key.
 //!
-//! A field that no key depends on has a method on [`Change`]. A field of an index key has none.
-//! It changes only by giving the whole index entry ([`IndexEntry`], a struct with every
-//! part of the key). [`Change::enter`] writes the entry's fields and its key together. A forgotten
-//! part is a missing struct field, and setting the field alone is a missing method. Neither
-//! compiles (`tests/compile_fail`).
+//! A field that no key depends on has a method on [`Change`]. A field of an index key has no such
+//! method. It changes only together with the index entry ([`IndexEntry`], a struct with every part
+//! of the key). [`Change::enter`] writes the entry's fields and its key together. Code that forgets
+//! a part of the key, or that sets such a field alone, does not compile (`tests/compile_fail`).
 
 use std::marker::PhantomData;
 
@@ -24,10 +23,10 @@ pub trait IndexEntry {
     /// Returns the key in the index.
     ///
     /// # Errors
-    /// [`EncodeError::Key`] when a part makes it too long.
+    /// [`EncodeError::Key`] when a part makes the key too long.
     fn index_key(&self) -> Result<IndexKey, EncodeError>;
 
-    /// Returns the fields of the entity that the key depends on and that this entry may change.
+    /// Returns the fields that the key depends on and that this entry may change.
     ///
     /// # Errors
     /// [`EncodeError::Value`].
@@ -42,7 +41,7 @@ pub struct Change<E> {
 }
 
 impl<E: Entity> Change<E> {
-    /// Creates a change that clients see. It moves `version`, `rev` and `updated_at`.
+    /// Creates a change that clients see. It updates `version`, `rev` and `updated_at`.
     #[must_use]
     pub fn visible(at: Instant) -> Self {
         let steps = vec![
@@ -53,8 +52,8 @@ impl<E: Entity> Change<E> {
         Self { steps, entity: PhantomData }
     }
 
-    /// Creates a change of copied or counted values. It moves only `rev`, so that no editor's
-    /// If-Match breaks.
+    /// Creates a change of copied or counted values. It updates only `rev`, so an editor's If-Match
+    /// still matches.
     #[must_use]
     pub fn copied() -> Self {
         Self { steps: vec![Step::Add("rev", 1)], entity: PhantomData }
@@ -69,7 +68,7 @@ impl<E: Entity> Change<E> {
         self
     }
 
-    /// Sets the item's key in an index, and the fields that make it up.
+    /// Sets the item's key in an index, and the fields that the key depends on.
     ///
     /// # Errors
     /// [`EncodeError`] when the key is too long.
@@ -98,7 +97,7 @@ impl<E: Entity> Change<E> {
     }
 
     pub(crate) fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
-        // An absent option is an absent attribute, as in an item that is written as a whole.
+        // In an item that is written as a whole, a `None` is an absent attribute, too.
         self.steps.push(if matches!(to, AttributeValue::Null(_)) { Step::Remove(name) } else { Step::Set(name, to) });
         self
     }
@@ -107,7 +106,7 @@ impl<E: Entity> Change<E> {
 /// Declares an entity: its struct, its name in the table, and a [`Change`] method for each
 /// `mutable` field.
 ///
-/// The trait that `by` names has the methods. A `fixed` field has no such method: it changes only
+/// The methods are in the trait that `by` names. A `fixed` field has no method. It changes only
 /// with an [`IndexEntry`], in a function of the schema crate, or never.
 #[macro_export]
 macro_rules! entity {
@@ -137,7 +136,7 @@ macro_rules! entity {
     (@changes $name:ident {}) => {};
     (@changes $name:ident $changes:ident { $($mutable:ident: $mutable_type:ty,)* }) => {
         #[doc = concat!("The changes of single fields of [`", stringify!($name), "`].")]
-        // A `String` is passed as `&String`, because the macro knows no other type for it.
+        // Each method takes a reference, so a `String` is passed as `&String`.
         #[allow(clippy::ptr_arg)]
         pub trait $changes: Sized {
             $(

@@ -1,9 +1,9 @@
 //! Cursors: sealed positions at which a page of a list ended.
 //!
-//! A cursor contains a sort key, and sort keys contain ids that the client may not know. The cursor
-//! is therefore encrypted and authenticated (AES-256-GCM). Its scope (list, parameters, caller) is
-//! authenticated with it. A cursor does not open if it is altered, expired, or used for another
-//! list or by another caller.
+//! A cursor contains a sort key, and sort keys contain ids that the client may not know. So the
+//! cursor is encrypted and authenticated (AES-256-GCM). Its scope (list, parameters, caller) is
+//! authenticated, too. A cursor does not open if it is altered, expired, or used for another list
+//! or by another caller.
 //!
 //! # Layout
 //!
@@ -17,7 +17,7 @@
 //! The plaintext is the expiry in seconds (8 bytes, big endian), followed by the sort key's
 //! unescaped parts. NUL joins the parts, and no part can contain it.
 //!
-//! A random 96-bit nonce is safe for 2^32 cursors per key. Rotate keys well before.
+//! A random 96-bit nonce is safe for 2^32 cursors per key. Replace a key well before that.
 //!
 //! # Example
 //!
@@ -51,8 +51,8 @@ const VERSION: u8 = 1;
 const MAX_KEY_NAME_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
-/// The list, parameters and caller of a cursor. The cursor authenticates them but does not contain
-/// them.
+/// The list, parameters and caller of a cursor. The cursor does not contain them, but opens only
+/// with the same ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     /// The list: its access pattern's id, or another stable name.
@@ -68,7 +68,7 @@ impl Scope<'_> {
         let mut bytes = vec![VERSION];
         let parameters = self.parameters.iter().flat_map(|(name, value)| [*name, *value]);
         for text in [self.list, self.caller].into_iter().chain(parameters) {
-            // Lengths keep ("ab", "c") and ("a", "bc") apart.
+            // The lengths make ("ab", "c") differ from ("a", "bc").
             bytes.extend(text.len().to_be_bytes());
             bytes.extend(text.as_bytes());
         }
@@ -76,8 +76,8 @@ impl Scope<'_> {
     }
 }
 
-/// A cursor that does not open: altered, expired, or made for another scope. The error deliberately
-/// does not say which.
+/// The cursor is altered, expired, or made for another scope. The error does not say which, so that
+/// a client learns nothing from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor is not valid for this list")]
 pub struct CursorInvalid;
@@ -114,8 +114,8 @@ pub fn named_keys(keys: &str) -> Result<Vec<(String, [u8; KEY_BYTES])>, CursorKe
     keys.split(',').map(read).collect()
 }
 
-/// The keys that seal and open cursors. The first key seals and every key opens, so that keys
-/// rotate without breaking a page that a client is reading.
+/// The keys that seal and open cursors. The first key seals, and every key opens. So an operator
+/// can add a new first key, and cursors that clients already have still open.
 pub struct Cursors {
     keys: Vec<(String, LessSafeKey)>,
     random: SystemRandom,
@@ -148,7 +148,7 @@ impl Cursors {
     /// Seals the sort key at which a page ended.
     ///
     /// # Errors
-    /// [`CursorKeyError::Seal`] when the sort key was not made by this crate or is far too long.
+    /// [`CursorKeyError::Seal`] when this crate did not make the sort key, or it is far too long.
     pub fn seal(&self, scope: &Scope<'_>, sort_key: &str, now: Instant) -> Result<String, CursorKeyError> {
         let (name, key) = self.keys.first().ok_or(CursorKeyError::Seal)?;
         let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;

@@ -1,30 +1,30 @@
 //! Key text: the encoding of values, and why the text sorts as the values do.
 //!
-//! A key is a list of *parts* joined by `#`. DynamoDB compares strings by their UTF-8 bytes. So
-//! every range query in this crate needs two properties:
+//! A key is a list of *parts* joined by `#`. DynamoDB compares strings by their UTF-8 bytes. For
+//! range queries the text of keys must have two properties:
 //!
 //! - Different lists of parts never give the same text.
 //! - Text order equals the order of the lists, part by part.
 //!
 //! Inside a part every byte up to and including `%` (0x25) is written `%HH`. That covers the
 //! delimiter `#` (0x23), the upper bound `$` (0x24) and the escape itself. All unescaped bytes are
-//! larger than these three. So the text sorts as the parts do:
+//! larger than these three. So the text of keys sorts like their parts:
 //!
-//! - A part that is a prefix of another sorts first: `#` or the end of the text against `%` or
-//!   more.
-//! - An escaped byte sorts below every unescaped one: `%` against 0x26 and up.
+//! - A part that is a prefix of another one sorts first. After it comes `#` or the end of the text,
+//!   and in the longer part comes `%` or a larger byte.
+//! - An escaped byte begins with `%`, so it sorts before every unescaped byte (0x26 and larger).
 //! - Two escaped bytes sort by their upper-case hexadecimal digits, which keep the order of the
 //!   bytes.
 //!
 //! The upper bound of all texts that start with `p#` is `p$`. In byte order `$` follows `#`
-//! directly, and a key contains it nowhere else. A bound such as `p#~` would lose every part that
-//! starts with a byte above 0x7E, and so most of the world's scripts.
+//! directly, and a key contains it nowhere else. With the bound `p#~`, a query would miss every
+//! part that starts with a byte above 0x7E, such as an accented letter.
 
 use crate::instant::Instant;
 
 /// Separates the parts of a key.
 pub const DELIMITER: char = '#';
-/// Follows [`DELIMITER`] directly in byte order; closes the range over a prefix.
+/// Follows [`DELIMITER`] directly in byte order. It ends the range of a prefix.
 pub const AFTER_DELIMITER: char = '$';
 /// The largest byte that is escaped inside a part.
 const LAST_ESCAPED: u8 = 0x25;
@@ -35,7 +35,7 @@ pub fn encode_bytes(part: &[u8], out: &mut Vec<u8>) {
     for &byte in part {
         if byte <= LAST_ESCAPED {
             out.push(b'%');
-            // A nibble is below 16, so both look-ups always succeed.
+            // A nibble is below 16, so both lookups always succeed.
             out.extend(HEX.get(usize::from(byte >> 4)));
             out.extend(HEX.get(usize::from(byte & 0x0F)));
         } else {
@@ -55,7 +55,7 @@ pub fn encode(part: &str) -> String {
 /// Appends one part as key text.
 pub fn encode_into(part: &str, out: &mut String) {
     for character in part.chars() {
-        // Escaped bytes are ASCII, so each of them is a character in UTF-8.
+        // Escaped bytes are ASCII, so each of them is one character.
         match u8::try_from(character) {
             Ok(byte) if byte <= LAST_ESCAPED => {
                 let mut escaped = Vec::with_capacity(3);
@@ -67,7 +67,8 @@ pub fn encode_into(part: &str, out: &mut String) {
     }
 }
 
-/// Returns the part that [`encode`] was given, or `None` for text that [`encode`] never writes.
+/// Returns the part that [`encode`] writes as this text, or `None` for text that [`encode`] never
+/// writes.
 #[must_use]
 pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
@@ -75,7 +76,7 @@ pub fn decode(text: &str) -> Option<String> {
     while let Some((&byte, tail)) = rest.split_first() {
         if byte == b'%' {
             let (digits, tail) = tail.split_at_checked(2)?;
-            // The conversion alone would also accept lower case and a sign.
+            // `from_str_radix` alone would also accept lower case and a sign.
             if !digits.iter().all(|digit| digit.is_ascii_digit() || digit.is_ascii_uppercase()) {
                 return None;
             }
@@ -102,7 +103,7 @@ pub fn split(key: &str) -> Option<Vec<String>> {
     key.split(DELIMITER).map(decode).collect()
 }
 
-/// A value that can be a part of a key. Its text must sort as the value does.
+/// A value that can be a part of a key. The text of two values must sort like the values.
 pub trait Part {
     /// Appends the part, already escaped.
     fn write(&self, out: &mut String);
@@ -126,7 +127,7 @@ impl Part for String {
     }
 }
 
-/// Twenty digits hold every `u64`, and equal width makes text order numeric order.
+/// Writes twenty digits, enough for every `u64`. With equal widths, text order is numeric order.
 impl Part for u64 {
     fn write(&self, out: &mut String) {
         out.push_str(&format!("{self:020}"));
@@ -139,24 +140,24 @@ impl Part for u32 {
     }
 }
 
-/// Adding 2^63 flips the sign bit and moves the whole range of `i64` onto that of `u64`, in order.
+/// Adds 2^63, which maps `i64` to `u64` in order.
 impl Part for i64 {
     fn write(&self, out: &mut String) {
         (self.cast_unsigned() ^ (1 << 63)).write(out);
     }
 }
 
-/// Fixed-width UTC text, which sorts by time.
+/// Writes UTC text of fixed width, which sorts by time.
 impl Part for Instant {
     fn write(&self, out: &mut String) {
         encode_into(&self.to_string(), out);
     }
 }
 
-/// An instant in reverse: ascending text order is newest first.
+/// An instant whose text sorts in reverse: ascending text order is newest first.
 ///
-/// It is for a collection that is read forward, newest first. Such a collection cannot be read
-/// backward, because another collection of the same partition is.
+/// It is for a list that must be read forward and begin with its newest item. One Query can then
+/// read the list together with an item that precedes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestFirst(pub Instant);
 

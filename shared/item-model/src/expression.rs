@@ -28,7 +28,7 @@ pub struct Placeholders {
 }
 
 impl Placeholders {
-    /// Returns the placeholder of an attribute name. One name has one placeholder.
+    /// Returns the placeholder of an attribute name. The same name always has the same placeholder.
     pub fn name(&mut self, name: &str) -> String {
         if let Some((placeholder, _)) = self.names.iter().find(|(_, known)| known == name) {
             return placeholder.clone();
@@ -70,8 +70,8 @@ pub fn number(value: impl std::fmt::Display) -> AttributeValue {
 /// Returns the smallest `expires_at` that counts as alive at `now`. An item that expires exactly at
 /// `now` has expired.
 ///
-/// Conditions compare `expires_at`, not the time to live. The time to live has whole seconds and
-/// would disagree with [`crate::item::Entity::is_expired`], by which readers hide items.
+/// Conditions compare `expires_at`, not the time to live. The time to live has whole seconds. So it
+/// could differ from [`crate::item::Entity::is_expired`], with which readers hide items.
 #[must_use]
 pub fn first_alive(now: Instant) -> AttributeValue {
     AttributeValue::S(now.plus_millis(1).to_string())
@@ -90,7 +90,7 @@ pub enum Compare {
     Below(AttributeValue),
 }
 
-/// A condition that must hold for a write to happen.
+/// A condition of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     /// The item exists.
@@ -110,7 +110,7 @@ pub enum Condition {
     AtLeast(&'static str, AttributeValue),
     /// The attribute is less than this.
     Below(&'static str, AttributeValue),
-    /// The attribute, whose name is data such as a currency, compares like this.
+    /// The attribute has a name from data, such as a currency, and compares like this.
     Named(String, Compare),
     /// The map attribute has this entry.
     HasEntry(&'static str, String),
@@ -131,8 +131,8 @@ impl Condition {
         Self::Is("version", number(version))
     }
 
-    /// Requires the visible version of the item that was read. The key may have another item by
-    /// now, which starts at version 1 again, so the condition compares `born` as well.
+    /// Requires the visible version of the item that was read. The key may now have another
+    /// incarnation, which started at version 1 again. So the condition compares `born`, too.
     ///
     /// # Errors
     /// [`EncodeError::Value`].
@@ -218,7 +218,7 @@ pub enum Step {
     RemoveEntry(&'static str, String),
     /// Add to a number. A missing number counts as 0.
     Add(&'static str, i64),
-    /// Add to a number whose attribute name is data. A missing number counts as 0.
+    /// Add to a number in an attribute with a name from data. A missing number counts as 0.
     AddNamed(String, i64),
     /// Add the text to the set of strings. A missing set counts as empty.
     Include(&'static str, String),

@@ -3,8 +3,8 @@
 
 use crate::instant::Instant;
 
-/// The maximum length of an id from outside, in bytes of UTF-8. Escaping makes it at most three
-/// times as long, so one sort key has room for two.
+/// The maximum length of an id from outside, in bytes of UTF-8. Escaping makes an id at most three
+/// times as long, so two ids fit in one sort key.
 pub const MAX_ID_BYTES: usize = 128;
 
 /// The reason why a text is not an id.
@@ -19,7 +19,7 @@ pub enum IdError {
     /// The text holds a control character.
     #[error("must not contain control characters")]
     ControlCharacter,
-    /// The text holds a character that a path cannot carry.
+    /// The text holds a character that cannot be in a path.
     #[error("must not contain `/`, `?`, `%` or `\\`")]
     NotInPaths,
     /// The text is `.` or `..`, which clients remove from a path.
@@ -27,11 +27,11 @@ pub enum IdError {
     Dots,
 }
 
-/// Checks a name from outside that no path carries unencoded: 1 to 128 bytes of UTF-8 without
-/// control characters.
+/// Checks a name from outside that is never an unencoded path segment: 1 to 128 bytes of UTF-8
+/// without control characters.
 ///
 /// # Errors
-/// [`IdError`] says which part of the rule the text breaks.
+/// [`IdError`] is the broken part of the rule.
 pub fn check(text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         Err(IdError::Empty)
@@ -46,13 +46,13 @@ pub fn check(text: &str) -> Result<(), IdError> {
 
 /// Checks an id from outside: a name that can also be one segment of a path.
 ///
-/// An HTTP API of API Gateway decodes a path twice before it looks for the route, and cuts the path
-/// at a decoded `?`. Live captures are in `vokerhttp/testdata/ingress-paths.json` of
+/// An HTTP API of API Gateway decodes a path twice before it looks for the route, and ends the path
+/// at a decoded `?`. Recorded requests are in `vokerhttp/testdata/ingress-paths.json` of
 /// <https://github.com/hotsock/voker/pull/8>. Clients remove the segments `.` and `..`, and some
 /// turn `\` into `/` (<https://url.spec.whatwg.org/#path-state>).
 ///
 /// # Errors
-/// [`IdError`] says which part of the rule the text breaks.
+/// [`IdError`] is the broken part of the rule.
 pub fn check_id(text: &str) -> Result<(), IdError> {
     check(text)?;
     if text.contains(['/', '?', '%', '\\']) {
@@ -72,8 +72,8 @@ pub fn time_ordered(at: Instant, random: [u8; 10]) -> String {
     uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
 }
 
-/// Returns the lower bound of the ids that are made at `at`. Every [`time_ordered`] id of that
-/// millisecond or later sorts after this text, and every earlier id before it.
+/// Returns the lower bound of the ids that are made at `at`. [`time_ordered`] ids of that
+/// millisecond or later sort after this text, and earlier ids sort before it.
 #[must_use]
 pub fn time_ordered_floor(at: Instant) -> String {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0) & 0xFFFF_FFFF_FFFF;
@@ -87,28 +87,28 @@ pub trait Id {
 }
 
 crate::ids! { check:
-    /// The birth mark of one incarnation of an item, given at creation. A key that is used again
-    /// gets another one.
+    /// The birth mark of an item, a time-ordered id given at its creation. A key that is used again
+    /// holds another incarnation, with another birth mark.
     Born
 }
 
 impl Born {
-    /// Returns the birth mark of an item that has only one incarnation, such as a counter.
+    /// Returns the birth mark of an item that is never created again, such as a counter.
     #[must_use]
     pub fn counter() -> Self {
         Self("counter".to_owned())
     }
 
-    /// Returns the birth mark of an item that exists once for an id. Writing the item again gives
-    /// it the same birth mark.
+    /// Returns the birth mark of an item that exists once for an id. If the item is written again,
+    /// it gets the same birth mark.
     #[must_use]
     pub fn of(id: &impl Id) -> Self {
         Self(id.as_str().to_owned())
     }
 }
 
-/// Declares types of ids. The rule, `check_id` or `check` of [`crate::id`], says which texts from
-/// outside they accept.
+/// Declares types of ids. The rule, `check_id` or `check` of [`crate::id`], decides which texts
+/// from outside they accept.
 ///
 /// ```
 /// item_model::ids! { check_id:
@@ -125,7 +125,7 @@ macro_rules! ids {
         pub struct $name(String);
 
         impl $name {
-            /// Takes an id from outside.
+            /// Creates an id from outside text.
             ///
             /// # Errors
             #[doc = concat!("`IdError`, by the rule of `", stringify!($rule), "`.")]
@@ -135,7 +135,7 @@ macro_rules! ids {
                 Ok(Self(text))
             }
 
-            /// Takes an id that is stored. Earlier releases may have accepted ids by the rule of
+            /// Creates an id from a stored item. Earlier releases may have accepted ids by the rule
             /// `check` instead of `check_id`.
             ///
             /// # Errors

@@ -14,7 +14,7 @@ use time::format_description::well_known::Rfc3339;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
-/// The function that returns by how many seconds the clock of this process is wrong.
+/// The function that returns the clock error of this process in seconds.
 #[cfg(feature = "clock-steps")]
 static STEP: std::sync::OnceLock<fn() -> i64> = std::sync::OnceLock::new();
 
@@ -46,8 +46,8 @@ impl Instant {
         now
     }
 
-    /// Makes the clock of this process wrong by the seconds that `step` returns at each reading.
-    /// Only the first call has an effect.
+    /// Sets the clock error of this process, for tests. At each reading, `step` returns the error
+    /// in seconds. Only the first call has an effect.
     #[cfg(feature = "clock-steps")]
     pub fn step_clock(step: fn() -> i64) {
         let _ = STEP.set(step);
@@ -103,7 +103,7 @@ impl Instant {
     }
 
     fn datetime(self) -> OffsetDateTime {
-        // Every instant is in range by construction, so the fallback to the epoch is unreachable.
+        // Every instant is in range, so the fallback is never used.
         OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
     }
 }
@@ -128,7 +128,7 @@ impl fmt::Display for Instant {
 impl FromStr for Instant {
     type Err = InstantError;
 
-    /// Parses any RFC 3339 instant and cuts off digits beyond the millisecond.
+    /// Parses any RFC 3339 instant, and drops digits beyond the millisecond.
     fn from_str(text: &str) -> Result<Self, InstantError> {
         let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| InstantError)?;
         Self::from_datetime(at).ok_or(InstantError)

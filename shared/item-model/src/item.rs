@@ -1,5 +1,5 @@
-//! Stored items: the attributes that every item of the table has, and the decoder for items that
-//! are read or come from the stream.
+//! Stored items: the attributes that every item of the table has, and the decoder for items from
+//! reads and from the stream.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,27 +10,27 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::key::{Index, IndexKey, Key, KeyError, is_index_attribute};
 
-/// Attribute names that belong to the model. A field of an entity with one of them does not compile
-/// (see [`assert_not_reserved`]).
+/// The names of attributes that belong to the model. If a field of an entity has one of these
+/// names, the entity does not compile (see [`assert_not_reserved`]).
 pub const RESERVED: [&str; 10] =
     ["PK", "SK", "entity", "version", "rev", "born", "created_at", "updated_at", "ttl", CAUSE];
 
-/// The attribute with the id of the request for which an item was last written. The id leads to the
-/// log of that request and of its effects.
+/// The attribute with the id of the request that last wrote the item. With this id operators find
+/// the log lines of that request and of its effects.
 ///
-/// The id belongs to no entity, so no reader of an entity sees it. It is written together with
-/// other changes and never causes a write.
+/// No entity has this attribute, so readers of entities do not see it. It changes only together
+/// with other attributes, and never causes a write of its own.
 pub const CAUSE: &str = "req";
 
-/// Returns whether an attribute belongs to the model: a [`RESERVED`] one, or a key of an index.
+/// Returns whether an attribute belongs to the model: a [`RESERVED`] one, or one with a key of an
+/// index.
 #[must_use]
 pub fn is_reserved(attribute: &str) -> bool {
     is_index_attribute(attribute) || RESERVED.contains(&attribute)
 }
 
 /// Fails the build when an entity's field has the name of an attribute of the model.
-// A constant evaluation has no iterators. The indices are below the lengths, and a panic here fails
-// the build.
+// Constant evaluation has no iterators. The indices are below the lengths.
 #[allow(clippy::indexing_slicing)]
 pub const fn assert_not_reserved(fields: &[&str]) {
     let mut fields = fields;
@@ -56,26 +56,27 @@ const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
     a.is_empty() && b.is_empty()
 }
 
-/// The attributes that the table keeps for every item beside the entity's own fields.
+/// The attributes that every item has in addition to the entity's own fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// Counts the changes that clients see, from 1. It is the ETag.
+    /// The number of changes that clients see, from 1. It is the ETag.
     #[serde(deserialize_with = "counted")]
     pub version: u64,
-    /// Counts every write, from 1, including writes of copies. It orders copies and search
+    /// The number of writes, from 1, including writes of copies. It orders copies and search
     /// documents. For a key with copies or search documents it never restarts.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
-    /// The birth mark, given at creation. A key that is used again holds another incarnation.
+    /// The birth mark, a time-ordered id given at creation. A key that is used again holds another
+    /// incarnation, with another birth mark.
     pub born: Born,
-    /// When this incarnation was created.
+    /// The creation time of this incarnation.
     pub created_at: Instant,
-    /// When clients last saw a change.
+    /// The time of the last change that clients see.
     pub updated_at: Instant,
 }
 
-/// The maximum `version` and `rev` of an item. The search engine's versions are signed. It refuses
-/// a higher one, and with it every other document of the same call.
+/// The maximum `version` and `rev` of an item. The search engine's versions are signed. One larger
+/// version would make it refuse a whole bulk request.
 pub const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
 
 fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -91,8 +92,8 @@ impl Meta {
     }
 }
 
-/// A kind of item. Its keys are functions of its fields and its [`Meta`] alone, so a write of the
-/// whole item cannot leave them stale.
+/// A kind of item. Its keys depend only on its fields and its [`Meta`], so a write of the whole
+/// item always writes the right keys.
 pub trait Entity: Serialize + DeserializeOwned {
     /// The value of the attribute `entity`.
     const NAME: &'static str;
@@ -113,19 +114,18 @@ pub trait Entity: Serialize + DeserializeOwned {
         Ok(Vec::new())
     }
 
-    /// Returns when DynamoDB may remove the item. Readers hide it from that instant on, removed or
-    /// not.
+    /// Returns the time of expiry. From then on readers hide the item, and DynamoDB may remove it.
     fn expires(&self) -> Option<Instant> {
         None
     }
 
-    /// Returns whether the item has expired at `now`, removed or not.
+    /// Returns whether the item has expired at `now`, even if DynamoDB has not removed it yet.
     fn is_expired(&self, now: Instant) -> bool {
         self.expires().is_some_and(|at| at <= now)
     }
 }
 
-/// An item as the table holds it.
+/// An item as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored<T> {
     /// The common attributes.
@@ -142,7 +142,7 @@ impl<T> std::ops::Deref for Stored<T> {
     }
 }
 
-/// The error for an item that its reader does not expect.
+/// A reason why an item cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The attribute `entity` is missing or not a string.
@@ -153,7 +153,7 @@ pub enum DecodeError {
     OtherEntity {
         /// The expected entity.
         expected: &'static str,
-        /// The entity that the item names.
+        /// The entity of the item.
         found: String,
     },
     /// The schema has no entity of that name.
@@ -162,9 +162,10 @@ pub enum DecodeError {
     /// An attribute is missing or has a wrong type.
     #[error("malformed {entity}: {why}")]
     Malformed {
-        /// The entity that the item names.
+        /// The entity of the item.
         entity: String,
-        /// The fault, without the value. The value may be personal data, and this text is logged.
+        /// The fault, without the value. The value may be personal data, and this text goes to the
+        /// log.
         why: String,
     },
 }
@@ -180,7 +181,7 @@ impl DecodeError {
 /// Removes the value from an error message of Serde.
 ///
 /// `invalid type: string "x", expected u64` becomes `invalid type, expected u64`. A message without
-/// `, expected`, such as one about a malformed number, ends before its first quote.
+/// `, expected`, such as one about a malformed number, is cut before its first quote.
 fn without_value(text: &str) -> String {
     match text.rsplit_once(", expected ") {
         Some((found, expected)) => {
@@ -200,12 +201,12 @@ pub enum EncodeError {
     /// A value has no DynamoDB form.
     #[error("a value cannot be stored: {0}")]
     Value(#[from] serde_dynamo::Error),
-    /// The item exceeds DynamoDB's 400 KB, counted as DynamoDB counts.
+    /// The item is larger than DynamoDB's limit of 400 KB.
     #[error("an item of {0} bytes is larger than DynamoDB's limit of 409600")]
     TooLarge(usize),
 }
 
-/// DynamoDB's limit for the size of one item, attribute names included.
+/// DynamoDB's limit of an item's size, attribute names included.
 pub const MAX_ITEM_BYTES: usize = 400 * 1024;
 
 impl<T: Entity> Stored<T> {
@@ -260,7 +261,7 @@ impl<T: Entity> FromItem for Stored<T> {
         if found != T::NAME {
             return Err(DecodeError::OtherEntity { expected: T::NAME, found: found.to_owned() });
         }
-        // Two passes decode one item: first the common attributes, then the entity's own. Each pass
+        // An item is decoded in two passes: the common attributes, then the entity's own. Each pass
         // ignores the attributes of the other.
         let meta = decode(T::NAME, item.clone())?;
         let data = decode(T::NAME, item)?;
@@ -299,9 +300,9 @@ pub fn key_of(item: &Item) -> Option<Key> {
 
 /// Returns the item's size as DynamoDB counts it for limits and capacity.
 ///
-/// Names and values count in UTF-8. A number takes about one byte for two digits plus one. A list
-/// or map takes three bytes plus one for each element. (Developer Guide, "DynamoDB item sizes and
-/// formats".)
+/// Names and values count in UTF-8. A number takes about one byte for two digits, plus one byte. A
+/// list or map takes three bytes plus one for each element. (Developer Guide, "DynamoDB item sizes
+/// and formats".)
 #[must_use]
 pub fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_size(value)).sum()

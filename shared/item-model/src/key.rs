@@ -12,20 +12,19 @@ pub const MAX_PARTITION_KEY_BYTES: usize = 2048;
 /// The maximum length of a sort key in bytes, after encoding (DynamoDB limit, also for indexes).
 pub const MAX_SORT_KEY_BYTES: usize = 1024;
 
-/// The maximum number of non-key attributes that one index may carry (DynamoDB API reference,
-/// `Projection`).
+/// The maximum number of non-key attributes in one index (DynamoDB API reference, `Projection`).
 pub const MAX_PROJECTED: usize = 20;
-/// The maximum number of non-key attributes that all indexes of a table may carry together
-/// (DynamoDB API reference, `Projection`).
+/// The maximum number of non-key attributes in all indexes of a table together (DynamoDB API
+/// reference, `Projection`).
 pub const MAX_PROJECTED_TOTAL: usize = 100;
 
 /// A key that DynamoDB would refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The key is empty, and DynamoDB has no empty keys.
+    /// The key is empty. DynamoDB allows no empty keys.
     #[error("a key must not be empty")]
     Empty,
-    /// The key is over the limit, counted in bytes after escaping.
+    /// The key is longer than the limit, in bytes after escaping.
     #[error("a key of {bytes} bytes is longer than the limit of {limit}")]
     TooLong {
         /// The length of the key.
@@ -42,7 +41,7 @@ macro_rules! key_text {
         pub struct $name(String);
 
         impl $name {
-            /// Takes text that is already escaped.
+            /// Creates a key from text that is already escaped.
             ///
             /// # Errors
             /// [`KeyError`] when the text is empty or over the limit.
@@ -55,7 +54,7 @@ macro_rules! key_text {
                 }
             }
 
-            /// Joins a type prefix and its parts, which it escapes.
+            /// Creates a key from a prefix and its parts. It escapes the parts.
             ///
             /// # Errors
             /// [`KeyError`] when the result is over the limit.
@@ -100,10 +99,10 @@ pub struct Key {
     pub sk: SortKey,
 }
 
-/// Returns the hash of a key, for names where the key itself is too long or reveals too much.
+/// Returns the hash of a key, for names that must be short or must not reveal the key.
 ///
-/// It is the hexadecimal SHA-256 of both parts, each after its length, so that no two keys share an
-/// input.
+/// It is the hexadecimal SHA-256 of the partition key and the sort key, each after its length. The
+/// lengths make the input different for every key.
 #[must_use]
 pub fn hash(partition: &str, sort: &str) -> String {
     let mut context = Context::new(&SHA256);
@@ -114,7 +113,7 @@ pub fn hash(partition: &str, sort: &str) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secondary index: its attributes and what it carries.
+/// A secondary index: its key attributes and its projection.
 ///
 /// Several entities share each index, and the prefix of the partition key distinguishes them. A
 /// schema declares its indexes as constants.
@@ -127,7 +126,8 @@ pub struct Index {
     projection_reason: &'static str,
 }
 
-/// Two indexes are equal if their names are. A table has one index of each name.
+/// Two indexes are equal if they have the same name, because a table has only one index of each
+/// name.
 impl PartialEq for Index {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -153,7 +153,7 @@ impl Index {
     ///
     /// The key attributes begin with `GSI`, so that no field can have their name. `projected` are
     /// the non-key attributes that the index carries (projection INCLUDE), and `projection_reason`
-    /// says why these and no others.
+    /// is the reason for this choice.
     ///
     /// # Panics
     /// In a constant this fails the build: when a key attribute does not begin with `GSI`, or when
@@ -190,10 +190,10 @@ impl Index {
 
     /// Returns the non-key attributes that the index carries (projection INCLUDE).
     ///
-    /// DynamoDB takes at most [`MAX_PROJECTED`] for an index and cannot change them later. Another
-    /// projection needs another index. The attributes that a list shows are projected, so that one
-    /// request reads a page. All others stay out, because each write that changes a projected
-    /// attribute costs extra.
+    /// An index has at most [`MAX_PROJECTED`] of them, and DynamoDB cannot change them later:
+    /// another projection needs another index. An index carries the attributes that a list shows,
+    /// so that one request reads a page. It carries no others, because each write that changes a
+    /// projected attribute costs extra.
     #[must_use]
     pub const fn projected(self) -> &'static [&'static str] {
         self.projected
@@ -206,7 +206,7 @@ impl Index {
     }
 }
 
-/// Returns whether an attribute name is kept for the keys of indexes.
+/// Returns whether an attribute name is reserved for the keys of indexes.
 pub(crate) const fn is_index_attribute(name: &str) -> bool {
     matches!(name.as_bytes(), [b'G', b'S', b'I', ..])
 }

@@ -3,10 +3,11 @@
 //! This crate knows nothing of any application. An application's schema crate declares its entities
 //! and access patterns with [`prelude`], and the `table` crate executes the requests.
 //!
-//! - [`encoding`] and [`key`]: keys whose text sorts as their parts do.
+//! - [`encoding`] and [`key`]: keys with text that sorts like their parts.
 //! - [`id`] and [`instant`]: typed parts of keys.
 //! - [`item`]: the attributes of every item, and its decoder.
-//! - [`change`] and [`expression`]: updates that cannot leave an index key stale, and conditions.
+//! - [`change`] and [`expression`]: updates that cannot leave an outdated index key, and
+//!   conditions.
 //! - [`pattern`] and [`request`]: access patterns and requests as data.
 //! - [`cursor`]: sealed positions in a list.
 //! - [`shard`]: lists that are spread over several partitions.

@@ -1,8 +1,9 @@
 //! Access patterns: every request to the table, declared once.
 //!
 //! Only a schema crate can make a request ([`crate::request`]), and each request names its
-//! [`Pattern`]. So no request exists outside the registry of that crate, and what is generated from
-//! the registry is complete. The functions declare which of their routes uses which pattern.
+//! [`Pattern`]. So every request belongs to a pattern in the registry of that crate, and documents
+//! that are generated from the registry are complete. Functions declare the patterns that each of
+//! their routes uses.
 
 use crate::key::Index;
 
@@ -31,7 +32,7 @@ pub enum Operation {
 
 impl Operation {
     /// Returns the IAM actions that the operation needs. A condition check in a transaction needs
-    /// its own IAM action.
+    /// an additional one.
     #[must_use]
     pub const fn actions(self) -> &'static [&'static str] {
         match self {
@@ -54,8 +55,8 @@ impl Operation {
 pub enum Consistency {
     /// Eventual consistency, the default: half the price, and usually a few milliseconds behind.
     Eventual,
-    /// Strong consistency: sees every acknowledged write. The reason tells why it is worth twice
-    /// the price.
+    /// Strong consistency: sees every acknowledged write. The text is the reason why that is worth
+    /// twice the price.
     Strong(&'static str),
     /// The pattern is a write, which has no consistency.
     Write,
@@ -74,16 +75,16 @@ pub struct Pattern {
     pub index: Option<Index>,
     /// The key condition, in key text.
     pub key: &'static str,
-    /// The result of a read, or the condition of a write.
+    /// For a read, the result. For a write, its condition.
     pub detail: &'static str,
     /// The consistency of the read.
     pub consistency: Consistency,
-    /// The callers that may cause it: `any`, `owner`, `signed in`, `staff` or `system`.
+    /// The callers that may cause such a request: `any`, `owner`, `signed in`, `staff` or `system`.
     pub callers: &'static str,
 }
 
-/// Declares the patterns of a module and their list. A read has `returns` and `consistency`, and a
-/// write has `requires`.
+/// Declares the patterns of a module, and the list of these patterns. A read has `returns` and
+/// `consistency`, and a write has `requires`.
 #[macro_export]
 macro_rules! patterns {
     ($($name:ident {

@@ -1,8 +1,8 @@
 //! Macros, traits and functions with which a schema crate declares entities and access patterns.
 //!
-//! A schema crate passes the types of a request on to its users, but not this module. Its users
-//! execute requests and read their results. They cannot make a request of their own, because
-//! constructors are methods of traits that they cannot name.
+//! A schema crate exports the types of requests, but not this module. So other crates can execute
+//! requests and read their results. They cannot make requests, because the constructors are methods
+//! of traits that they cannot name.
 
 use std::marker::PhantomData;
 
@@ -178,10 +178,10 @@ impl GuardedWrite for Guarded {
     }
 }
 
-/// Changes fields by name. The schema crate decides which of them others may change, and how.
+/// Changes fields by name. The schema crate decides which fields other crates may change, and how.
 pub trait ChangeFields: Sized {
-    /// Begins another incarnation of the same key. `born` and `created_at` are new, while `version`
-    /// and `rev` continue.
+    /// Begins another incarnation under the same key. `born` and `created_at` are new, while
+    /// `version` and `rev` continue.
     #[must_use]
     fn reborn(self, born: &Born, at: Instant) -> Self;
 
@@ -189,7 +189,7 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn leave(self, index: Index) -> Self;
 
-    /// Sets a field. An absent option removes the attribute.
+    /// Sets a field. A `None` removes the attribute.
     ///
     /// # Errors
     /// [`EncodeError`] when the value has no DynamoDB form.
@@ -209,7 +209,7 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn add(self, name: &'static str, amount: i64) -> Self;
 
-    /// Adds to the number whose name is data, such as a currency.
+    /// Adds to the number in an attribute with a name from data, such as a currency.
     #[must_use]
     fn add_named(self, name: &str, amount: i64) -> Self;
 

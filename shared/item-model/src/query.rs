@@ -34,10 +34,9 @@ impl Range {
 
 /// A read of a range of one or more item collections, in sort-key order.
 ///
-/// For a list with several shards, the executor queries each partition and merges the results. One
-/// text marks the end of a page for every partition: the last sort key of the page. Most sort keys
-/// end in an id and are unique. If several shards have items with the same sort key, a page
-/// contains all of them.
+/// For a list with several shards, the executor queries each partition and merges the results. The
+/// page ends at one sort key, which is the same for all partitions. Most sort keys end in an id and
+/// are unique. If several shards have items with the same sort key, a page contains all of them.
 #[derive(Debug)]
 pub struct Query<T> {
     pub(crate) pattern: &'static Pattern,
@@ -83,9 +82,9 @@ impl<T> Query<T> {
         &self.partitions
     }
 
-    /// Returns the bounds to query, clamped to the end of the previous page. The executor drops the
-    /// item exactly at that end. Returns [`None`] if the range is empty, because DynamoDB refuses a
-    /// BETWEEN with reversed bounds.
+    /// Returns the bounds to query, without the keys before the end of the previous page. The
+    /// executor drops the item exactly at that end. Returns [`None`] if the range is empty, because
+    /// DynamoDB refuses a BETWEEN with reversed bounds.
     #[must_use]
     pub fn bounds(&self) -> Option<Range> {
         if matches!(&self.range, Range::Between(low, high) if low > high) {
@@ -93,8 +92,8 @@ impl<T> Query<T> {
         }
         let Some(after) = &self.after else { return Some(self.range.clone()) };
         match &self.range {
-            // A cursor is bound to its parameters, so the end of a page is always in the range. If
-            // it were not, clamping would still never return an item twice.
+            // A cursor belongs to one list with its parameters, so the end of a page is always in
+            // the range.
             Range::Between(low, high) if self.newest_first => {
                 (low <= after).then(|| Range::Between(low.clone(), high.min(after).clone()))
             }
@@ -129,8 +128,7 @@ impl<T> Query<T> {
     }
 }
 
-/// Sorts before every sort key of this crate, because encoded text never starts with a byte below
-/// `%`.
+/// This text sorts before every sort key, because key text never starts with a byte below `%`.
 const FIRST: &str = "!";
-/// The last character of Unicode. A sort key filled with it sorts after every other sort key.
+/// The last character of Unicode. A sort key of such characters sorts after every other sort key.
 const LAST: &str = "\u{10FFFF}";

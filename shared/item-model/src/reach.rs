@@ -1,8 +1,8 @@
 //! The request that opens the connection to the table when a function starts.
 //!
-//! The first request to the table pays for the connection, mostly for the TLS handshake. Without
-//! this module a client would wait for it. So, before its first event, a function that serves
-//! clients reads an item that never exists. The key has no variable part, and no entity uses it.
+//! The first request to the table takes longer, because it opens the connection. Without this
+//! module a client would wait for that. So before its first event, a function that serves clients
+//! reads a key that no entity uses.
 
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
@@ -21,7 +21,7 @@ patterns! {
     }
 }
 
-/// Reads the item that never exists. The result type is `()`, so no reader can decode it.
+/// Reads the key that never has an item. The result type is `()`, because there is no result.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -100,8 +100,7 @@ pub enum Write {
         /// The key of the item.
         key: Key,
     },
-    /// Writes nothing and only checks the condition, for a transaction that depends on another
-    /// item.
+    /// Writes nothing and only checks the condition.
     Check {
         /// The key of the item.
         key: Key,
@@ -118,15 +117,15 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Returns the same write with a request's id, which is stored in the item ([`CAUSE`]). Without
-    /// an id, an update removes the id that an earlier request stored, because that request did not
+    /// Returns the same write, which also stores a request's id in the item ([`CAUSE`]). Without an
+    /// id, an update removes the stored id of an earlier request, because that request did not
     /// cause this write.
     #[must_use]
     pub fn caused_by(&self, request: Option<&str>) -> Self {
         let mut caused = self.clone();
         match (&mut caused.write, request) {
             (Write::Put { item }, Some(id)) => {
-                // If the id does not fit, the item is stored without it.
+                // If the id makes the item too large, the item is stored without it.
                 if size(item) + CAUSE.len() + id.len() <= MAX_ITEM_BYTES {
                     item.inner_mut().insert(CAUSE.to_owned(), AttributeValue::S(id.to_owned()));
                 }
@@ -165,7 +164,7 @@ pub struct Rendered {
     pub values: Vec<(String, AttributeValue)>,
 }
 
-/// A single conditional write. `R` is the type of the item that an update returns, or `()`.
+/// A conditional write of one item. `R` is the type of the item that an update returns, or `()`.
 #[derive(Debug)]
 pub struct Single<R> {
     pub(crate) pattern: &'static Pattern,
@@ -187,15 +186,15 @@ impl<R> Single<R> {
     }
 }
 
-/// Up to 100 writes, all or none. Each write has a label `L`, which tells the caller which write
-/// was refused.
+/// Up to 100 writes, all or none. Each write has a label `L`. A refusal has the label of the
+/// refused write.
 #[derive(Debug, Clone)]
 pub struct Transaction<L> {
     pub(crate) pattern: &'static Pattern,
     pub(crate) actions: Vec<(L, Guarded)>,
 }
 
-/// An error for more actions than DynamoDB takes in one transaction.
+/// The transaction has more actions than DynamoDB allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} actions are more than the {MAX_TRANSACTION_ACTIONS} of one transaction")]
 pub struct TooManyActions(pub usize);
@@ -207,7 +206,7 @@ impl<L> Transaction<L> {
         self.pattern
     }
 
-    /// Returns the transaction without the actions of a label.
+    /// Returns the transaction without the actions that have this label.
     #[must_use]
     pub fn without(mut self, label: &L) -> Self
     where
@@ -233,8 +232,9 @@ impl<L> Transaction<L> {
 }
 
 /// Unconditional puts and deletes, each independent of the others. Use it only if the order of
-/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]).
-/// DynamoDB makes no stream record for a put that changes nothing, but a new id would be a change.
+/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]),
+/// because DynamoDB makes no stream record for a put that changes nothing. A new id would be a
+/// change.
 #[derive(Debug)]
 pub struct BatchWrite {
     pub(crate) pattern: &'static Pattern,

@@ -7,10 +7,9 @@ use crate::document::{Collection, SearchDocument, Tombstone};
 use crate::error::SearchError;
 
 /// The maximum size of a request's body in bytes. OpenSearch Service refuses requests over 10 MiB
-/// on its smaller instances, and recommends 3 to 5.
+/// on its smaller instances, and recommends 3 to 5 MiB.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
-/// The maximum number of operations in a request.
 const MAX_REQUEST_OPERATIONS: usize = 1_000;
 
 /// A write of one document or tombstone.
@@ -24,8 +23,8 @@ pub struct BulkOperation {
 
 impl BulkOperation {
     /// Creates a write of `document` under `document_id` ([`crate::document_id`]). It has no effect
-    /// if the index contains a write with a higher `rev`. The same `rev` is written again, so that
-    /// a repair takes effect.
+    /// if the index contains a write with a higher `rev`. A write with the same `rev` replaces the
+    /// document, so that a repair takes effect.
     pub fn index<D: SearchDocument>(document_id: String, rev: u64, document: &D) -> Result<Self, SearchError> {
         Self::new(D::COLLECTION, document_id, rev, document)
     }

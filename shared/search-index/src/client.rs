@@ -57,8 +57,8 @@ impl SearchClient {
     /// Ensures that every collection has its template, an index and its aliases. It is idempotent
     /// and may run concurrently.
     ///
-    /// New fields of the mapping are added to every index that is read or written. Other changes of
-    /// the mapping take effect with the next rebuild.
+    /// It adds new fields of the mapping to every index that is read or written. Other changes of
+    /// the mapping need a rebuild.
     ///
     /// On OpenSearch Serverless the first call also ensures that the engine respects versions
     /// ([`SearchClient::probe`]).
@@ -81,7 +81,8 @@ impl SearchClient {
         let mut missing = Vec::new();
         for read in indices.iter().filter(|index| index.read) {
             if !read.written {
-                // An earlier deployment wrote through the alias of the readers.
+                // An earlier version of Bodega wrote through the alias for readers, so this index
+                // lacks a write alias.
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
         }
@@ -100,14 +101,14 @@ impl SearchClient {
     }
 
     /// Creates the first index together with its aliases. If the index already exists, returns the
-    /// actions for its aliases.
+    /// actions that add its aliases.
     async fn create_first(&self, collection: Collection) -> Result<Vec<Value>, SearchError> {
         let first = index::name(&self.prefix, collection, 1);
         let aliases = [self.alias(collection), index::write_alias(&self.prefix, collection, 1)];
         let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
         match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
             Ok(_) => Ok(Vec::new()),
-            // Another caller was faster, or an earlier version created the index but not yet the
+            // Another caller was faster. Or an earlier version created the index, but no write
             // alias.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
                 Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
@@ -116,8 +117,8 @@ impl SearchClient {
         }
     }
 
-    /// Adds the fields that the index lacks. Other changes of the mapping wait for the next
-    /// rebuild. Until then the index refuses only documents that do not fit the old mapping.
+    /// Adds the fields that the index lacks. Other changes of the mapping need a rebuild. Until
+    /// then the index refuses documents that do not fit the old mapping.
     async fn add_fields(&self, collection: Collection, index: &str) -> Result<(), SearchError> {
         let mapping = index::mapping(collection)?;
         match self.json(Method::PUT, &format!("/{index}/_mapping"), Some(&mapping)).await?.accepted() {
@@ -151,8 +152,8 @@ impl SearchClient {
     }
 
     /// Returns a page of the live documents that are visible to searches, ascending by id. It has
-    /// at most `size` documents (the engine's limit is 10,000) and starts after the end of another
-    /// page.
+    /// at most `size` documents (the engine's limit is 10,000) and starts after the page that ended
+    /// at `after`.
     pub async fn list(
         &self,
         collection: Collection,
@@ -183,8 +184,8 @@ impl SearchClient {
 
     /// Makes all earlier writes visible to searches, which otherwise takes about a second.
     ///
-    /// It is expensive, and meant for tests and for callers that need the complete index at once.
-    /// On OpenSearch Serverless it does nothing, because there is no such call.
+    /// It is expensive, and meant for tests and for callers that need the complete index now. On
+    /// OpenSearch Serverless it does nothing, because Serverless has no such call.
     pub async fn refresh(&self) -> Result<(), SearchError> {
         for collection in Collection::ALL {
             self.refresh_of(&index::pattern(&self.prefix, collection)).await?;
@@ -192,7 +193,6 @@ impl SearchClient {
         Ok(())
     }
 
-    /// Refreshes the indices that match the name or pattern.
     pub(crate) async fn refresh_of(&self, indices: &str) -> Result<(), SearchError> {
         if !self.serverless {
             self.json(Method::POST, &format!("/{indices}/_refresh"), None).await?.accepted()?;
@@ -237,7 +237,6 @@ impl SearchClient {
     }
 }
 
-/// Returns the action that adds an alias to an index.
 fn add(index: &str, alias: &str) -> Value {
     json!({"add": {"index": index, "alias": alias}})
 }
@@ -279,8 +278,7 @@ impl Answer {
         let (kind, reason) = match self.parse::<Problem>().map(|problem| problem.error) {
             Ok(ProblemDetail::Typed { kind, reason }) => (kind, reason.unwrap_or_default()),
             Ok(ProblemDetail::Text(text)) => ("an error without a type".to_owned(), text),
-            // The response is a proxy's page, or a refusal by IAM before the request reaches the
-            // domain.
+            // The body comes from a proxy. Or IAM refused the request before it reached the domain.
             Err(_) => ("a response that is not the engine's".to_owned(), "no explanation".to_owned()),
         };
         Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })

@@ -53,8 +53,8 @@ impl SearchConfig {
     /// reads `SEARCH_SERVICE` (`es`, the default, or `aoss` for Serverless), `AWS_REGION` and the
     /// SDK's credential variables.
     ///
-    /// Calls are signed when the endpoint is `https` and there are credentials. A server on this
-    /// machine gets unsigned calls over plain HTTP.
+    /// Calls are signed when the endpoint is `https` and there are credentials. Calls to `http`
+    /// endpoints, such as a server on this machine, are unsigned.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -127,8 +127,8 @@ mod tests {
         })
     }
 
-    /// Domains, collections and certificates of ACM chain to the embedded roots. If these do not
-    /// fit, the system's roots are loaded.
+    /// Certificates of OpenSearch domains and collections come from ACM, so they chain to the
+    /// embedded roots. If not, the system's roots are loaded.
     #[test]
     fn an_endpoint_of_any_name_is_reached_as_every_other_service_is() {
         let others = format!("{:?}", aws::connector().unwrap());

@@ -1,11 +1,11 @@
-//! The documents of the index, and their ids.
+//! The documents of the indices, and their ids.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A product, as customers search for it.
 ///
-/// All fields come from the product's own item, so that the item's `rev` orders all writes of the
+/// All fields come from the product's own item, so the item's `rev` orders all writes of the
 /// document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProductDocument {
@@ -15,13 +15,13 @@ pub struct ProductDocument {
     pub name: String,
     /// The brand. It is also a facet.
     pub brand: String,
-    /// The size of the package, as printed. It is shown, not searched.
+    /// The size of the package, as printed. Searches do not match it.
     pub package_size: Option<String>,
     /// The names of the categories, outermost first. Their words are searched.
     pub category_path: Vec<String>,
-    /// The category and all its ancestors, outermost first, each in the form of its URL. That form
-    /// joins the names by `~` and writes every byte outside `A-Z a-z 0-9 -` as `_HH`. Two different
-    /// paths never have the same form. The field is a filter and a facet.
+    /// The category and all its ancestors, outermost first, each in the form that its URL has. That
+    /// form joins the names by `~` and writes every byte outside `A-Z a-z 0-9 -` as `_HH`, so every
+    /// path has its own form. The field is a filter and a facet.
     pub category: Vec<String>,
     /// The price in minor units of `price_currency`.
     pub price_amount: i64,
@@ -32,8 +32,8 @@ pub struct ProductDocument {
     /// Whether the product can be bought now.
     #[serde(default)]
     pub in_stock: bool,
-    /// The sum of all ratings, 1 to 5 each. With `rating_count` it gives an exact average, which a
-    /// float would not.
+    /// The sum of all ratings, 1 to 5 each. With `rating_count` it gives the exact average, which a
+    /// float cannot hold.
     #[serde(default)]
     pub rating_sum: u64,
     /// The number of ratings.
@@ -52,7 +52,7 @@ pub struct ProductDocument {
 pub struct OrderDocument {
     /// The order's id.
     pub id: String,
-    /// The reference that the order was placed with.
+    /// The client's number for the order.
     pub reference: Option<String>,
     /// The customer's id.
     pub customer_id: String,
@@ -110,7 +110,6 @@ impl SearchDocument for OrderDocument {
     const COLLECTION: Collection = Collection::Orders;
 }
 
-/// The tombstone of a removed document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tombstone<'a> {
     deleted: bool,

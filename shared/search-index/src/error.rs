@@ -9,8 +9,8 @@ use thiserror::Error;
 /// [`SearchError::Rejected`] but not part of its message.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// The engine was throttling, failing, unreachable or too slow until the limits were reached.
-    /// The call may be made again later.
+    /// The engine was throttled, failing, unreachable or too slow until the call's limits were
+    /// reached. The caller may repeat the call later.
     #[error("the search engine is unavailable after {attempts} attempts: {reason}")]
     Unavailable {
         /// The number of attempts.
@@ -35,14 +35,14 @@ pub enum SearchError {
     /// The request cannot be built or signed, or is not allowed.
     #[error("the request to the search engine cannot be made: {0}")]
     Request(String),
-    /// A collection can only have one rebuild at a time. The rebuild in progress must be resumed or
-    /// abandoned.
+    /// A collection can only have one rebuild at a time. The operator must resume or abandon the
+    /// rebuild in progress.
     #[error("a rebuild of {collection} is in progress already")]
     RebuildInProgress {
         /// The name of the collection.
         collection: &'static str,
     },
-    /// The engine lacks a feature that the index needs to follow the table.
+    /// The engine lacks a feature that the index needs.
     #[error("the search engine cannot be used: {0}")]
     Unsupported(String),
 }

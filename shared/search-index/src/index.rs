@@ -16,39 +16,37 @@
 //! OpenSearch does not accept a write through an alias of several indices. A write that names an
 //! index directly would create that index with a guessed mapping, if it has just been deleted.
 //!
-//! A bulk operation can forbid that only with `require_alias`: its target must be an alias.
-//! (`action.auto_create_index` would need the right to change the cluster's settings, which
-//! OpenSearch Serverless does not have.) Each index therefore has an alias that is removed together
-//! with it. A writer that still uses an outdated index gets a 404, looks up the targets again, and
+//! A bulk operation can prevent this only with `require_alias`: its target must then be an alias.
+//! (The setting `action.auto_create_index` would prevent it too, but OpenSearch Serverless has no
+//! cluster settings.) So each written index has its own write alias, which disappears together with
+//! the index. A writer that still uses a removed index gets a 404, looks up the targets again, and
 //! loses no write.
 //!
 //! # Stemming
 //!
-//! The analyzer removes only plural endings. A full stemmer would cut `chocolate` to `chocol` but
-//! the misspelt `choclate` to `choclat`, and fuzzy matching does not bridge that distance.
+//! The analyzer removes only plural endings. A full stemmer turns `chocolate` into `chocol`, but
+//! the misspelt `choclate` into `choclat`. Fuzzy matching does not match these two.
 
 use serde_json::{Value, json};
 
 use crate::document::Collection;
 use crate::error::SearchError;
 
-/// Returns the alias for all searches.
 pub(crate) fn alias(prefix: &str, collection: Collection) -> String {
     format!("{prefix}-{}", collection.name())
 }
 
-/// Returns the name of the index with this number, from 1.
+/// Returns the name of the index with this number. The first number is 1.
 pub(crate) fn name(prefix: &str, collection: Collection, number: u64) -> String {
     format!("{}-v{number}", alias(prefix, collection))
 }
 
-/// Returns a pattern for all indices of the collection. It may also match indices of a longer
+/// Returns a pattern for all indices of the collection. It may also match indices with a longer
 /// prefix.
 pub(crate) fn pattern(prefix: &str, collection: Collection) -> String {
     format!("{}-v*", alias(prefix, collection))
 }
 
-/// Returns the alias for writes to the index with this number.
 pub(crate) fn write_alias(prefix: &str, collection: Collection, number: u64) -> String {
     format!("{}-write-v{number}", alias(prefix, collection))
 }
@@ -59,7 +57,7 @@ pub(crate) fn parse(prefix: &str, index: &str) -> Option<(Collection, u64)> {
         let number = index.strip_prefix(&alias(prefix, collection))?.strip_prefix("-v")?;
         Some((collection, number.parse().ok()?))
     })?;
-    // `v01` and `v+1` are other names.
+    // `v01` and `v+1` parse as 1, but are not names of our indices.
     (name(prefix, parsed.0, parsed.1) == index).then_some(parsed)
 }
 
@@ -71,7 +69,6 @@ pub(crate) fn template(prefix: &str, collection: Collection) -> Result<Value, Se
     }))
 }
 
-/// Returns only the mapping.
 pub(crate) fn mapping(collection: Collection) -> Result<Value, SearchError> {
     Ok(definition(collection)?.get_mut("mappings").map(Value::take).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The existing indices, and their use for reads and writes.
+//! The existing indices, and whether they are read or written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,8 +35,8 @@ impl SearchClient {
         Ok(self.states(collection, &answer))
     }
 
-    /// Returns the indices of these collections that have an alias. The response comes from the
-    /// node that manages aliases, not from a copy.
+    /// Returns the indices of these collections that have an alias. The node that manages the
+    /// aliases responds, so the result is current.
     pub(crate) async fn layout(
         &self,
         collections: &[Collection],
@@ -50,7 +50,6 @@ impl SearchClient {
         Ok(collections.iter().map(|collection| (*collection, self.states(*collection, &answer))).collect())
     }
 
-    /// Returns the layout of one collection, like [`SearchClient::layout`].
     pub(crate) async fn layout_of(&self, collection: Collection) -> Result<Vec<IndexState>, SearchError> {
         let mut layout = self.layout(&[collection], self.transport.deadline()).await?;
         Ok(layout.remove(&collection).unwrap_or_default())
@@ -76,7 +75,7 @@ impl SearchClient {
         states
     }
 
-    /// Returns collection and write alias of one of the shop's indices.
+    /// Returns the collection of one of Bodega's indices, and its write alias.
     pub(crate) fn write_alias(&self, index: &str) -> Result<(Collection, String), SearchError> {
         let (collection, number) = index::parse(&self.prefix, index)
             .ok_or_else(|| SearchError::Request(format!("{index} is not the name of an index of this shop")))?;

@@ -7,29 +7,29 @@
 //! # Keeping the index in step with the table
 //!
 //! A document is written with its item's `rev` as external version (`external_gte`), so writes may
-//! arrive twice and in any order. The newest wins. An older one gets a conflict, which counts as
-//! success ([`BulkOutcome::Stale`]).
+//! arrive twice and in any order. The engine keeps the newest one. An older write gets a conflict,
+//! which counts as success ([`BulkOutcome::Stale`]).
 //!
-//! A removal is a write of a tombstone, which every query filters out. The engine forgets the
-//! version of a deleted document after a minute, and would then accept an older write as a new
-//! document. A tombstone is purged when no older write can arrive any more
-//! ([`TOMBSTONE_LIFETIME_DAYS`], [`SearchClient::purge_tombstones`]).
+//! When an item is removed, its document is replaced by a tombstone, which every query filters out.
+//! The engine forgets the version of a deleted document after a minute, and would then accept an
+//! older write as a new document. An operator purges a tombstone when no older write can arrive any
+//! more ([`TOMBSTONE_LIFETIME_DAYS`], [`SearchClient::purge_tombstones`]).
 //!
 //! # Changing the fields of the index
 //!
 //! [`SearchClient::ensure_indices`] adds a new field to the index in use. Documents get the field
 //! with their next change. All other changes need a rebuild: a field of another type, another
 //! analyzer, or values in another form. [`SearchClient::begin_rebuild`] and the calls after it
-//! rebuild the index while the shop keeps running. A field with a changed type gets a new name, or
-//! the index is rebuilt before the documents change. The index refuses documents that do not fit
-//! its mapping.
+//! rebuild the index while searches and writes continue. The index refuses documents that do not
+//! fit its mapping. So a field with another type gets a new name, or the index is rebuilt before
+//! the documents change.
 //!
 //! # OpenSearch Serverless
 //!
 //! `SEARCH_SERVICE=aoss`. This code was never run against Serverless. The following facts are from
 //! the Amazon OpenSearch Service Developer Guide, in its versions of 2022 to 2024, and may have
-//! changed since. Only the probe decides whether the index can be used ([`SearchClient::probe`]).
-//! The first [`SearchClient::ensure_indices`] of a client makes it.
+//! changed since. A probe tests whether the engine can be used ([`SearchClient::probe`]). The first
+//! [`SearchClient::ensure_indices`] of a client runs it.
 //!
 //! - The collection must be of type *search*. A time series collection does not accept writes by
 //!   document id, which this crate needs (from "What is Amazon OpenSearch Serverless?", Choosing a
@@ -38,20 +38,18 @@
 //!   cover `Content-Length` (from "Ingesting data into Amazon OpenSearch Serverless collections",
 //!   Signing). This client signs all requests that way, also those to OpenSearch Service.
 //! - Serverless supports a subset of the calls (from "Supported operations and plugins in Amazon
-//!   OpenSearch Serverless"). The list had those that create, describe and delete indices, `_bulk`,
-//!   `_mget`, `_count`, searches, `POST _aliases`, and calls that describe aliases and index
-//!   templates.
-//! - There are no clusters and nodes ("What is Amazon OpenSearch Serverless?", Comparing), and so
-//!   no cluster settings, which this crate does not use. `_refresh` was not in the list, so
+//!   OpenSearch Serverless"). The list has all calls that this crate needs except `_refresh`, so
 //!   [`SearchClient::refresh`] does nothing there.
-//! - This crate uses neither delete by query nor a point in time. It finds tombstones with a search
-//!   and deletes them one by one, and pages continue after the last document.
+//! - There are no cluster settings, because there are no clusters and nodes ("What is Amazon
+//!   OpenSearch Serverless?", Comparing). This crate needs no such settings.
+//! - This crate needs neither deletion by query nor points in time. It finds tombstones with a
+//!   search, deletes each by its id, and continues a page after its last document.
 //! - Writes become visible to searches after 10 to 30 seconds (from "What is Amazon OpenSearch
 //!   Serverless?", Limitations). A page of a search or of [`SearchClient::documents`] may be that
 //!   old. A rebuild must not be finished before its counts agree with the table.
-//! - No statement was found about external versions, `require_alias` and conditional deletions. The
-//!   probe tries them: it fails unless versions are respected, and reports the support of the
-//!   others.
+//! - The guide says nothing about external versions, `require_alias` and conditional deletions. The
+//!   probe tries all three. It fails unless the engine respects versions, and reports whether the
+//!   other two work.
 
 mod bulk;
 mod client;

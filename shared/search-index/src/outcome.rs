@@ -12,7 +12,7 @@ pub enum BulkOutcome {
     Applied,
     /// The index already contains a newer write of the document. No further action is needed.
     Stale,
-    /// The engine was throttling, failing or unreachable. The operation can be sent again later.
+    /// The engine was throttled, failing or unreachable. The operation can be sent again later.
     Retryable {
         /// The reason, for operators. It contains nothing of the document.
         reason: String,
@@ -32,7 +32,7 @@ impl BulkOutcome {
         matches!(self, Self::Applied | Self::Stale)
     }
 
-    /// Returns whether the index or its alias does not exist.
+    /// Returns whether the target of the write, an index or its alias, does not exist.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self, Self::Rejected { status: 404, .. })
     }
@@ -42,11 +42,11 @@ impl BulkOutcome {
     ///
     /// - `Retryable` outranks all others, because an index may still accept the operation. No
     ///   result is final before the outcome of every index is known.
-    /// - `Rejected` comes next, even if other indices have the document. The index under
-    ///   construction would lack it, and after the swap so would the searches.
+    /// - `Rejected` comes next, even if another index has the document. After a rebuild, searches
+    ///   may read the index that refused it.
     /// - The result is durable only if all outcomes are. It is `Applied` if any index applied the
     ///   operation.
-    /// - Without any index the result is `Rejected`, like a write to a missing index.
+    /// - If there was no index to write to, the result is `Rejected`.
     pub(crate) fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let none = Self::Rejected { status: 404, reason: "there is no index to write to".to_owned() };
         outcomes.into_iter().max_by_key(Self::rank).unwrap_or(none)
@@ -107,7 +107,8 @@ impl From<ItemResult> for BulkOutcome {
         match status {
             200..=299 => Self::Applied,
             409 => Self::Stale,
-            // An engine without capacity for a call quotes the call in its reason.
+            // An engine without capacity may quote the request in its reason, so only the error's
+            // type is kept.
             status if is_transient(status) || status >= 500 => Self::Retryable { reason: kind },
             status => Self::Rejected { status, reason: quoted },
         }

@@ -12,7 +12,7 @@ use crate::error::SearchError;
 use crate::index;
 use crate::transport::{Call, is_transient};
 
-/// The maximum number of probes while another client's probe is running.
+/// The maximum number of attempts while another client is probing.
 const ATTEMPTS: u64 = 4;
 
 /// The engine's support of features that are not strictly required.
@@ -31,8 +31,8 @@ pub struct EngineSupport {
 
 impl SearchClient {
     /// Tests whether the engine respects external versions: it must refuse an older write and
-    /// accept the same version again. The test uses its own document, which no search finds and
-    /// which is removed afterwards. The indices must exist ([`SearchClient::ensure_indices`]).
+    /// accept the same version again. The test writes a document of its own, which no search finds,
+    /// and removes it afterwards. The indices must exist ([`SearchClient::ensure_indices`]).
     ///
     /// # Errors
     /// [`SearchError::Unsupported`] when versions are not respected. The index must not be used
@@ -50,11 +50,11 @@ impl SearchClient {
         Ok(EngineSupport { require_alias, conditional_delete, refresh })
     }
 
-    /// Writes a version, the previous one, and the first one again. Returns the document's state
-    /// after that.
+    /// Writes a version, then the previous version, then the first one again. Returns the resulting
+    /// state of the document.
     async fn probe_versions(&self, target: &str) -> Result<State, SearchError> {
         for attempt in 1..=ATTEMPTS {
-            // A later probe nearly always writes higher versions.
+            // The version contains the time, so a later probe nearly always has a higher version.
             let version = now().saturating_add(attempt.saturating_mul(1_000)).saturating_add(fastrand::u64(0..1_000));
             let write = |version| write_lines(target, Some(version));
             let lines = [write(version), write(version.saturating_sub(1)), write(version)].concat();
@@ -85,7 +85,7 @@ impl SearchClient {
         };
         let lines = delete(at.seq_no.saturating_add(1_000_000)) + &delete(at.seq_no);
         let [wrong, right] = self.probe_bulk(lines).await?;
-        // A conflict of the second deletion comes from another probe.
+        // If the second deletion has a conflict, another probe has written the document.
         let works = wrong.status == 409 && matches!(right.status, 200..=299 | 409);
         if !works {
             let [_] = self.probe_bulk(format!("{}\n", json!({"delete": {"_index": target, "_id": id}}))).await?;
@@ -115,8 +115,8 @@ impl SearchClient {
     }
 }
 
-/// Returns the lines that write a tombstone with a very old date. If one is left behind, no search
-/// finds it and the purge removes it.
+/// Returns the bulk lines that write a tombstone with a very old date. If the probe cannot delete
+/// it, no search finds it, and the next purge removes it.
 fn write_lines(target: &str, version: Option<u64>) -> String {
     let id = probe_id();
     let mut action = json!({"_index": target, "_id": id, "require_alias": true});
@@ -142,7 +142,7 @@ fn unsupported(what: &str) -> SearchError {
     SearchError::Unsupported(format!("{what}; nothing would keep an old change from undoing a newer one"))
 }
 
-/// The number of the last write of a document.
+/// The state of a document: the numbers of its last write.
 struct State {
     seq_no: u64,
     primary_term: u64,
@@ -169,7 +169,8 @@ struct Item {
 }
 
 impl Item {
-    /// Without these numbers a conditional deletion fails, and the probe reports that.
+    /// If the response lacks these numbers, the conditional deletion fails, and the probe reports
+    /// no support for it.
     fn state(&self) -> State {
         State { seq_no: self.seq_no.unwrap_or_default(), primary_term: self.primary_term.unwrap_or(1) }
     }

@@ -2,31 +2,30 @@
 //!
 //! # When a tombstone may be removed
 //!
-//! A tombstone rejects older writes that arrive after it. Records of the table's stream cause these
+//! A tombstone makes the engine reject older writes that arrive later. Stream records cause these
 //! writes, and a record can only be delivered for a limited time after its change:
 //!
 //! | delivery | possible for |
 //! | --- | --- |
 //! | from the stream, with all retries: DynamoDB keeps a record for 24 hours | 1 day |
-//! | from S3, where given-up and quarantined records are kept for 30 days | 30 days |
+//! | from S3, which keeps failed and quarantined records for 30 days | 30 days |
 //!
-//! Together these are 31 days from the change. Every change older than the removal was recorded
-//! before `deleted_at`, so its write arrives at most 31 days after `deleted_at`. This holds even if
-//! the tombstone itself was written later. Four more days are a reserve for clock differences, and
-//! for operators who move the files to inspect them.
+//! Together these are 31 days from the change. Every older change of the item happened before
+//! `deleted_at`, so its write arrives at most 31 days after `deleted_at`. This is true even if the
+//! tombstone itself was written later. Four more days are a reserve for clock differences, and for
+//! operators who keep the files while they inspect them.
 //!
-//! A redrive reads the item before it writes. The 30 days in S3 therefore only protect against a
-//! defect, or against a tool that does not read first. A restore of the table from a backup is not
-//! a redrive: the index is rebuilt without the tombstones.
+//! `ops redrive` reads the item before it writes, so it never writes an old state. The 30 days for
+//! S3 protect against a tool that does not read first. After a restore of the table from a backup,
+//! tombstones do not matter: the index is rebuilt without them.
 //!
 //! # Why a document that was created again survives
 //!
 //! A tombstone is deleted on the condition that its sequence number and primary term are unchanged.
-//! Every write changes them, with any version, so the deletion then fails with a conflict. It is
-//! also the only kind of deletion that creates no index. For a deletion with an external version,
-//! OpenSearch would create a missing index to record it, even with `require_alias`. The deletion
-//! names the index in which the tombstone was found, so that a concurrent change of an alias does
-//! not redirect it.
+//! Every later write changes these two numbers, so the deletion then fails with a conflict. A
+//! deletion with an external version is no alternative: OpenSearch would create a missing index to
+//! record it, even with `require_alias`. The deletion names the index in which the tombstone was
+//! found, so a concurrent change of an alias does not redirect it.
 
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -43,7 +42,7 @@ use crate::transport::Call;
 /// records, and a reserve of 4.
 pub const TOMBSTONE_LIFETIME_DAYS: u32 = 35;
 
-/// The maximum number of tombstones in one call: one bulk request.
+/// The maximum number of tombstones in one call, which sends them in one bulk request.
 pub const MAX_PURGE: u32 = 1_000;
 
 /// The result of purging a page of tombstones.
@@ -53,11 +52,10 @@ pub struct PurgePage {
     pub found: u64,
     /// The number of deleted tombstones.
     pub purged: u64,
-    /// The number of tombstones that a newer document or tombstone has replaced meanwhile. The
-    /// newer one stays.
+    /// The number of tombstones that were replaced since the search, by a newer document or
+    /// tombstone. The newer one is kept.
     pub replaced: u64,
-    /// The number of tombstones that the engine did not delete now. The next purge finds them
-    /// again.
+    /// The number of tombstones that the engine failed to delete. The next purge finds them again.
     pub failed: u64,
     /// The start of the next page, or `None` if this page is not full.
     pub next: Option<SearchAfter>,
@@ -66,7 +64,7 @@ pub struct PurgePage {
 impl SearchClient {
     /// Removes the tombstones with a `deleted_at` before `older_than` (RFC 3339 UTC with
     /// milliseconds) from the index that searches read, oldest first. One call removes at most
-    /// `size` and at most [`MAX_PURGE`] of them, and starts after the end of the page `after`.
+    /// `size` and at most [`MAX_PURGE`] of them, and starts after the position `after`.
     ///
     /// `older_than` must be at least [`TOMBSTONE_LIFETIME_DAYS`] days ago.
     pub async fn purge_tombstones(
@@ -98,8 +96,7 @@ impl SearchClient {
     }
 
     /// Deletes the tombstones that have not changed since the search. If the response of a
-    /// successful attempt is lost, the retry gets a conflict. The tombstone then counts as
-    /// replaced.
+    /// successful attempt is lost, the retry gets a conflict and the tombstone counts as replaced.
     async fn delete(&self, found: &[Found]) -> Result<Vec<BulkOutcome>, SearchError> {
         if found.is_empty() {
             return Ok(Vec::new());
@@ -141,7 +138,8 @@ struct Found {
     sort: Vec<Value>,
 }
 
-/// One state of one document: the fields of a search hit, and the condition of a deletion.
+/// A state of a document: the fields of a search hit that identify it, which are also the condition
+/// of its deletion.
 #[derive(Serialize, Deserialize)]
 struct Place {
     #[serde(rename = "_index")]

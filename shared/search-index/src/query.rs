@@ -1,23 +1,22 @@
 //! The queries, and their translation to the engine's query language.
 //!
-//! User input is only ever a value in these queries, never query syntax.
+//! User input is always a value in these queries, never query syntax.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// The maximum number of values of a facet.
 const FACET_SIZE: u32 = 20;
 
-/// The maximum number of index terms that all words of a query may expand to by fuzzy matching, in
+/// The maximum number of index terms to which fuzzy matching may expand all words of a query, in
 /// all fields together. The engine refuses a query of more than 1,024 clauses.
 const MAX_EXPANDED_TERMS: usize = 768;
 
-/// The maximum number of index terms that one word may expand to in one field: the engine's
+/// The maximum number of index terms to which one word may expand in one field: the engine's
 /// default.
 const MAX_EXPANSIONS: usize = 50;
 
-/// The fields that a product search matches words in, with their weights.
+/// The fields that a product search matches, with their weights.
 const PRODUCT_FIELDS: [&str; 4] = ["name^3", "brand.words^2", "category_path", "summary"];
 
 /// A search text of at most [`SearchText::MAX_WORDS`] words in [`SearchText::MAX_BYTES`] bytes. A
@@ -51,7 +50,8 @@ impl SearchText {
         let mut terms = 0;
         let mut in_run = false;
         for c in self.0.chars() {
-            // Arrows, symbols, kana, ideographs and emoji count alone. Hangul is written in words.
+            // Arrows, symbols, kana, ideographs and emoji are each one word. Hangul has words of
+            // several characters.
             let alone = c >= '\u{2190}' && !matches!(c, '\u{ac00}'..='\u{d7a3}');
             let in_word = !alone && c.is_alphanumeric();
             terms += usize::from(alone || (in_word && !in_run));
@@ -64,8 +64,9 @@ impl SearchText {
         self.0.split_whitespace()
     }
 
-    /// Returns the `zero_terms_query` for a word that the analyzer drops, such as `&` or `the`.
-    /// Beside other words it matches everything, so that those decide. Alone it matches nothing
+    /// Returns the `zero_terms_query` for a word that the analyzer drops, such as `&` or `the`. If
+    /// the text has other words, such a word matches everything, so that the others decide.
+    /// Otherwise it matches nothing
     /// (<https://docs.opensearch.org/latest/query-dsl/full-text/multi-match/>).
     fn without_terms(&self) -> &'static str {
         let is_word = |word: &str| word.contains(char::is_alphanumeric);
@@ -87,8 +88,8 @@ pub enum SearchTextError {
 /// A search for products. All given filters must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProductQuery {
-    /// Words that must all occur in name, brand, categories or summary. Small typing mistakes are
-    /// tolerated: one in a word of three to five letters, two in a longer one.
+    /// Words that must all occur in name, brand, categories or summary. A word of three to five
+    /// letters may have one typing mistake, and a longer word two.
     pub text: SearchText,
     /// A category, in the form of its URL. Products in its subcategories match, too.
     pub category: Option<String>,
@@ -106,7 +107,8 @@ pub struct ProductQuery {
     pub after: Option<SearchAfter>,
 }
 
-/// The order of products. Each order ends with the id, so that it is total.
+/// The order of products. The id is the last sort value of each order, so each product has its own
+/// position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProductSort {
     /// Best match first.
@@ -182,8 +184,8 @@ impl ProductQuery {
                 "category": {"terms": {"field": "category", "size": FACET_SIZE}},
                 "brand": {"terms": {"field": "brand", "size": FACET_SIZE}},
             },
-            // The text is HTML-encoded, so that clients can safely show it with the highlighting
-            // tags.
+            // The engine encodes the text for HTML, so clients can safely show it together with the
+            // highlighting tags.
             "highlight": {
                 "encoder": "html",
                 "number_of_fragments": 0,
@@ -209,7 +211,7 @@ impl OrderQuery {
 }
 
 /// Returns the clause for one word of a product search. Each word has its own clause, because the
-/// engine has no fuzzy matching in a query that matches its words across fields.
+/// engine's query across fields supports no fuzzy matching.
 fn product_word(word: &str, expansions: usize, without_terms: &str) -> Value {
     json!({
         "multi_match": {
@@ -241,7 +243,6 @@ fn match_all_if_empty(clauses: Vec<Value>) -> Value {
     if clauses.is_empty() { json!([{"match_all": {}}]) } else { clauses.into() }
 }
 
-/// Returns the clause that matches tombstones.
 pub(crate) fn is_deleted() -> Value {
     json!({"term": {"deleted": {"value": true}}})
 }

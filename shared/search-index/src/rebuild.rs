@@ -3,17 +3,19 @@
 //! 1. [`SearchClient::begin_rebuild`] creates the next index, empty, with the current mapping. From
 //!    then on every change is written to both indices.
 //! 2. A backfill reads every item from the table with strong consistency and writes it to the next
-//!    index ([`SearchClient::bulk_into`]). Versions keep the newer one of backfill and changes.
+//!    index ([`SearchClient::bulk_into`]). If the backfill and a change write the same document,
+//!    their versions decide, and the newer one is kept.
 //! 3. [`SearchClient::copy_tombstones`] copies the tombstones, because removed items are no longer
-//!    in the table. This step is left out after a restore of the table.
+//!    in the table. After a restore of the table from a backup this step is left out.
 //! 4. The new index is compared with the table ([`SearchClient::stored_in`],
 //!    [`SearchClient::count_in`]).
-//! 5. [`SearchClient::finish_rebuild`] moves readers and writers to it in one step. Every search
-//!    sees either the old index or the new one.
+//! 5. [`SearchClient::finish_rebuild`] moves readers and writers to the new index in one step.
+//!    Every search sees either the old index or the new one.
 //! 6. [`SearchClient::delete_index`] removes the old index.
 //!
 //! The aliases are the only state of a rebuild. After a crash [`SearchClient::rebuild_in_progress`]
-//! finds it again, to continue with step 2 or to call [`SearchClient::abandon_rebuild`].
+//! returns the rebuild. The caller then continues with step 2, or calls
+//! [`SearchClient::abandon_rebuild`].
 
 use http::Method;
 use serde_json::{Value, json};
@@ -55,8 +57,8 @@ impl Rebuild {
 /// The result of copying a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedPage {
-    /// The number of tombstones that the new index now contains, or for which it contains a newer
-    /// write.
+    /// The number of tombstones that the new index now contains. It includes those for which the
+    /// index already had a newer write.
     pub copied: u64,
     /// The number of tombstones that the new index did not accept. The page must be copied again.
     pub failed: u64,
@@ -83,8 +85,8 @@ impl SearchClient {
         let write_alias = index::write_alias(&self.prefix, collection, number);
         let body = json!({"aliases": {write_alias: {}}});
         match self.json(Method::PUT, &format!("/{new}"), Some(&body)).await?.accepted() {
-            // Another caller's rebuild, or this one after a lost response. The caller can look it
-            // up.
+            // Either another caller has begun a rebuild, or this call has and the response was
+            // lost.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => Err(in_progress()),
             Err(error) => Err(error),
             Ok(_) => Ok(Rebuild { collection, old, new }),
@@ -98,13 +100,13 @@ impl SearchClient {
 
     /// Copies a page of the old index's tombstones to the new one: `size` of them, at most 10,000.
     ///
-    /// All pages must be copied, after the backfill. The caller must first wait for
+    /// The caller must copy all pages, and must begin after the backfill. It must also wait
     /// [`crate::Limits::total`] of the writers after [`SearchClient::begin_rebuild`] has returned.
-    /// By then all calls that only know the old index have ended.
+    /// Then all calls that do not write to the new index have ended.
     ///
     /// It must not be called when the table was restored from a backup. Tombstones of removals
-    /// after the backup would reject items that the table contains again. They are not needed,
-    /// because the restored table's stream has no older writes.
+    /// after the backup would reject items that the table contains again. The new index does not
+    /// need them, because the restored table's stream has no older writes.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,
@@ -126,8 +128,8 @@ impl SearchClient {
 
     /// Moves readers and writers to the new index in one step. It is idempotent.
     ///
-    /// All writes to the new index are first made visible. OpenSearch Serverless has no call for
-    /// that: there the caller must wait until [`SearchClient::count_in`] agrees with the table.
+    /// It first makes all writes to the new index visible. OpenSearch Serverless has no call for
+    /// that, so there the caller must wait until [`SearchClient::count_in`] agrees with the table.
     ///
     /// # Errors
     /// [`SearchError::Request`] if the rebuild was abandoned.
@@ -150,7 +152,7 @@ impl SearchClient {
         }
         let body = json!({"actions": actions});
         match self.json(Method::POST, "/_aliases", Some(&body)).await?.accepted() {
-            // An attempt with a lost response may have done it.
+            // The change may have been made by an attempt with a lost response.
             Err(error @ SearchError::Rejected { .. }) => {
                 let indices = self.layout_of(rebuild.collection).await?;
                 if is_finished(rebuild, &indices) { Ok(()) } else { Err(error) }
@@ -196,7 +198,8 @@ impl SearchClient {
 /// The `deleted_at` of a tombstone that has none.
 const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-/// Returns the rebuild in progress: an index that is written but not read, beside one that is read.
+/// Returns the rebuild in progress: an index that is written but not read, while another one is
+/// read.
 fn progress(collection: Collection, indices: &[IndexState]) -> Option<Rebuild> {
     let old = indices.iter().find(|index| index.read)?;
     let new = indices.iter().rev().find(|index| index.written && !index.read)?;

@@ -15,7 +15,7 @@ pub struct SearchPage<D> {
     pub hits: Vec<Hit<D>>,
     /// The exact number of hits of the query, on all pages.
     pub total: u64,
-    /// The most frequent values among all hits, by facet.
+    /// The most frequent values of each facet, among all hits.
     pub facets: BTreeMap<String, Vec<Facet>>,
 }
 
@@ -34,7 +34,7 @@ pub struct Hit<D> {
     pub document: D,
     /// The relevance score. `None` unless the hits are ordered by it.
     pub score: Option<f64>,
-    /// The text of each field with a match, by field. It is HTML with the matching words in `<em>`.
+    /// The text of each field that matches. It is HTML with the matching words in `<em>`.
     pub highlights: BTreeMap<String, String>,
     /// The hit's position in the order.
     pub sort: SearchAfter,

@@ -33,8 +33,8 @@ impl Kind {
         json!({"bool": {clause: [is_deleted()]}})
     }
 
-    /// Returns an order without ties, so that pages lose no document. Tombstones are ordered oldest
-    /// first.
+    /// Returns a sort order that gives each document its own position, so that pages lose no
+    /// document. Tombstones are ordered oldest first.
     fn sort(self) -> Value {
         match self {
             Self::Live => json!([{"document_id": "asc"}]),
@@ -73,7 +73,7 @@ impl StoredSource {
 
     /// Returns the names of the fields that differ from those of the operation, with `rev` first if
     /// that differs. The `deleted_at` and `document_id` of a tombstone are not compared, because
-    /// they are only informative.
+    /// searches and writes do not depend on them.
     pub fn differences(&self, expected: &BulkOperation) -> Result<Vec<String>, SearchError> {
         let fields = expected.fields()?;
         let mut names: Vec<&String> = fields.keys().chain(self.fields.keys()).collect();
@@ -106,9 +106,9 @@ pub struct DocumentPage {
 }
 
 impl SearchClient {
-    /// Returns the stored documents with these ids from the index that searches read. They are as
-    /// last written, even if not yet visible to searches. The result is in the order of the ids,
-    /// with `None` for missing documents.
+    /// Returns the stored documents with these ids from the index that searches read. The result
+    /// has the last written state, even if searches do not show it yet. The result is in the order
+    /// of the ids, with `None` for missing documents.
     pub async fn stored(
         &self,
         collection: Collection,
@@ -143,10 +143,9 @@ impl SearchClient {
         Ok(found)
     }
 
-    /// Returns a page of the documents or tombstones of the index that searches read, as visible to
-    /// searches. It has at most `size` of them (the engine's limit is 10,000) and starts after the
-    /// end of another page. Live documents are ordered by `_id`, tombstones by the time of the
-    /// removal.
+    /// Returns a page of the documents or tombstones that searches can see. It has at most `size`
+    /// of them (the engine's limit is 10,000) and starts after the page that ended at `after`. Live
+    /// documents are ordered by `_id`, tombstones by the time of the removal.
     ///
     /// Returns [`SearchError::Answer`] when more live documents lack the field for paging than fit
     /// in a page. Such an index is older than that field and must be rebuilt.

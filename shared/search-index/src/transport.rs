@@ -20,7 +20,6 @@ pub(crate) struct Transport {
     service: Service,
 }
 
-/// A call. `path` begins with `/` and may contain a query string.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub method: Method,
@@ -29,7 +28,7 @@ pub(crate) struct Call<'a> {
     pub body: Bytes,
 }
 
-/// The engine's response, unless it is transient.
+/// The engine's final response, which is not transient.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: StatusCode,
@@ -49,7 +48,7 @@ impl Transport {
     }
 
     /// Makes the call. Retries responses with status 429, 502, 503 or 504 and missing responses
-    /// until the attempts or the time are used up.
+    /// until the attempts or the time run out.
     pub(crate) async fn call(&self, call: &Call<'_>, deadline: Instant) -> Result<Answer, SearchError> {
         let content_type = [("content-type", call.content_type)];
         let call = aws::Call {

@@ -1,30 +1,30 @@
 //! Writes documents to every index that must have them.
 //!
-//! # A document that makes the engine refuse a call
+//! # When one document makes the engine refuse a whole call
 //!
 //! Normally the engine reports an invalid document in the outcome of its operation. But if it
-//! cannot read an action (for example a version that is not a long), it refuses the whole call with
-//! all its documents. The client splits a refused call in halves, down to the single bad operation,
-//! so that one bad document does not block others. [`MAX_SPLITS`] limits the splits. The remaining
-//! operations must be sent again.
+//! cannot read an operation's action line (for example because of a too large version), it refuses
+//! the whole call. The client splits a refused call into halves, down to the single bad operation,
+//! so that one document does not block others. After [`MAX_SPLITS`] splits the client stops, and
+//! the caller must send the remaining operations again.
 //!
 //! # Why one lookup of the targets for each call is enough
 //!
 //! During a rebuild a collection has two written indices: the one that searches read, and the next
-//! one, N. A call looks up the targets before it writes, and never uses another call's lookup. So
-//! only a call that was in progress while N was added can miss N. Its changes were in the table
-//! before its lookup. The rebuild reads the table with strong consistency after N was added. It
-//! therefore reads these changes or newer ones, and writes them to N.
+//! one, N. Every call looks up its targets before it writes. So only a call that was in progress
+//! while N was added can miss N. The changes of such a call were in the table before its lookup.
+//! The rebuild reads the table with strong consistency after N was added. So it finds these changes
+//! or newer ones, and writes them to N.
 //!
-//! In the other direction, the rebuild may write data that is outdated by then. In that case N
-//! already has the newer write, because that was sent to both indices. Versions keep the newest.
+//! Conversely, the rebuild may write data that has become outdated. The newer write was sent to
+//! both indices, so N has it or gets it. N keeps the write with the higher version.
 //!
-//! A removal leaves no item in the table. If its call missed N, the tombstone would be missing
-//! there. [`SearchClient::copy_tombstones`] copies it.
+//! A removed item is not in the table. If the call with its tombstone missed N,
+//! [`SearchClient::copy_tombstones`] copies the tombstone to N.
 //!
-//! A call in progress while a rebuild is finished may still write to the old index. The write alias
-//! of that index is gone, so the engine refuses the write, whether or not the index still exists.
-//! The call then looks up the targets once more and writes to the current ones.
+//! A call that is in progress while a rebuild is finished may still write to the old index. The
+//! write alias of that index is gone, so the engine refuses the write, whether or not the index
+//! still exists. The call then looks up the targets once more and writes to the current ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,20 +39,18 @@ use crate::index;
 use crate::outcome::{self, BulkOutcome};
 use crate::transport::Call;
 
-/// The status when the engine cannot read the call.
+/// The status with which the engine refuses a call that it cannot read.
 const BAD_CALL: u16 = 400;
-/// The status when the call is too large for the engine or a proxy.
+/// The status with which the engine or a proxy refuses a call that is too large.
 const LARGE_CALL: u16 = 413;
-/// The maximum number of splits of all calls that are sent together. Finding one document among
-/// 1,000 takes 10.
+/// The maximum number of split calls in one [`SearchClient::send`]. Finding one document among
+/// 1,000 takes 10 splits.
 const MAX_SPLITS: u32 = 200;
 
 /// The write aliases of each collection.
 type Targets = BTreeMap<Collection, Vec<String>>;
 
-/// One operation for one index.
 struct Write<'a> {
-    /// The operation's position among the given ones.
     position: usize,
     operation: &'a BulkOperation,
     /// A write alias.
@@ -72,9 +70,10 @@ impl SearchClient {
     /// [`BulkOutcome::Retryable`] before [`BulkOutcome::Rejected`] before success.
     ///
     /// Operations with transient failures are sent again while the limits allow. If the engine
-    /// refuses a whole call because of one operation, that one is [`BulkOutcome::Rejected`], and
-    /// the others are written without it. An error means that the engine refuses such calls in
-    /// general. Operations may have been applied nonetheless, and all may be sent again.
+    /// refuses a whole call because of one operation, that operation is [`BulkOutcome::Rejected`],
+    /// and the others are written without it. An error means that the engine refuses such calls in
+    /// general. Even then some operations may have been applied. The caller may send all of them
+    /// again.
     pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
         let deadline = self.transport.deadline();
         let targets = match self.targets(operations, deadline).await {
@@ -91,7 +90,7 @@ impl SearchClient {
         self.send(&mut writes, deadline).await?;
         if writes.iter().any(|write| write.outcome.is_lost()) {
             match self.targets(operations, deadline).await {
-                // The refused writes keep their outcome, and the caller sends them again.
+                // The writes keep their outcome of status 404, and the caller sends them again.
                 Err(SearchError::Unavailable { .. }) => {}
                 targets => {
                     if redirect(&mut writes, &targets?) {
@@ -132,13 +131,14 @@ impl SearchClient {
         Ok(aliases.collect())
     }
 
-    /// Sends all writes without a final outcome, repeatedly while the limits allow.
+    /// Sends all writes without a final outcome. Repeats this while the limits allow it.
     async fn send(&self, writes: &mut [Write<'_>], deadline: Instant) -> Result<(), SearchError> {
         let mut splits = MAX_SPLITS;
         for round in 1.. {
             let open = writes.iter().enumerate();
             let open = open.filter(|(_, write)| matches!(write.outcome, BulkOutcome::Retryable { .. }));
-            // The list is processed from its end. Reversed, the first operations are sent first.
+            // The list is processed from its end, so the reversed list sends the first operations
+            // first.
             let mut requests = bulk::requests(open.map(|(n, write)| (n, write.operation, write.target.as_str())))?;
             requests.reverse();
             while let Some(request) = requests.pop() {
@@ -181,7 +181,6 @@ impl SearchClient {
     }
 }
 
-/// Returns these writes in the form that [`bulk::requests`] takes.
 fn part<'a>(
     writes: &'a [Write<'_>],
     positions: &'a [usize],
@@ -190,8 +189,8 @@ fn part<'a>(
     writes.map(|(n, write)| (n, write.operation, write.target.as_str()))
 }
 
-/// Returns the outcomes of a call that is not split further. If the engine refuses a call with a
-/// single operation, the refusal is final.
+/// Returns the outcomes of a call that is not split further. If the engine refused a call with a
+/// single operation, that operation is rejected.
 fn settled_or_refused(
     settled: Result<Vec<BulkOutcome>, SearchError>,
     operations: usize,
@@ -211,8 +210,8 @@ fn targets_of<'a>(targets: &'a Targets, operation: &BulkOperation) -> &'a [Strin
     targets.get(&operation.collection()).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Replaces the writes to indices that are no longer written by writes to the current ones. Returns
-/// whether there are any.
+/// Replaces writes with a lost target by writes to the current targets. Returns whether there are
+/// any.
 fn redirect(writes: &mut Vec<Write<'_>>, targets: &Targets) -> bool {
     let is_gone =
         |write: &Write<'_>| write.outcome.is_lost() && !targets_of(targets, write.operation).contains(&write.target);
@@ -231,7 +230,6 @@ fn redirect(writes: &mut Vec<Write<'_>>, targets: &Targets) -> bool {
     added
 }
 
-/// Returns the combined outcome of each operation.
 fn combined(count: usize, writes: Vec<Write<'_>>) -> Vec<BulkOutcome> {
     let mut outcomes: Vec<Vec<BulkOutcome>> = vec![Vec::new(); count];
     for write in writes {
@@ -263,7 +261,7 @@ mod tests {
         let (first, second) = (operation("1"), operation("2"));
         let targets = Targets::from([(Collection::Products, vec!["v3".to_owned()])]);
         let mut writes = vec![
-            // Both indices are gone. One write replaces both.
+            // Both targets are gone, so one new write replaces both writes.
             write(0, &first, "v1", Some(404)),
             write(0, &first, "v2", Some(404)),
             // One of these writes has already succeeded.

@@ -1,6 +1,5 @@
 //! Batch reads by key and unconditional batch writes. DynamoDB may process only a part of a batch.
-//! The rest is retried with full jitter, and items that remain unprocessed are reported, never
-//! dropped.
+//! This module retries the rest with full jitter. It reports the items that remain unprocessed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +17,6 @@ use crate::error::{TableError, classify};
 use crate::read::key_map;
 use crate::retry::Backoff;
 
-/// How many requests of one batch run concurrently.
 const CONCURRENCY: usize = 4;
 
 impl Table {
@@ -26,8 +24,8 @@ impl Table {
     /// keys are split into several requests.
     ///
     /// # Errors
-    /// [`TableError::Unprocessed`] when DynamoDB does not return some keys within the retry budget,
-    /// and others.
+    /// [`TableError::Unprocessed`] when DynamoDB left some keys unprocessed until the retry budget
+    /// was used up. Otherwise as [`Table::get`].
     pub async fn batch_get<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
         // DynamoDB refuses a batch with duplicate keys.
         let distinct: Vec<&Key> = batch.keys().iter().collect::<BTreeSet<_>>().into_iter().collect();
@@ -79,7 +77,7 @@ impl Table {
     }
 
     /// Writes many items without conditions. More than 25 are split into several requests. Returns
-    /// the writes that could not be done.
+    /// the writes that DynamoDB left unprocessed.
     ///
     /// # Errors
     /// [`TableError`] when a request fails as a whole. Some of the writes may then have happened.

@@ -35,7 +35,6 @@ pub enum TableError {
     Unprocessed(usize),
 }
 
-/// The error codes of DynamoDB's throttling.
 const THROTTLES: [&str; 4] =
     ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ThrottlingError"];
 /// The error codes of a conflict with another transaction on an item.
@@ -82,7 +81,7 @@ where
     }
 }
 
-/// How many causes are followed: more than the SDK nests.
+/// The maximum number of causes that are followed. The SDK nests fewer.
 const MAX_CAUSES: usize = 16;
 
 /// Returns the last error in the chain of causes. The messages of the SDK's parsers and connectors

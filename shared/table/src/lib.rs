@@ -1,8 +1,9 @@
 //! Executes the requests that a schema crate makes.
 //!
-//! This crate has no entity code. A request arrives as data with its access pattern. The crate
-//! sends it, retries it within a budget, measures it, and decodes the result into the request's
-//! type. A refused condition is not an error, because only the caller knows its meaning.
+//! This crate has no entity code. A request is a value that names its access pattern. The crate
+//! sends the request, retries it within a time budget, measures it, and decodes the result into the
+//! request's type. A refused condition is not an error, because only the caller knows what the
+//! refusal means.
 
 mod batch;
 mod error;
@@ -24,12 +25,12 @@ pub use refusal::{Refusal, Refusals};
 pub use retry::{Backoff, retry_on_conflict};
 pub use write::Attempt;
 
-/// The prefix of the name of DynamoDB's rule for a table's most throttled partition keys. The
-/// table's name and the rule's creation time follow. Source: Developer Guide, "CloudWatch
-/// contributor insights for DynamoDB: How it works".
+/// The prefix of the name of the CloudWatch rule that counts a table's most throttled partition
+/// keys. After it come the table's name and the rule's creation time. Source: Developer Guide,
+/// "CloudWatch contributor insights for DynamoDB: How it works".
 const THROTTLES_RULE: &str = "DynamoDBContributorInsights-PKT-";
 
-/// The table, with its client and the meter of its consumption.
+/// The table: its client and the meter of consumed capacity.
 #[derive(Debug)]
 pub struct Table {
     client: Client,

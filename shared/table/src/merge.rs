@@ -5,20 +5,20 @@
 //! The hash of a member's id selects the member's shard. With N shards, the number of items that
 //! one shard has among the next `wanted` items is binomial. Its mean is `wanted / N`, and its
 //! variance `wanted · (N − 1) / N²`. The first round reads the mean plus three standard deviations
-//! from each shard. That is enough for 99 of 100 pages. A page of 100 from four shards then reads
-//! 156 items, instead of 404 with a full page from each.
+//! from each shard. For 99 of 100 pages that is enough. For a page of 100 from four shards this is
+//! 156 items. Reading a full page from each shard would be 404 items.
 //!
-//! For the other pages, a second round reads further from the shards that may have more items of
-//! the page. It reads as many items as the page can need, so the page is complete. Every page
-//! therefore takes at most two rounds, for any distribution of the items. No shard gets more than
-//! two requests, unless DynamoDB ends a response early at 1 MB.
+//! For the other pages, a second round reads more items from the shards that may have further items
+//! of the page. It reads as many items as the page can need, so the page is then complete. Every
+//! page therefore takes at most two rounds, for any distribution of the items. No shard gets more
+//! than two requests, unless DynamoDB ends a response early at 1 MB.
 //!
 //! # Sort keys
 //!
-//! In most lists the sort key ends in an id, so each sort key belongs to one item. A total has an
-//! item in each shard, all with the same sort key. An index may have several items with one sort
-//! key in the same shard. A page therefore counts sort keys and has all items of each key. The end
-//! of a page never splits a total.
+//! In most lists the sort key ends in an id, so each sort key belongs to one item. Two kinds of
+//! lists are different. A total has an item in each shard, and all of these have the same sort key.
+//! An index may have several items with the same sort key in one shard. A page therefore counts
+//! sort keys instead of items, and contains all items of each of its sort keys.
 
 use std::cmp::Ordering;
 
@@ -43,11 +43,11 @@ pub const fn share(wanted: usize, shards: usize) -> usize {
     }
 }
 
-/// Returns how many more sort keys of each part must be read until the items of the first `wanted`
-/// sort keys are known.
+/// Returns for each shard how many more sort keys must be read, until all items of the first
+/// `wanted` sort keys are known.
 ///
-/// A shard's unread items follow its last read item, or share its sort key. So all known sort keys
-/// up to that key precede them, and the shard can add only the rest of the page.
+/// The shard's unread items come after its last read item, or have the same sort key. So the shard
+/// can only add items that come after all known sort keys up to that one.
 pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<usize> {
     let mut known: Vec<&str> = parts.iter().flat_map(|part| &part.found).map(|(sort, _)| sort.as_str()).collect();
     known.sort_unstable_by(|a, b| order(a, b, descending));
@@ -62,7 +62,7 @@ pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<us
 }
 
 /// Returns the items of the first `wanted` sort keys of the list, if nothing is [`missing`]. It
-/// drops all later items, because not every shard was read that far.
+/// drops all later items, because some shards were not read that far.
 pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descending: bool) -> Vec<(String, T)> {
     let mut found: Vec<(String, T)> = parts.into_iter().flat_map(|part| part.found).collect();
     found.sort_by(|(a, _), (b, _)| order(a, b, descending));
@@ -110,8 +110,8 @@ mod tests {
             list
         }
 
-        /// Reads further items as DynamoDB does: it reports that there may be more whenever it
-        /// stops at the limit.
+        /// Reads further items as DynamoDB does: a read that stops at its limit reports that there
+        /// may be more items.
         fn read(&self, parts: &mut [Part<()>], more: &[usize]) -> usize {
             let asked = parts.iter_mut().zip(&self.shards).zip(more).filter(|(_, more)| **more > 0);
             asked
@@ -127,9 +127,9 @@ mod tests {
                 .count()
         }
 
-        /// Returns the page and the number of its requests. As for a real page, one more sort key
-        /// is read. It shows that the list continues, and that the items of the previous key are
-        /// complete.
+        /// Returns the page and the number of its requests. Like the real code, it reads one sort
+        /// key more than the page has. That key shows that the list continues, and that all items
+        /// of the previous key were read.
         fn page(&self, limit: usize) -> (Vec<String>, usize) {
             let wanted = limit + 1;
             let mut parts: Vec<Part<()>> =
@@ -144,7 +144,7 @@ mod tests {
             (found.into_iter().map(|(sort, ())| sort).collect(), requests)
         }
 
-        /// Returns the start of a plain merge of all shards: all items of the first sort keys.
+        /// Returns all items of the first sort keys, merged from all shards without any limit.
         fn plain(&self, wanted: usize) -> Vec<String> {
             let mut all: Vec<String> = self.shards.concat();
             all.sort();
@@ -165,7 +165,7 @@ mod tests {
         fn a_page_is_a_prefix_of_the_plain_merge_for_every_distribution_of_items(
             members in prop_oneof![
                 prop::collection::vec(0..8_usize, 0..300),
-                // Members in runs of one shard, which a hash would not produce.
+                // The members are in runs of one shard, which a real hash would not produce.
                 prop::collection::vec((0..8_usize, 1..60_usize), 0..8)
                     .prop_map(|runs| runs.into_iter().flat_map(|(shard, long)| vec![shard; long]).collect()),
             ],
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(list.page(100), (list.plain(100), 5));
     }
 
-    /// Uses ids as the shop generates them, and the hash that chooses their shards.
+    /// Uses ids like those of real customers, and the hash that selects their shards.
     #[test]
     fn one_of_a_hundred_pages_takes_a_further_request() {
         let (mut pages, mut further) = (0, 0);

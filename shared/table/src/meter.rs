@@ -1,4 +1,4 @@
-//! Measures the consumption of the access patterns, at the place that sends the requests.
+//! Measures the consumption of the access patterns where the requests are sent.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Reads one item, a range, or a range of every shard.
+//! Reads one item, a range of one partition, or a range of each shard.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::merge::{self, Part};
 /// MB, which a page of large items may exceed.
 const MAX_REQUESTS_PER_PAGE: usize = 16;
 
-/// The maximum delay of a function's start when the table does not respond.
+/// The maximum delay of a function's start while the table does not respond.
 const REACH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The maximum number of concurrent queries of a list that spans several queries.
@@ -83,9 +83,9 @@ impl<T> Page<T> {
 }
 
 impl Table {
-    /// Opens the connection before the first client request needs it, by one read of a key that has
-    /// no item ([`item_model::reach`]). The meter does not count it. If the table does not respond
-    /// in time, the function starts anyway. The first request then connects, with all its retries.
+    /// Opens the connection before the first client request needs it. To do so, it reads a key that
+    /// has no item ([`item_model::reach`]). The meter does not count this read. If the table does
+    /// not respond in time, the function starts anyway, and its first request opens the connection.
     pub async fn reach(&self, nothing: &Get<()>) {
         let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();
         match tokio::time::timeout(REACH_TIMEOUT, asked).await {
@@ -116,23 +116,19 @@ impl Table {
         Ok(item.map(T::from_item).transpose()?)
     }
 
-    /// Reads a page of a list. All partitions of a sharded list are read concurrently, each for its
-    /// share of the page, and the results are merged by sort key. A page therefore costs one
-    /// request for each shard, regardless of the list's length. Rarely, a shard needs a second
-    /// request (`merge.rs`).
-    ///
-    /// # Errors
-    /// [`TableError`].
+    /// Reads a page of a list. The shards of a sharded list are read concurrently, each for a share
+    /// of the page, and the results are merged by sort key. So a page costs one request for each
+    /// shard, for any length of the list. Rarely, a shard needs a second request (`merge.rs`).
     pub async fn query<T: FromItem>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
         cut(self.gather(query).await?, query.item_limit())
     }
 
-    /// Reads a page of a list that spans several queries in sequence, such as those of consecutive
-    /// days. Queries that earlier pages have completed are skipped.
+    /// Reads a page of a list that consists of several queries, such as one for each day. It skips
+    /// the queries that earlier pages have read to their end.
     ///
-    /// Usually the first query with remaining items fills a page. If it does not, two queries run
-    /// concurrently, then four, and at most eight. A list with many empty parts thus needs few
-    /// rounds.
+    /// Usually the first query with remaining items fills a page. If not, the next two queries run
+    /// concurrently, then four, and then eight at a time. A list with many empty queries thus needs
+    /// few rounds.
     ///
     /// # Errors
     /// [`TableError`].
@@ -154,7 +150,7 @@ impl Table {
     }
 
     /// Returns the items of a page with their sort keys, in the list's order. If the list
-    /// continues, at least one further sort key follows.
+    /// continues, the result has at least one sort key more than the page.
     async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
         let (wanted, descending) = (query.item_limit() + 1, query.is_descending());
@@ -168,7 +164,7 @@ impl Table {
         Ok(merge::first(shards.into_iter().map(|shard| shard.part), wanted, descending))
     }
 
-    /// Reads `more` further sort keys of a shard, or its rest.
+    /// Reads `more` further sort keys of a shard, or all its remaining ones.
     async fn read_on<T>(
         &self,
         query: &Query<T>,
@@ -181,7 +177,7 @@ impl Table {
         let wanted = merge::keys(&shard.part.found) + more;
         for _ in 0..MAX_REQUESTS_PER_PAGE {
             let begins = shard.start.is_none();
-            // The bounds include the previous page's last item, which is then dropped, so one more
+            // The bounds include the last item of the previous page, which is dropped. So one more
             // item is read.
             let missing = wanted - merge::keys(&shard.part.found) + usize::from(begins && query.page_end().is_some());
             let mut request = self
@@ -221,8 +217,8 @@ impl Table {
                 return Ok(());
             }
         }
-        // The items found are a correct start of the page, but returning them as the whole page
-        // would lose the rest.
+        // The items so far are a correct start of the page. But a caller would take them for the
+        // whole page and lose the rest.
         Err(TableError::Unprocessed(wanted - merge::keys(&shard.part.found)))
     }
 }

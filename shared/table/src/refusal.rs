@@ -1,5 +1,5 @@
 //! Refusals: writes with a condition that does not hold. A refusal is not an error, because only
-//! the caller knows its meaning.
+//! the caller knows what it means.
 
 use std::ops::Deref;
 
@@ -7,7 +7,8 @@ use item_model::item::{FromItem, Item};
 
 use crate::error::TableError;
 
-/// An action with a condition that does not hold. The action of a single write has no name.
+/// An action with a condition that does not hold. For a single write, the name `A` of the action is
+/// `()`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal<A = ()> {
     /// The caller's name of the action.
@@ -37,7 +38,7 @@ impl<A: PartialEq> Refusals<A> {
         self.iter().any(|refusal| refusal.action == action)
     }
 
-    /// Returns whether no other action was refused.
+    /// Returns whether only this action was refused.
     #[must_use]
     pub fn only(&self, action: A) -> bool {
         self.iter().all(|refusal| refusal.action == action)

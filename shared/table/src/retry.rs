@@ -1,8 +1,8 @@
 //! Retries that the SDK does not make:
 //!
-//! - of the unprocessed parts of a batch;
-//! - of a transaction that conflicts with another one;
-//! - of a caller's own read and write, after a conflict.
+//! - the unprocessed part of a batch
+//! - a transaction that conflicts with another one
+//! - a caller's read and write, when another writer came between them
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use crate::error::TableError;
 const BASE: Duration = Duration::from_millis(25);
 /// The upper bound of every wait.
 const CAP: Duration = Duration::from_millis(800);
-/// No attempt begins after this time. If the function's own deadline is earlier, `http_api::run`
-/// sends the response.
+/// No attempt begins after this time. If the function's deadline is earlier, `http_api::run`
+/// responds at the deadline.
 const BUDGET: Duration = Duration::from_secs(5);
 /// The maximum number of attempts, even if they are quick.
 const MAX_ATTEMPTS: u32 = 30;
@@ -64,8 +64,8 @@ impl Backoff {
 /// Repeats an attempt until it returns a value, with a wait after each conflict. An attempt returns
 /// [`None`] when another writer came first. Each attempt must read its items again.
 ///
-/// The future of an attempt cannot borrow mutable data of the closure. So write a loop with
-/// [`Backoff::after_conflict`] if an attempt keeps data for the next one.
+/// If an attempt keeps data for the next one, write a loop with [`Backoff::after_conflict`]
+/// instead. The future of an attempt cannot borrow mutable data of the closure.
 ///
 /// # Errors
 /// The error of an attempt, or [`TableError::Contended`] when the budget is used up.
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs attempts that return [`None`] until the given one.
+    /// Makes attempts that return [`None`] before attempt number `until`.
     async fn run(until: u32) -> (Result<u32, TableError>, u32) {
         let attempts = Cell::new(0);
         let result = retry_on_conflict(async || {

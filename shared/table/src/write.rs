@@ -32,7 +32,7 @@ pub enum Attempt<A> {
     Done,
     /// No write was done, because some conditions do not hold.
     Refused(Refusals<A>),
-    /// No write was done or will be: the transaction conflicted with another one, or a partition
+    /// No write was or will be done: the transaction conflicted with another one, or a partition
     /// was throttled ([`TableError::Contended`], [`TableError::Throttled`]).
     Cancelled(TableError),
 }
@@ -59,12 +59,12 @@ impl Table {
         })
     }
 
-    /// Executes a conditional write, without a retry after a lost response.
+    /// Executes a conditional write, and does not retry it after a lost response.
     ///
-    /// If the first attempt was done, a second one would find its own effect. It would report a
-    /// failed condition for a change that happened, or overwrite a later change. Only attempts that
-    /// certainly had no effect (throttled or contended) are retried. For all other failures the
-    /// caller reports that the outcome is unknown.
+    /// The lost attempt may have changed the item. A retry would then report a failed condition
+    /// although the change was made, or overwrite a later change. So only attempts that certainly
+    /// had no effect (throttled or contended) are retried. After any other failure the caller
+    /// reports that the outcome is unknown.
     async fn single(
         &self,
         pattern: &'static Pattern,
@@ -178,8 +178,9 @@ impl Table {
         Ok(Ok(item))
     }
 
-    /// Does all of a transaction's writes. Otherwise does none, and returns the refused actions.
-    /// After a conflict with another transaction it retries with full jitter within a budget.
+    /// Executes a transaction. If some conditions do not hold, writes nothing and returns the
+    /// refused actions. After a conflict with another transaction it retries with full jitter
+    /// within a time budget.
     ///
     /// # Errors
     /// [`TableError`]. [`TableError::TooManyActions`] before anything is sent.
@@ -199,8 +200,9 @@ impl Table {
     }
 
     /// Executes a transaction like [`Table::transact`], but returns [`Attempt::Cancelled`] instead
-    /// of retrying a cancelled one. It is for callers that can write to another item instead.
-    /// Waiting while the same transaction is still in progress uses up the caller's budget.
+    /// of retrying a cancelled one. It is for callers that can write to another item instead. If an
+    /// earlier attempt of the same transaction is still in progress, the wait uses up the caller's
+    /// budget.
     ///
     /// # Errors
     /// As [`Table::transact`].
@@ -212,8 +214,8 @@ impl Table {
         transaction.check_size()?;
         let actions = transaction.actions().iter().map(|(_, guarded)| self.action(&caused(guarded)));
         let actions = actions.collect::<Result<Vec<_>, _>>()?;
-        // After a lost response, the SDK or this loop sends the transaction again. With the same
-        // token DynamoDB does it only once.
+        // After a lost response, the SDK or this loop sends the transaction again. DynamoDB
+        // executes transactions with the same token only once.
         let token = token();
         loop {
             let answer = self
@@ -232,8 +234,8 @@ impl Table {
                 Err(error) => error,
             };
             if let Some(reasons) = cancelled(&error) {
-                // A cancelled transaction is final. The next attempt is a new one with another
-                // token.
+                // A cancelled transaction has ended. The caller's next attempt is a new transaction
+                // with another token.
                 return judge(reasons, transaction.actions());
             }
             let failure = classify(&error);
@@ -302,7 +304,7 @@ impl Table {
     }
 }
 
-/// Adds the id of the request that the current task works for.
+/// Adds the id of the request that caused the current work.
 fn caused(guarded: &Guarded) -> Guarded {
     guarded.caused_by(correlation::cause().as_deref())
 }
@@ -350,9 +352,9 @@ fn cancelled<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<&[Cancel
     }
 }
 
-/// Interprets a cancelled transaction. Each reason has the same position as its action. Failed
-/// conditions take precedence over a conflict: they were evaluated on committed items, and a retry
-/// would fail again.
+/// Interprets a cancelled transaction. Each reason has the position of its action. Failed
+/// conditions take precedence over conflicts, because DynamoDB evaluated them on committed items
+/// and a retry would fail again.
 fn judge<A: Clone>(reasons: &[CancellationReason], actions: &[(A, Guarded)]) -> Result<Attempt<A>, TableError> {
     let refusals: Refusals<A> = reasons
         .iter()

@@ -1,9 +1,9 @@
 //! The correlation id of the current work (the id of the request that caused it) and its trace.
 //!
-//! Both are task-local, so that no function signature has to carry them. The code that takes a
-//! request or a record sets them once, around all of its work. The code that writes or publishes
-//! reads them here. Spawned tasks do not inherit them. Deployed code does not spawn tasks for its
-//! work.
+//! Both are task-local, so that no function signature has to carry them. The code that receives a
+//! request or a record sets both once, around all of its work. The code that writes items or
+//! publishes events reads them here. Spawned tasks do not inherit them. Deployed code does not
+//! spawn tasks for its work.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The maximum length of an id. API Gateway's ids have 16 characters, Lambda's 36.
 pub const MAX_ID: usize = 64;
-/// The maximum number of ids on one log line. The records that fail have separate log lines.
+/// The maximum number of ids on one log line. Failed records have separate log lines.
 pub const MAX_NAMED: usize = 20;
 /// The maximum length of a trace header that EventBridge accepts (API reference,
 /// `PutEventsRequestEntry`).
@@ -30,7 +30,7 @@ pub fn id(text: &str) -> Option<&str> {
 }
 
 /// The ids of the requests that caused the work of one invocation, for its log line. It keeps the
-/// first [`MAX_NAMED`] different ids, and the number of all different ids.
+/// first [`MAX_NAMED`] distinct ids, and counts all distinct ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ids {
     named: Vec<String>,
@@ -77,8 +77,8 @@ pub fn cause() -> Option<Arc<str>> {
     CAUSE.try_with(Clone::clone).ok().flatten()
 }
 
-/// Runs `work` inside a trace. The header is the invocation's (`Root=1-…;Parent=…;Sampled=1`).
-/// Work with an empty or too long header has no trace.
+/// Runs `work` inside a trace. `header` is the trace header of the invocation
+/// (`Root=1-…;Parent=…;Sampled=1`). Work with an empty or too long header has no trace.
 pub async fn traced<F: Future>(header: Option<&str>, work: F) -> F::Output {
     let fit = |header: &&str| (1..=MAX_TRACE_HEADER).contains(&header.len());
     TRACE.scope(header.filter(fit).map(Arc::from), work).await
@@ -132,7 +132,7 @@ mod tests {
         };
         let (one, other, bad) = tokio::join!(look(Some("r1")), look(Some("r2")), look(Some("no id")));
         assert_eq!((one.as_deref(), other.as_deref(), bad.as_deref()), (Some("r1"), Some("r2"), None));
-        // Work without an id does not take the id of the surrounding work.
+        // Work without an id has none, even inside work with an id.
         assert_eq!(caused_by(Some("r1"), look(None)).await, None);
     }
 

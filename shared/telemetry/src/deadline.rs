@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Lambda never starts an invocation with a deadline this long ago.
+/// A deadline that passed longer ago than this means that the invocation has no deadline.
 const LONG_AGO: Duration = Duration::from_secs(3600);
 /// The remaining time of an invocation without a deadline: the longest timeout of a function in the
 /// template.
@@ -10,7 +10,7 @@ const UNSAID: Duration = Duration::from_secs(60);
 
 /// Returns the time until the deadline that Lambda gives with an invocation, or zero after it.
 ///
-/// `cargo lambda watch` gives a deadline a few minutes after the start of 1970, which means "no
+/// `cargo lambda watch` sends a deadline a few minutes after the Unix epoch, which means "no
 /// deadline". The result is then 60 s. Otherwise functions that check their remaining time would do
 /// nothing there.
 #[must_use]

@@ -37,8 +37,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Creates a line with the dimensions `Function`, from [`crate::init`], and `Stage`, the
-    /// deployment's name in the environment variable `STAGE`.
+    /// Creates a line with two dimensions. `Function` is the name that [`crate::init`] got. `Stage`
+    /// is the deployment's name in the environment variable `STAGE`.
     #[must_use]
     pub fn new() -> Self {
         Self::default().dimension("Function", crate::function()).dimension("Stage", crate::stage())
@@ -66,7 +66,7 @@ impl Line {
     }
 
     /// Adds a value that is only logged. It must not contain bodies, tokens, query values or
-    /// anything about a person.
+    /// personal data.
     #[must_use]
     pub fn property(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         let value = value.into();
@@ -77,7 +77,8 @@ impl Line {
         self
     }
 
-    /// Adds the id of the invocation's trace, if there is one. It leads from the log line to X-Ray.
+    /// Adds the id of the invocation's trace, if there is one. With it, operators find the
+    /// invocation in X-Ray.
     #[must_use]
     pub fn trace(self, header: Option<&str>) -> Self {
         match header.and_then(correlation::trace_id) {
@@ -105,13 +106,14 @@ impl Line {
     pub fn print(&self) {
         let mut line = self.to_json(SystemTime::now());
         line.push('\n');
-        // One write call, so that lines of concurrent writers do not mix. A closed standard output
-        // is ignored, because a request must not fail for it.
+        // The line is written with one call, so that lines of concurrent writers do not mix. An
+        // error is ignored, because a request must not fail when standard output is closed.
         let _ = std::io::stdout().lock().write_all(line.as_bytes());
     }
 }
 
-/// A line with its time. It is serialized member by member, because there is one for every request.
+/// A line with its time. It is serialized member by member, which is fast, because every request
+/// prints one.
 struct Measured<'l> {
     line: &'l Line,
     millis: u64,

@@ -1,10 +1,10 @@
 //! Logs and metrics for CloudWatch, on a function's standard output: one JSON object on each line.
 //!
-//! There are two kinds of lines. Events go through `tracing` and the formatter that [`init`]
-//! installs. Measurements are one [`emf::Line`] for each request. CloudWatch turns it into metrics
-//! without a call from the function, and it stays searchable as a log entry.
+//! There are two kinds of lines. Log events go through `tracing` and the formatter that [`init`]
+//! installs. Measurements are one [`emf::Line`] for each request. CloudWatch extracts the metrics
+//! from that line without a call from the function, and keeps the line as a log entry.
 //!
-//! Neither may contain bodies, tokens, query values, or anything about a person.
+//! Neither kind may contain bodies, tokens, query values or personal data.
 
 pub mod correlation;
 pub mod crash;
@@ -33,8 +33,8 @@ static FUNCTION: OnceLock<&'static str> = OnceLock::new();
 ///
 /// `function` is the name of the function's crate. The level comes from `RUST_LOG`, otherwise from
 /// `AWS_LAMBDA_LOG_LEVEL` (which the function's logging configuration sets), and is `info` by
-/// default. The level applies to the crates of this repository. All others log at `info` at most,
-/// because at finer levels the runtime and the SDK log whole events and requests, with tokens and
+/// default. The level applies to the crates of this repository. All other crates log at `info` at
+/// most. At finer levels the runtime and the SDK log whole events and requests, with tokens and
 /// bodies.
 ///
 /// A second call changes nothing, so that tests may call it repeatedly.
@@ -51,13 +51,13 @@ pub fn init(function: &'static str) {
     let _ = tracing_subscriber::registry().with(targets(function, level)).with(format).try_init();
 }
 
-/// Returns whether [`init`] was called. If so, the process is a function.
+/// Returns whether [`init`] was called. Only functions call it.
 #[must_use]
 pub fn is_initialized() -> bool {
     FUNCTION.get().is_some()
 }
 
-/// Returns the name given to [`init`], or `unknown` before that.
+/// Returns the name that [`init`] got, or `unknown` before its call.
 #[must_use]
 pub fn function() -> &'static str {
     FUNCTION.get().copied().unwrap_or("unknown")
@@ -75,7 +75,7 @@ fn level(variable: impl Fn(&str) -> Option<String>) -> LevelFilter {
         .into_iter()
         .filter_map(variable)
         .find_map(|value| match value.trim() {
-            // Lambda's name for a level above ERROR.
+            // Lambda has this level above ERROR, and `tracing` does not.
             "FATAL" => Some(LevelFilter::ERROR),
             "" => None,
             name => LevelFilter::from_str(name).ok(),

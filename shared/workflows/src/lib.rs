@@ -1,8 +1,8 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
-//! A function begins the work, and the janitor ends interrupted work. The janitor finds
-//! orders through sparse indexes, and the category move by its key. `key_schema` has the
-//! transactions, and this crate sends them in order.
+//! A function begins the work, and the janitor ends the work of an interrupted function. The
+//! janitor finds orders through sparse indexes, and the category move by its key. `key_schema`
+//! builds the transactions, and this crate sends them in order.
 //!
 //! | work | steps | after an interruption |
 //! | --- | --- | --- |
@@ -12,7 +12,7 @@
 //! | a category that moves, [`Mover`](relocation::Mover) | copy, place, clear, settle, check | [`go_on`](relocation::Mover::go_on) continues in the recorded phase. No phase is undone |
 //!
 //! Two workers may do the same work at once. Each step has a condition on the head of the order, or
-//! on the item of the move. The condition refuses the step of a late worker.
+//! on the item of the move. The condition refuses a step that the other worker has already taken.
 
 pub mod relocation;
 pub mod staging;

@@ -13,7 +13,7 @@ use crate::support::root;
 const HEAD: &str = "\
 # Authorization
 
-The tests generate this page: `UPDATE_DOCS=1 cargo test -p bodega-local --test suite authorization`.
+The tests generate this page: `UPDATE_DOCS=1 cargo test -p bodega-tests --test suite authorization`.
 
 The table has the response of every route to every kind of caller. Two files decide the responses. \
 [template.yaml](../template.yaml) says which routes have an authorizer.

@@ -30,7 +30,7 @@ pub struct Run {
 
 /// Returns a command that runs `bodega` with these arguments.
 fn command<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bodega"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bodega-under-test"));
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }

@@ -87,7 +87,7 @@ async fn start() -> System {
 }
 
 fn options() -> Options {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_bodega"));
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_bodega-under-test"));
     Options {
         template: Some(template_path()),
         log: Log::Problems,

@@ -39,8 +39,8 @@ struct Repeat {
     id: ProductId,
 }
 
-/// Reads the lines. The report refuses each line that is not a valid product or contradicts an
-/// earlier line.
+/// Reads the lines. The report refuses each invalid line, and each that contradicts an earlier
+/// line.
 ///
 /// # Errors
 /// 422 `too_many_lines`, and the errors of [`Request::lines`].
@@ -62,8 +62,7 @@ pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem
         let (stock, keeps_price) = (draft.stock, draft.keeps_price);
         let product = draft.into_product(id.clone());
         match seen.get(&id).and_then(|position| lines.firsts.get(*position)) {
-            // Stock is not compared, because an import never changes the stock of an existing
-            // product.
+            // Stock is not compared, because an import never changes an existing product's stock.
             Some(first) if first.product == product && first.keeps_price == keeps_price => {
                 lines.repeats.push(Repeat { line, of: first.line, id });
             }
@@ -85,7 +84,7 @@ impl Lines {
     /// Returns the wanted products, each once.
     ///
     /// # Errors
-    /// Passes on the error of `born`, which generates the birth marks.
+    /// Returns the error of `born`, which generates the birth marks.
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
         let wanted = |First { line, product, stock, keeps_price }: &First| {
             let product = Stored::new(product.clone(), born()?, at);
@@ -94,8 +93,8 @@ impl Lines {
         self.firsts.iter().map(wanted).collect()
     }
 
-    /// Reports on the lines that repeat another line. A repeat is refused if that line was refused,
-    /// and unchanged otherwise.
+    /// Reports on the lines that repeat another line. If that line was refused, the repeated line
+    /// is refused, too. Otherwise it is unchanged.
     pub fn answer_repeats(self, report: &mut Report) {
         for Repeat { line, of, id } in self.repeats {
             let outcome = match report.outcome(of) {

@@ -1,4 +1,4 @@
-//! POST products/import: creates, updates or refuses up to 1,000 products, one JSON document per
+//! POST products/import: creates, updates or refuses up to 1,000 products, one JSON document a
 //! line.
 //!
 //! Lines are independent: an unreadable or refused line does not affect the others. The response
@@ -15,8 +15,7 @@ use key_schema::instant::Instant;
 
 use report::Report;
 
-/// Reads the lines, compares them with the catalogue, writes the differences, and reports on each
-/// line.
+/// Reads the lines, compares them with the catalogue, writes the differences, and returns a report.
 pub async fn import(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let at = Instant::now();

@@ -10,7 +10,7 @@ use super::report::Outcome;
 pub struct Wanted {
     /// The number of the product's line in the import.
     pub line: usize,
-    /// The product as the import stores it when it is new.
+    /// The product as the import would create it.
     pub product: Stored<Product>,
     /// The stock of a new product.
     pub stock: u64,
@@ -68,8 +68,8 @@ pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     }
 }
 
-/// Returns whether this import created or updated a product that equals its line, or left it alone.
-/// A write whose response was lost leaves this import's birth mark or time on the stored item.
+/// Returns the outcome for a product that already equals its line. The stored birth mark or time
+/// shows whether this import wrote the product, in a write whose response was lost.
 fn equal(stored: &Meta, ours: &Meta) -> Outcome {
     if stored.born == ours.born {
         Outcome::Created

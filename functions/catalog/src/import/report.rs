@@ -6,7 +6,7 @@ use http_api::{Code, FieldError, Problem};
 use key_schema::id::{MAX_ID_BYTES, ProductId};
 use serde::Serialize;
 
-/// The maximum number of errors reported per line. The report on a thousand lines must fit into one
+/// The maximum number of errors reported per line. A report on 1,000 lines must fit into a
 /// response.
 const MAX_ERRORS: usize = 3;
 

@@ -1,9 +1,9 @@
 //! Carries out an import and reports on each of its lines.
 //!
 //! Each round reads the stored products strongly, decides, and writes. A line that lost a race, or
-//! whose write had no response, enters the next round, which judges it by the data stored then. So
-//! a retry can neither double nor undo a write. Rounds and time are bounded: the lines that remain
-//! at the end are refused with `throttled`.
+//! whose write had no response, is decided again in the next round from the stored data. So a retry
+//! neither repeats nor undoes a write. Rounds and time are bounded: the lines that remain at the
+//! end are refused with `throttled`.
 
 use std::time::{Duration, Instant as Clock};
 
@@ -21,12 +21,12 @@ use crate::{body, tree};
 
 /// Products per transaction: each takes two of its 100 actions.
 const PRODUCTS_A_TRANSACTION: usize = 50;
-/// Concurrent requests: enough to hide the latency of the table, too few to crowd out an open shop.
+/// The number of concurrent requests. Four hide the table's latency and leave capacity for others.
 const CONCURRENCY: usize = 4;
 /// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
-/// The time after the start in which a write of a product may begin. A write to a throttled table
-/// may take 14 seconds (retries of conflicts, then one last call). The function's limit is 29.
+/// The time after the start of the import within which a write may begin. A write to a throttled
+/// table may take 14 s (retries of conflicts, then one last call). The function's limit is 29 s.
 const BEGIN_WITHIN: Duration = Duration::from_secs(12);
 
 /// Writes the wanted products and reports on each line.
@@ -148,8 +148,7 @@ async fn run(services: &Services, job: Job, at: Instant, deadline: Clock) -> Vec
     }
 }
 
-/// Creates products in one transaction. A refused product is taken out, and the others are tried
-/// again without it.
+/// Creates products in one transaction. After a refusal it retries without the refused products.
 async fn create(services: &Services, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<Settled> {
     let mut settled = Vec::with_capacity(wanted.len());
     while !wanted.is_empty() {
@@ -170,7 +169,7 @@ async fn create(services: &Services, mut wanted: Vec<Wanted>, deadline: Clock) -
             Ok(Err(refusals)) => {
                 let (refused, rest): (Vec<_>, Vec<_>) =
                     wanted.into_iter().enumerate().partition(|(position, _)| refusals.names(*position));
-                // Each iteration takes out at least one product, and none begins after the
+                // Each iteration removes at least one product, and no iteration begins after the
                 // deadline. So the loop ends.
                 let late = refused.is_empty() || Clock::now() >= deadline;
                 settled.extend(refused.into_iter().map(|(_, wanted)| (wanted, Verdict::Again)));
@@ -217,9 +216,9 @@ async fn update(services: &Services, wanted: Wanted, version: u64, at: Instant) 
     }
 }
 
-/// Judges a failed write. A write without a readable response may have happened, and the next
-/// round's read shows it. A throttled or contended write changed nothing. All other errors are
-/// defects.
+/// Decides how a line continues after a failed write. The table may have executed a write without a
+/// readable response, and the next round's read shows that. A throttled or contended write changed
+/// nothing. All other errors are defects.
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
         TableError::Unavailable(_) | TableError::Decode(_) => (wanted, Verdict::Again),

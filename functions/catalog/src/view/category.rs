@@ -29,8 +29,7 @@ impl<'a> CategoryView<'a> {
     }
 }
 
-/// Returns a category's version. It is 1 at creation, with or without a description, and each later
-/// description adds 1.
+/// Returns a category's version: 1 at creation, and one more for each later description.
 pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
     about.map_or(1, |about| about.meta.version)
 }

@@ -14,7 +14,8 @@ pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
 }
 
-/// Returns the URL path of a picture. The picture is there once it was uploaded and added.
+/// Returns the URL path of a picture. It is valid after the client has uploaded and added the
+/// picture.
 pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
     url::location(&["products", product.as_str(), "pictures", picture.as_str()])
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::shop::Shop;
 
-/// Reads a product with this `Authorization` header, as the gateway passes it on: without claims.
+/// Reads a product with this `Authorization` header. The gateway passes it on without claims.
 async fn seen(shop: &Shop, product: &str, authorization: Option<&str>) -> Answered {
     let call = Call::new("GET /v1/products/{id}").path("id", product);
     let call = authorization.into_iter().fold(call, |call, value| call.header("authorization", value));
@@ -53,7 +53,8 @@ async fn with_an_unreachable_issuer_customers_read_products_and_staff_get_503() 
     let token = |claims: Value| format!("Bearer {}", shop.issuer.token(&claims));
     let customer = seen(&shop, "p1", Some(&token(json!({ "sub": "ann" })))).await;
     assert_eq!((customer.status, &customer.body["availability"]), (200, &json!("low")));
-    // A response without the numbers would pass for one to a customer.
+    // Staff get an error, because they must not mistake a response without the numbers for a full
+    // one.
     let staff = seen(&shop, "p1", Some(&token(json!({ "sub": "s1", "cognito:groups": ["staff"] })))).await;
     assert_eq!((staff.status, staff.code()), (503, Some("unavailable")));
 }

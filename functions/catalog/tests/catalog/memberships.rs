@@ -53,7 +53,7 @@ async fn a_product_is_listed_in_its_own_and_each_further_category() {
     assert_eq!(each(&children, "name"), ["Party #1"], "the category is there");
 }
 
-/// A product that is a member of its own category has two items under one sort key there.
+/// In its own category such a product has two entries with one sort key.
 #[tokio::test]
 async fn members_of_their_own_category_are_listed_once_each_on_pages_of_every_size() {
     let shop = Shop::open().await;
@@ -152,7 +152,7 @@ async fn a_list_with_products_of_other_categories_costs_one_more_request() {
 async fn a_product_has_a_limited_number_of_further_categories() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
-    // The requests run concurrently, so that each counts memberships while the others write.
+    // The requests run concurrently, so that each counts memberships while others write.
     let paths: Vec<String> = (0..MAX_MEMBERSHIPS + 4).map(|number| format!("MORE~C{number:02}")).collect();
     let mut statuses: Vec<(u16, Option<String>)> = join_all(paths.iter().map(|path| async {
         let answer = shop.staff(put("p1", path)).await;
@@ -183,7 +183,7 @@ async fn a_membership_created_during_a_change_of_its_product_shows_the_current_p
         let stored = shop.app.services.table.get(&schema::read_for_update(&key).unwrap()).await.unwrap().unwrap();
         let member =
             shop.app.services.table.query(&membership::of_product(&key).unwrap()).await.unwrap().items.remove(0);
-        // It shows the newest name, or it is older than the stream record that will bring the name.
+        // The copy has the newest name, or a later stream record will bring that name.
         assert!(member.name == "New" || member.source_rev < stored.meta.rev);
     }
 }
@@ -209,8 +209,8 @@ async fn a_retired_product_with_a_later_copy_can_be_revived_in_its_categories() 
     shop.staff(put("p1", "SUMMER")).await;
     let retire = Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"");
     assert_eq!(shop.staff(retire).await.status, 204);
-    // The stream copies the retirement onto the product between the read and the write of a
-    // revival.
+    // The stream copies the stock onto the product after a revival has read the product and before
+    // the revival is written.
     let id: ProductId = "p1".parse().unwrap();
     let retired = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     let stock = shop.app.services.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();

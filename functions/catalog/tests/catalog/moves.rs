@@ -66,7 +66,7 @@ async fn listed(shop: &Shop, names: &[&str]) -> BTreeSet<String> {
     }
 }
 
-/// Completes the move like the janitor, without its wait for requests that still use the old
+/// Completes the move as the janitor does, without the wait for requests that use the old
 /// categories.
 async fn settle(shop: &Shop) {
     let until = Instant::now() + Duration::from_secs(600);

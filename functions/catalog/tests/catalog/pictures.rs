@@ -62,8 +62,8 @@ async fn adding_and_removing_can_be_repeated() {
         assert_eq!(shop.noted().await, [first.as_str()], "the janitor knows what nobody references");
     }
     assert_eq!(shop.staff(remove("p1", "never")).await.status, 204);
-    // The upload still exists, so the picture can be added again. A lifecycle rule deletes uploads
-    // after a day.
+    // The upload still exists, because a lifecycle rule deletes it only after a day. So the picture
+    // can be added again.
     assert_eq!(shop.staff(add("p1", &first)).await.status, 201);
     assert_eq!(shop.noted().await, Vec::<String>::new());
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str(), first.as_str()]);
@@ -180,8 +180,7 @@ async fn an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it() {
     assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
     shop.objects.faults().clear();
     assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
-    // With each seed the table fails at a different request: the read, the note, or the transaction
-    // after the copy.
+    // With each seed the table fails at another request: the read, the note, or the transaction.
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);
         let answer = shop.staff(add("p1", &id)).await;
@@ -221,7 +220,7 @@ async fn a_retired_product_hides_its_pictures_and_has_them_again_when_it_comes_b
     for call in [pictures("p1"), permit("p1"), add("p1", &waiting), add("p1", &kept)] {
         assert_eq!(shop.staff(call).await.status, 404);
     }
-    // A picture that must not be kept can be removed, even from a retired product.
+    // Staff can remove a picture even from a retired product.
     assert_eq!(shop.staff(remove("p1", &other)).await.status, 204);
     assert_eq!(shop.staff(Call::new("POST /v1/products").json(&product("p1", 1))).await.status, 201);
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [kept.as_str()]);

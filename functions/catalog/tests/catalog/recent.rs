@@ -41,7 +41,7 @@ fn review(product: &str, customer: &str, at: Instant) -> Stored<Review> {
     Stored::new(review, Born::generate(at, [1; 10]), at)
 }
 
-/// Writes a review with the given time of writing.
+/// Writes a review with this time of creation.
 async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
     note(shop, at).await;
     shop.join(customer).await;
@@ -60,8 +60,7 @@ async fn note(shop: &Shop, at: Instant) {
     let _ = shop.app.services.table.write(&recent::add_month(&month).unwrap()).await;
 }
 
-/// Reads the list to its end in pages of `limit`. Checks that no page takes more requests than the
-/// bound.
+/// Reads the list to its end in pages of `limit`, each within the bound of requests.
 async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
     let bound = u32::try_from(MONTHS_OF_A_PAGE).unwrap() * SHARDS.0 * 2 + 1;
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
@@ -143,8 +142,8 @@ async fn a_page_skips_months_without_reviews() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let mut expected = Vec::new();
-    // Three single reviews years apart, three at the boundaries of a month, and a month with many
-    // reviews.
+    // Three single reviews are years apart, three are at the boundaries of a month, and one month
+    // has many.
     let lone = ["1999-12-31T23:59:59.999Z", "2004-02-29T00:00:00.000Z", "2016-01-01T00:00:00.000Z"];
     let bounds = ["2019-05-31T23:59:59.999Z", "2019-06-01T00:00:00.000Z", "2019-06-30T23:59:59.999Z"];
     let many: Vec<String> = (0..30).map(|n| format!("2025-12-{:02}T12:00:00.000Z", n + 1)).collect();

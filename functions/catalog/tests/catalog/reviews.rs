@@ -85,7 +85,7 @@ async fn a_review_exists_once_and_its_conditions_hold() {
     assert_eq!(statistics(&shop).await, (json!(5.0), json!(1)));
 }
 
-/// The check of the profile is in the transaction that writes, so a concurrent erasure is no gap.
+/// The transaction that writes the review checks the profile, so a concurrent erasure is noticed.
 #[tokio::test]
 async fn without_a_profile_neither_the_customer_nor_staff_writes_or_changes_a_review() {
     let shop = Shop::open().await;
@@ -113,8 +113,8 @@ async fn twenty_concurrent_reviews_are_all_counted() {
     let ratings = (0..20_u64).map(|n| n % 5 + 1);
     join_all(names.iter().zip(ratings).map(|(name, rating)| write(&shop, name, rating))).await;
     assert_eq!(statistics(&shop).await, (json!(3.0), json!(20)));
-    // Half of the customers change their review and half remove it. Each sends the request twice at
-    // once, and one of the two must lose.
+    // Half of the customers change their review and half remove it. Each customer sends the request
+    // twice at once. One of the two requests must fail.
     join_all(names.iter().enumerate().map(|(n, name)| {
         let shop = &shop;
         async move {

@@ -56,7 +56,7 @@ impl Shop {
         answer
     }
 
-    /// Signs up a customer. Repeating it changes nothing that these tests see.
+    /// Signs up a customer. A repeated call changes nothing that these tests see.
     pub async fn join(&self, id: &str) {
         self.put(&seed::stored(seed::customer(id))).await;
     }

@@ -101,8 +101,7 @@ async fn a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url() {
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
     let stale = shop.staff(put(&id, ("if-match", "\"7\""))).await;
     assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
-    // Both requests noted an object that was already in use. The note costs the janitor one read,
-    // and the text stays.
+    // Both refused requests noted an object in use. The janitor will keep the text.
     assert_eq!(shop.noted().await, [id.as_str()]);
     assert_eq!(get(&shop).await.body, created.body);
 }
@@ -123,7 +122,7 @@ async fn a_text_that_is_replaced_is_noted_in_the_same_write() {
     assert_eq!((long.body["file"]["id"].as_str(), shop.noted().await), (Some(&*first), vec![]));
     let other = done(to(&second), 2).await;
     assert_eq!((other.body["file"]["id"].as_str(), shop.noted().await), (Some(&*second), vec![first.clone()]));
-    // The same upload again adds no note, and the content still references it.
+    // A second request with the same upload adds no note, and the content still references it.
     done(to(&second), 3).await;
     let short = done(say("short again", ("x", "y")), 4).await;
     assert_eq!((short.body["text"].as_str(), short.body.get("file")), (Some("short again"), None));

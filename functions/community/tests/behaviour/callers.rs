@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::town::{Town, count_of};
 
-/// Builds the request for a product's likes as a client sends it: with a token, but without claims
-/// from the gateway.
+/// Builds the request for a product's likes with a token, but without claims from the gateway.
 fn asked_with(token: &str) -> Call {
     count_of("p").header("authorization", &format!("Bearer {token}"))
 }
@@ -36,7 +35,7 @@ async fn a_token_shows_a_like_only_to_the_customer_who_gave_it() {
     assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "a", "cognito:groups": ["staff"] })))).await, of(1, true));
     town.like("b", "p").await;
     assert_eq!(seen(&town, asked_with(&stranger)).await, of(2, true));
-    // A token outlives its customer, but a like does not.
+    // A token is still valid when its customer no longer exists, but the like was removed.
     assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "gone" })))).await, of(2, false));
 }
 

@@ -25,12 +25,12 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
     }
 }
 
-/// The table runs the transaction, but its response is lost. The SDK sends the transaction again,
-/// and the client request token makes it the same one.
+/// The table executes the transaction, but its response is lost. The SDK sends the transaction
+/// again. DynamoDB recognises it by the client request token.
 #[tokio::test]
 async fn a_lost_response_of_the_table_counts_no_like_twice() {
     let town = Town::open(&["a"], &["p"]).await;
-    // The read of the product comes first, and its response is lost as well.
+    // The response to the earlier read of the product is lost as well.
     town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
     let answer = town.settled(taste(LIKE, "a", "p").customer("a")).await;
     assert_eq!(town.clear_faults(), 2);

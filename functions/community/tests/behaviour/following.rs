@@ -51,7 +51,7 @@ async fn customers_cannot_follow_themselves_or_missing_customers() {
     assert_eq!((oneself.status, oneself.code()), (422, Some("follows_self")));
     let nobody = town.send(edge(FOLLOW, "a", "nobody").customer("a")).await;
     assert_eq!((nobody.status, nobody.code()), (404, Some("not_found")));
-    // A token outlives its customer.
+    // A token is still valid when its customer no longer exists.
     let stranger = town.send(edge(FOLLOW, "gone", "b").customer("gone")).await;
     assert_eq!((stranger.status, stranger.code()), (404, Some("not_found")));
     town.follow("a", "b").await;

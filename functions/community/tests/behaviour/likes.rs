@@ -68,7 +68,7 @@ async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_remov
     assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "it stays in the list");
     assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
     assert!(town.list(&liked("a"), 5).await.is_empty());
-    // The product is revived, and its count is still there.
+    // A revived product still has its count.
     let id = ProductId::new("p").unwrap();
     let retired = town.own().get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     town.own().transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap().unwrap();

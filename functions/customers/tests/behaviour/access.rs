@@ -13,7 +13,7 @@ fn valid(route: &'static str, customer: &str) -> Call {
         "POST /v1/customers" => json!({ "email": "new@example.com", "username": "new", "name": "New" }),
         "PATCH /v1/customers/{id}" => json!({ "name": "Other" }),
         "PUT /v1/customers/{id}/addresses/{name}" => json!({ "street": "1 Road", "city": "Ulm", "country": "DE" }),
-        // Ann's address is verified, so any code will do.
+        // Ann's address is verified, so the request accepts any code.
         "PUT /v1/customers/{id}/email/verification" => json!({ "code": "000000" }),
         "POST /v1/customers/{id}/sessions" => json!({ "device": "phone" }),
         "PUT /v1/customers/{id}/cart/items/{product}" => json!({ "quantity": 2 }),
@@ -33,7 +33,7 @@ fn valid(route: &'static str, customer: &str) -> Call {
     if route == "GET /v1/customers" {
         call = call.query("tier", "bronze");
     }
-    // Addresses honour an If-Match, and each of them makes a new version.
+    // The routes of addresses honour an If-Match, and each of them increases the version.
     if route.contains("addresses") { call } else { if_match(call, 1) }
 }
 
@@ -84,7 +84,7 @@ async fn the_response_to_another_customer_is_the_same_for_existing_and_missing_i
         let theirs = shop.send(valid(route, "ann").customer("bob")).await;
         let mut absent = valid(route, "nobody").customer("bob");
         if route.contains("/sessions/{id}") {
-            // The first value of a parameter counts, so the test builds a new call.
+            // A call keeps the first value of a parameter, so the test builds a new call.
             absent = Call::new(route).path("id", "no-session").json(&json!({})).customer("bob");
         }
         assert_eq!(shop.send(absent).await.body, theirs.body, "{route}");

@@ -65,7 +65,7 @@ async fn if_match_is_optional_and_honoured() {
     assert_eq!(send("DELETE", "home", 1).await, stale);
     assert_eq!(shop.read("ann").await.version(), Some(2));
     assert_eq!(send("DELETE", "home", 2).await, (204, None));
-    // The address is gone. The version says whether the client knows.
+    // The address no longer exists. The client succeeds only with the newest version.
     assert_eq!(send("DELETE", "home", 2).await, stale);
     assert_eq!(send("DELETE", "home", 3).await, (204, None));
     let odd = route("PUT").path("id", "ann").path("name", "home").customer("ann").header("if-match", "3");

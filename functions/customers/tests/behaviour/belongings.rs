@@ -14,7 +14,7 @@ use table::{Refusals, TableError};
 
 use crate::shop::{Shop, if_match};
 
-/// The number of grants that run concurrently with an erasure.
+/// The number of grants (new memberships and editorships) that run concurrently with an erasure.
 const CLIENTS: usize = 50;
 
 async fn erase(shop: &Shop, id: &str) -> Answered {
@@ -81,8 +81,8 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    // The clubs fill more than one page. Ann is in a team of each club, and an admin of every
-    // second one.
+    // There is more than one page of clubs. Ann is in a team of each, and an admin of every second
+    // one.
     let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
     for (n, club) in clubs.iter().enumerate() {
         shop.found(club, "bob").await;
@@ -142,7 +142,7 @@ async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others()
     for (document, editor) in [("own", "bob"), ("own", "ann"), ("of-bob", "ann"), ("of-the-club", "bob")] {
         shop.transact(&let_edit(&shop, document, editor).await).await;
     }
-    // The versions fill more than one page.
+    // There is more than one page of versions.
     for _ in 0..30 {
         publish(&shop, "own").await;
     }
@@ -188,8 +188,8 @@ async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
     assert!(of_bob.deleting && of_bob.is_owner(&id("bob")) && of_bob.editors.is_empty());
 }
 
-/// Either the grant comes first and the erasure finds it, or the profile no longer exists and the
-/// grant is refused.
+/// Either the grant comes first and the erasure finds it, or the profile is missing and the grant
+/// fails.
 #[tokio::test]
 async fn concurrent_grants_and_an_erasure_leave_no_item() {
     let shop = Shop::open().await;
@@ -204,8 +204,8 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
         let grants = (0..CLIENTS).map(|n| {
             let shop = &shop;
             async move {
-                // All grants start at once in the first round. In later rounds they spread over the
-                // erasure and beyond.
+                // All grants start at once in the first round, and spread beyond the erasure in
+                // later rounds.
                 tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
                 let table = shop.own();
                 let (head, sections) = seed::document(&format!("own-{round}-{n}"), "ann", None, &[("a", "A")]);
@@ -255,7 +255,7 @@ fn outcome<A>(result: Result<Result<(), Refusals<A>>, TableError>) -> bool {
 #[tokio::test]
 async fn a_repetition_finishes_an_erasure_that_was_interrupted_at_any_point() {
     let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
-    // The kinds run concurrently, because most of the time is the SDK waiting between retries.
+    // The kinds run concurrently, because the SDK waits between retries most of the time.
     join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
 }
 
@@ -274,8 +274,8 @@ async fn broken_off(kind: FaultKind, seed: u64) {
     shop.transact(&let_edit(&shop, "of-bob", "ann").await).await;
     shop.transact(&let_edit(&shop, "own", "bob").await).await;
     publish(&shop, "own").await;
-    // Enough faults to break off a few attempts. Each fault that the SDK retries costs time, a
-    // timeout most.
+    // These faults interrupt a few attempts. More faults would take too long, above all timeouts,
+    // because the SDK retries each fault.
     let count = Some(if kind == FaultKind::Timeout { 3 } else { 15 });
     shop.break_with(kind, 0.5, count, seed);
     let mut statuses = Vec::new();

@@ -105,7 +105,7 @@ async fn a_cart_shows_present_prices_and_their_sum() {
     assert_eq!(cart["subtotal"], json!(money(530)));
     assert_eq!(shown(&cart["items"][1]), [json!("p0"), json!(money(110)), json!(money(330)), json!(true)]);
 
-    // Without one sum, the client cannot agree to one.
+    // Prices in two currencies have no sum.
     shop.reprice("p0", Money::new(110, "EUR".parse().unwrap())).await;
     assert_eq!(read(&shop).await.body["subtotal"], Value::Null);
 }
@@ -190,7 +190,7 @@ async fn a_full_cart_refuses_another_line_and_accepts_another_quantity() {
 #[tokio::test]
 async fn an_expired_cart_is_empty_before_its_removal() {
     let shop = shop_with_ann().await;
-    // The cart is full, so that it would refuse another line.
+    // The cart is full, so a further line would be refused.
     shop.cart("ann", MAX_LINES, -1).await;
     assert_eq!(read(&shop).await.body, empty());
     assert_eq!(shop.send(line("GET", "p0")).await.status, 404);

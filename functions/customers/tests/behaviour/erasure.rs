@@ -34,7 +34,7 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     shop.product("p0").await;
     shop.order("ann", "p0", 0).await;
     shop.cart("ann", 1, 60).await;
-    // The sessions fill more than one page.
+    // There is more than one page of sessions.
     for n in 0..130 {
         shop.session("ann", &format!("s{n}"), 60 + n).await;
     }
@@ -73,8 +73,7 @@ async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() 
     assert_eq!(erase(&shop, 1).await.status, 204);
     let first = noted().await;
     assert_eq!(first.iter().map(|noted| noted.customer_id.as_str()).collect::<Vec<_>>(), ["ann"]);
-    // A repeated request leaves the same note. The erasure of a customer who signed up again leaves
-    // another one.
+    // A repeated request keeps the note. A customer who signed up again gets another note.
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!(noted().await, first);
     shop.customer("ann").await;
@@ -110,7 +109,7 @@ async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_ot
     shop.customer("ann").await;
     shop.customer("anna").await;
     let mut asked = Vec::new();
-    // The questions fill more than one page. One has more answers than a batch holds.
+    // There is more than one page of questions. One question has more answers than a batch.
     for second in 0..60 {
         asked.push(ask(&shop, "ann", second, if second == 7 { 30 } else { u8::try_from(second % 2).unwrap() }).await);
     }
@@ -130,8 +129,8 @@ async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_ot
     assert_eq!(support.items.len(), 1);
 }
 
-/// Covers each point at which an attempt can stop: questions erased, some answers too, or all
-/// answers but not the copies.
+/// Covers each point at which an attempt can stop: after some questions, after some answers, or
+/// after all answers and before the copies.
 #[tokio::test]
 async fn the_next_erasure_finishes_an_interrupted_one() {
     let shop = Shop::open().await;
@@ -152,7 +151,7 @@ async fn the_next_erasure_finishes_an_interrupted_one() {
     }
 }
 
-/// A concurrent answer is either erased or refused, and never stays alone.
+/// A concurrent answer is either erased or refused. It never remains without its question.
 #[tokio::test]
 async fn a_concurrent_erasure_and_answers_leave_no_item() {
     let shop = Shop::open().await;
@@ -170,8 +169,8 @@ async fn a_concurrent_erasure_and_answers_leave_no_item() {
     assert_eq!(left(&shop, &question).await, 0);
 }
 
-/// A question that is asked after the questions were erased, but before the profile was, is found
-/// by the second pass.
+/// The second pass finds a question that was asked between the first pass and the profile's
+/// deletion.
 #[tokio::test]
 async fn a_question_asked_during_the_erasure_is_deleted_or_refused() {
     let shop = Shop::open().await;
@@ -238,7 +237,7 @@ async fn exactly_one_of_a_concurrent_erasure_and_change_takes_effect() {
     assert!(shop.find("ann@example.com").await.is_empty());
 }
 
-/// Otherwise a customer who repeats a request could end up without belongings and with a profile.
+/// Otherwise a customer who repeats a request could keep a profile without belongings.
 #[tokio::test]
 async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_erases_it() {
     let shop = Shop::open().await;
@@ -263,7 +262,7 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_
         let answer = shop.send(call).await;
         assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{}", answer.body);
     }
-    // The writes themselves are refused, for requests that have read the profile before.
+    // The table refuses the writes of requests that read the profile before the erasure began.
     let update = Change::<Customer>::visible(Instant::now()).name(&"Anna".to_owned()).unwrap();
     assert!(shop.own().update(&customer::update(&customer, update.clone()).unwrap()).await.unwrap().is_err());
     let names = Names { email: &customer.email, email_verified: false, username: &customer.username };
@@ -318,7 +317,7 @@ async fn erasure_takes_the_edges_from_and_to_the_customer_and_leaves_the_counts_
     }
     shop.like("bob", "p0").await;
     shop.retire("p1").await;
-    // The edges fill more than one page in each direction.
+    // There is more than one page of edges in each direction.
     for id in &everybody[1..] {
         shop.follow("ann", id).await;
         shop.follow(id, "ann").await;
@@ -353,7 +352,7 @@ async fn a_repetition_continues_an_interrupted_erasure() {
     assert_eq!(likes(&shop, "p0").await, (0, 0));
 }
 
-/// A profile that is created again starts at version 1 again.
+/// A new profile starts at version 1 again, so only its birth mark differs.
 #[tokio::test]
 async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_one() {
     let shop = Shop::open().await;
@@ -379,7 +378,7 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
     assert_eq!(shop.keys("").await, before);
 }
 
-/// An earlier version could leave such a claim.
+/// An earlier version could leave the claims of a customer without a profile.
 #[tokio::test]
 async fn a_customer_signs_up_with_names_that_only_the_customers_own_claims_hold() {
     let shop = Shop::open().await;

@@ -1,5 +1,5 @@
-//! Tests of unique user names and verified email addresses: spelling does not matter, and a name
-//! that a customer gives up is free again.
+//! Tests of unique user names and verified email addresses. Spelling does not matter, and other
+//! customers can use a name that a customer gives up.
 
 use http_api::sample::{Answered, Call};
 use key_schema::customer::{self, Customer};
@@ -123,7 +123,7 @@ async fn an_invisible_character_does_not_make_another_name() {
         let taken = shop.send(sign_up("b", "b@example.com", name)).await;
         assert_eq!((taken.status, taken.code()), (409, Some("username_taken")), "{}", name.escape_unicode());
     }
-    // A free name is stored without them, and keeps other characters beyond ASCII.
+    // A name is stored without invisible characters, and keeps other characters beyond ASCII.
     let body = shop.send(sign_up("b", "b\u{200B}@example.com", "Straße\u{AD}")).await.body;
     assert_eq!((&body["email"], &body["username"]), (&json!("b@example.com"), &json!("Straße")));
     for email in ["b@example.com", "b\u{200B}@example.com", "\u{200D}B@example.com"] {
@@ -151,7 +151,7 @@ async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_uniqu
     let (typed, email) = ("z\u{200B}oe", "z\u{200B}oe@example.com");
     earlier_customer(&shop, "old", typed).await;
     assert_eq!(shop.find(email).await[0]["id"], "old", "found by its own spelling");
-    // The same spelling is taken, although its folded form is free.
+    // The stored spelling is taken, although no claim has its folded form.
     for (email, username, code) in [
         (email, "b", "email_taken"),
         ("b@example.com", typed, "username_taken"),
@@ -164,11 +164,11 @@ async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_uniqu
     for (body, code) in [(json!({ "email": email }), "email_taken"), (json!({ "username": typed }), "username_taken")] {
         assert_eq!(patch(&shop, "bob", &body).await.code(), Some(code), "{body}");
     }
-    // Another change keeps the names and their claims.
+    // A change of another field keeps the names and their claims.
     let renamed = patch(&shop, "old", &json!({ "name": "Zoë" })).await;
     assert_eq!((renamed.status, &renamed.body["username"]), (200, &json!(typed)));
     assert_eq!(shop.find(email).await[0]["id"], "old");
-    // The owner takes the visible form of the own name. The old claims are free then.
+    // The owner changes to the visible form of the same name, which releases the old claims.
     let upper = "Z\u{200B}OE";
     let renamed = patch(&shop, "old", &json!({ "username": upper, "email": "zoe@example.com" })).await;
     assert_eq!((renamed.status, &renamed.body["username"]), (200, &json!("ZOE")), "{}", renamed.body);

@@ -54,7 +54,7 @@ async fn a_session_begins_is_listed_and_ends() {
     assert_eq!(prolong(&shop, id, &json!({})).await.status, 404);
 }
 
-/// The check of the profile is in the transaction that writes, so an erasure ends every session.
+/// The transaction that writes a session checks the profile, so an erasure finds every session.
 #[tokio::test]
 async fn a_customer_without_a_profile_begins_no_session() {
     let shop = Shop::open().await;
@@ -201,10 +201,10 @@ async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
     }
     let phone = begin_in(&shop, in_sign_in("ann", "phone")).await;
     let cognito = begin_in(&shop, json!({ "sub": "ann", "origin_jti": "tablet" })).await;
-    // Another device ends the session.
+    // Another device of the customer ends the session.
     let end = |id: &str, claims: Value| Call::new("DELETE /v1/sessions/{id}").path("id", id).claims(claims);
     assert_eq!(shop.send(end(&phone, in_sign_in("ann", "laptop"))).await.status, 204);
-    // The environment that ended it refuses the token at once, also for a new session.
+    // The environment that ended the session refuses its token at once, even for a new session.
     let again = Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").claims(in_sign_in("ann", "phone"));
     let again = shop.send(again.json(&json!({ "device": "phone" }))).await;
     assert_eq!((again.status, again.code()), (401, Some("unauthenticated")));
@@ -245,7 +245,7 @@ async fn a_session_that_expires_ends_no_sign_in() {
     assert_eq!(status_of(&mut shop, in_sign_in("ann", "expired")).await, 200);
 }
 
-/// The request can be repeated with the same token until the profile is gone.
+/// Until the profile is deleted, the customer can repeat the request with the same token.
 #[tokio::test]
 async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
     let mut shop = Shop::open().await;
@@ -262,7 +262,7 @@ async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
     for sid in ["phone", "laptop"] {
         assert_eq!(status_of(&mut shop, in_sign_in("ann", sid)).await, 401, "{sid}");
     }
-    // No key of what is left has the customer's id.
+    // The revocations remain. Their keys do not contain the customer's id.
     let left: Vec<_> =
         shop.keys("").await.into_iter().filter(|(partition, _)| partition.starts_with("REVOKED#")).collect();
     assert_eq!(left.len(), 5);

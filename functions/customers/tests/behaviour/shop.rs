@@ -1,5 +1,4 @@
-//! A shop for one test: a fresh table, the function's routes over it, and items that other
-//! functions write.
+//! A shop for one test: a fresh table, the function's routes, and items that other functions write.
 
 use std::ops::Deref;
 

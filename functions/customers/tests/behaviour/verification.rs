@@ -88,7 +88,7 @@ async fn the_code_verifies_the_address_and_claims_it() {
     assert_eq!((verified.status, verified.version()), (200, Some(2)), "{}", verified.body);
     assert_eq!(verified.body["email_verified"], true);
     assert_eq!(shop.find("ann@example.com").await, std::slice::from_ref(&verified.body));
-    // The code is spent, and a request that is repeated changes nothing.
+    // The code cannot be used again, and a repeated request changes nothing.
     assert_eq!(pending(&shop, "ann").await.unwrap().nonce, None);
     assert_eq!(enter(&shop, "ann", &code).await.body, verified.body);
     let again = request(&shop, "ann").await;
@@ -120,7 +120,7 @@ async fn five_wrong_tries_end_a_code() {
         assert_eq!((ended.status, ended.code()), (429, Some("too_many_tries")), "{text}");
     }
     assert_eq!(shop.read("ann").await.body["email_verified"], false);
-    // A new code has its own tries.
+    // Each code has a separate count of tries.
     request(&shop, "ann").await;
     assert_eq!(enter(&shop, "ann", &self::code(&shop, "ann").await).await.status, 200);
 }
@@ -176,7 +176,7 @@ async fn a_customer_gets_three_codes_a_day() {
     let wait: i64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((WINDOW_SECONDS - 30..=WINDOW_SECONDS).contains(&wait), "{wait}");
     assert_eq!(pending(&shop, "ann").await, before);
-    // Another address does not help.
+    // A changed address does not allow more mails.
     let moved = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "other@example.com" })).await;
     assert_eq!(moved.status, 200);
     assert_eq!(request(&shop, "ann").await.status, 429);
@@ -214,7 +214,7 @@ async fn many_accounts_get_no_more_codes_for_an_address_than_one_day_allows() {
     let mut accepted = 0;
     for number in 0..5 {
         let id = format!("mal-{number}");
-        // Another spelling is the same address.
+        // Both spellings are the same address.
         let email = if number % 2 == 0 { "victim@example.com" } else { "Victim@Example.com" };
         assert_eq!(shop.send(sign_up_unproven(&id, email, &id)).await.status, 201);
         for _ in 0..MAX_MAILS {

@@ -13,8 +13,7 @@ fn reads(id: &str) -> [Call; 3] {
     [read(id), versions(id), version(id, 1)]
 }
 
-/// Returns writes with the current version, with a stale one, and with another reason for a
-/// refusal.
+/// Returns writes with the current version, a stale version, and another reason for a refusal.
 fn writes(id: &str) -> Vec<Call> {
     vec![
         put(id, "a", "X", 1),
@@ -69,8 +68,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
         assert_eq!(desk.refusal(call.clone().customer("max")).await, (403, "forbidden".into()), "{call:?}");
         assert_eq!(desk.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
     }
-    // Max owns this document. So mia manages it as an admin, and a condition on her membership
-    // checks that.
+    // Max owns this document, so mia writes it as an admin. A condition checks her membership.
     desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("mia")).await, (412, "version_mismatch".into()));
@@ -87,7 +85,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
         assert_eq!(desk.refusal(call.customer("ann")).await, (403, "forbidden".into()));
     }
     assert_eq!(desk.texts("m").await["a"], "by ann");
-    // Owner, admins and editors may add and remove themselves as far as they may manage.
+    // The owner and the admin may add and remove themselves as editors.
     for who in ["max", "mia"] {
         desk.expect(200, add_editor("m", who).customer(who)).await;
         desk.expect(204, remove_editor("m", who).customer(who)).await;
@@ -107,7 +105,7 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
     desk.enter(CLUB, "ben", Role::Member).await;
     desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
     desk.expect(200, add_editor("m", "ben").customer("max")).await;
-    // A membership decides about no document without an organization.
+    // This document has no organization, so a membership does not matter.
     desk.draw_up("private", "max", None, &json!({ "a": "A" })).await;
     desk.expect(200, add_editor("private", "ben").customer("max")).await;
     for removed in ["max", "ben"] {
@@ -118,7 +116,7 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
         desk.expect(200, read("private").customer(removed)).await;
     }
     desk.expect(200, put("private", "a", "by ben", 1).customer("ben")).await;
-    // Nothing of the document was rewritten. The admin manages it.
+    // The document still has its owner and its editor, and the admin manages it.
     let body = desk.expect(200, read("m").customer("mia")).await;
     assert_eq!((&body["owner_id"], &body["editors"], &body["version"]), (&json!("max"), &json!(["ben"]), &json!(1)));
     desk.expect(204, remove_editor("m", "ben").customer("mia")).await;
@@ -129,8 +127,7 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
     desk.expect(200, put("m", "a", "by max", 1).customer("max")).await;
 }
 
-/// The table refuses a write by a caller who is no longer an editor, even if the function read an
-/// older state.
+/// The table refuses a write by a former editor, even if the function read an older state.
 #[tokio::test]
 async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor() {
     use key_schema::document::{self, DocumentAction, Edit, Right};
@@ -146,7 +143,7 @@ async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor(
     for (id, right, by, action) in [
         (DOC, Right::Own(&ben), &ben, DocumentAction::Document),
         ("c", Right::Own(&max), &max, DocumentAction::Document),
-        // An owner needs the membership, whichever right the function chooses.
+        // In an organization's document this right is not enough, even for the owner.
         ("c", Right::Own(&mia), &mia, DocumentAction::Document),
         ("c", Right::Member(&club, &max), &max, DocumentAction::Document),
         ("m", Right::Member(&club, &ann), &ann, DocumentAction::Member),

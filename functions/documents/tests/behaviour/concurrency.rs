@@ -102,8 +102,7 @@ async fn a_document_deleted_during_many_writes_leaves_no_item() {
     }
 }
 
-/// The condition on the membership decides. A write whose function read the membership before its
-/// end is refused as well.
+/// The table refuses the write even if the function read the membership before it was removed.
 #[tokio::test]
 async fn no_write_of_a_removed_member_succeeds_after_the_removal() {
     let desk = Desk::with_club("c").await;

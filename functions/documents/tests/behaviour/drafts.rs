@@ -1,4 +1,4 @@
-//! Tests of drafts: the next version, prepared out of sight of readers.
+//! Tests of drafts: the next version, which readers cannot see before its publication.
 
 use serde_json::json;
 
@@ -59,7 +59,7 @@ async fn a_discarded_draft_leaves_no_item() {
     assert_eq!(desk.stored(DOC).await, before);
     assert_eq!(desk.texts(DOC).await, json!({ "a": "A1", "b": "B1" }));
     assert_eq!(desk.refusal(version(DOC, 2).customer("ann")).await, hidden());
-    // The next published version takes the number.
+    // The next published version takes the number of the discarded draft.
     desk.expect(200, put(DOC, "b", "B2", 5).customer("ann")).await;
     assert_eq!(texts(&desk.expect(200, version(DOC, 2).customer("ann")).await), json!({ "a": "A1", "b": "B2" }));
 }

@@ -1,4 +1,4 @@
-//! Tests of tokens that outlive their customer. Such a token changes nothing in documents.
+//! Tests of valid tokens of erased customers. Such a token changes nothing in documents.
 
 use futures::future::join_all;
 use http_api::sample::Call;
@@ -51,7 +51,7 @@ async fn a_customer_without_a_profile_cannot_create_a_document_or_become_an_edit
         assert_eq!(desk.refusal(add_editor(DOC, stranger).customer("ann")).await, hidden());
         assert_eq!(desk.refusal(add_editor(DOC, stranger).staff("s1")).await, hidden());
     }
-    // A membership that outlives the profile does not help.
+    // A membership without a profile gives no right.
     let body = json!({ "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
     assert_eq!(desk.refusal(Call::new("POST /v1/documents").json(&body).customer("max")).await, hidden());
     assert_eq!(desk.stored("new").await, [""; 0]);
@@ -138,7 +138,7 @@ async fn the_ties_of_a_customer_name_exactly_the_owned_and_edited_documents() {
         }
         assert_eq!((ties(&desk, "ben").await, ties(&desk, "ann").await), (vec![], vec![Tie::Owner]));
     }
-    // The document now has the most editors, so its deletion takes more than one transaction.
+    // A document with the maximum number of editors needs several transactions to be deleted.
     let editors: Vec<String> = (0..100).map(|n| format!("editor-{n}")).collect();
     for chunk in editors.chunks(50) {
         join_all(chunk.iter().map(|editor| desk.sign_up(editor))).await;

@@ -44,7 +44,7 @@ async fn a_missing_version_is_not_found_and_a_version_is_a_number() {
         assert_eq!(desk.refusal(version(DOC, number).customer("ann")).await, hidden());
     }
     desk.expect(200, version(DOC, 1).customer("ann")).await;
-    // These spell a number differently from the version's URL, so they are not found.
+    // These are other spellings of a version's number, so they are not found.
     for other in ["01", "+1", "00", "0001"] {
         let call = http_api::sample::Call::new("GET /v1/documents/{id}/versions/{n}").path("id", DOC).path("n", other);
         assert_eq!(desk.refusal(call.customer("ann")).await, hidden(), "{other}");

@@ -1,5 +1,4 @@
-//! Tests of documents of the largest permitted size, which exceeds a response, and of reading their
-//! sections individually.
+//! Tests of documents of the maximum size, which exceeds a response, and of single sections.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::desk::{CLUB, DOC, Desk, begin, hidden, publish, put, read, section, version};
 
-/// Returns the name of the `n`th section. It is mostly quotes, which take the most bytes in a
-/// response: `\\\"`.
+/// Returns the name of the `n`th section. It consists mostly of quotation marks, because their
+/// escapes take the most bytes in a response.
 fn name(n: usize) -> String {
     format!("{n:02}{}", "\"".repeat(126))
 }

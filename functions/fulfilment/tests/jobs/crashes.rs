@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::support::{Warehouse, batch, disturbed_after, far, moved, order, paid};
 
-/// Takes a batch that crashes after `polls` waits. Returns true if it ended without a crash.
+/// Takes a batch that crashes after `polls` waits. Returns true if the batch ended without a crash.
 async fn crashing(warehouse: &Warehouse, polls: usize, messages: &[Value]) -> bool {
     crash_after(polls, warehouse.picking.take(&batch(messages), far())).await.is_some()
 }
@@ -61,7 +61,7 @@ async fn a_crash_while_an_order_leaves_does_not_block_the_next_order() {
 }
 
 /// The table becomes slow at any point, so that time runs out there. A message is acknowledged only
-/// when its order has its station.
+/// when its order has a station.
 #[tokio::test]
 async fn a_message_of_an_unhandled_order_is_delivered_again() {
     let mut came_again = 0;

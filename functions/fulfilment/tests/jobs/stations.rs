@@ -81,8 +81,8 @@ async fn a_payment_event_after_the_order_has_left_changes_nothing() {
         warehouse.pay(&order(number)).await;
         warehouse.set(&order(number), status).await;
         assert!(warehouse.take(&[moved(&order(number), "picking", to)]).await.is_empty());
-        // The payment's message arrives late: alone, and then after a repetition of the other
-        // message.
+        // The payment message arrives late: alone, and after a repeated message that the order
+        // left.
         assert!(warehouse.take(&[paid(&order(number))]).await.is_empty());
         assert!(warehouse.take(&[moved(&order(number), "picking", to), paid(&order(number))]).await.is_empty());
         assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
@@ -154,7 +154,7 @@ async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end
     assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
 }
 
-/// Delivers a message like the queue: again while it fails.
+/// Delivers a message until it succeeds, as the queue does.
 async fn until_taken(warehouse: &Warehouse, message: Value) {
     for _ in 0..20 {
         if warehouse.take(std::slice::from_ref(&message)).await.is_empty() {

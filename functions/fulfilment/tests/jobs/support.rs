@@ -112,8 +112,8 @@ pub fn message(id: &str, detail: &Value) -> Value {
     json!({"messageId": id, "receiptHandle": "h", "body": body, "attributes": {}, "messageAttributes": {}})
 }
 
-/// Polls the future to its end, and calls `disturb` when it has waited `polls` times. Returns the
-/// result, and whether it was disturbed.
+/// Polls the future to its end, and calls `disturb` when the future has waited `polls` times.
+/// Returns the result, and whether `disturb` was called.
 pub async fn disturbed_after<T>(polls: usize, disturb: impl Fn(), future: impl Future<Output = T>) -> (T, bool) {
     let (mut future, mut waits) = (pin!(future), 0);
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -1,4 +1,4 @@
-//! Tests of storing points: each independently, once, and never lost without a report.
+//! Tests of storing points: each point independently and once, and each lost point is reported.
 
 use std::collections::BTreeSet;
 
@@ -118,8 +118,8 @@ async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_stores() {
 async fn a_repeated_point_is_stored_once_with_the_last_value() {
     let desk = Desk::open().await;
     let at = in_seconds(-5);
-    // The point is sent twice in one batch, then in a second batch. A crowd of fifty batches
-    // follows.
+    // The point is sent twice in one batch, then in a second batch, and then in fifty batches at
+    // once.
     let answer = desk.done(store(&[point("m", 1, at, "a"), point("m", 2, at, "a"), point("m", 3, at, "b")])).await;
     assert_eq!(results(&answer.body), [STORED; 3]);
     let item = || async { desk.all(&list("m"), 100).await.0 };

@@ -1,5 +1,4 @@
-//! Tests of many concurrent additions, while the counter is split and read, and while the table
-//! fails.
+//! Tests of many concurrent additions while the counter is split and read, or the table fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +11,7 @@ use table::{Attempt, Backoff};
 
 use crate::desk::{Desk, add, in_seconds, split};
 
-/// The maximum number of attempts of a client without a final response.
+/// The maximum number of attempts of a client that gets no final response.
 const ATTEMPTS: usize = 20;
 
 /// Sends a request until the response is neither 503 nor `idempotency_in_progress`.
@@ -89,8 +88,8 @@ async fn splits_at_the_same_time_each_double() {
     assert_eq!(desk.count("views").await, (0, 64));
 }
 
-/// The requests have no key. A 200 means that the amount was added once. A 503 because of a refusal
-/// by the table means that it was not added.
+/// The requests have no key. A 200 means that the amount was added once. A 503 after a refusal by
+/// the table means that it was not added.
 #[tokio::test]
 async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_double_it() {
     let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];

@@ -1,5 +1,4 @@
-//! Requests of staff and other callers about metrics and counters, in a separate table for each
-//! test.
+//! Requests about metrics and counters, in a separate table for each test.
 
 use std::ops::Deref;
 

@@ -1,5 +1,5 @@
-//! Tests of reading points: merged in order over days and shards, page by page, and never after
-//! their expiry.
+//! Tests of reading points in order over days and shards, page by page, and only before their
+//! expiry.
 
 use std::collections::BTreeSet;
 
@@ -34,8 +34,8 @@ async fn a_thousand_points_of_30_days_are_read_page_by_page_in_their_order() {
     let desk = Desk::open().await;
     let now = in_seconds(0);
     let mut random = fastrand::Rng::with_seed(7);
-    // Two thirds of the points are in the last ten days, and ten days have none. Several points
-    // share an instant.
+    // Two thirds of the points are in the last ten days. Ten days are empty. Some points share an
+    // instant.
     let points: Vec<(Instant, String)> = (0..1000)
         .map(|n| {
             let days = if n % 3 == 0 { random.i64(20..30) } else { random.i64(0..10) };
@@ -72,7 +72,7 @@ async fn points_added_while_a_list_is_read_neither_repeat_nor_hide_others() {
         let call = cursor.iter().fold(list("m").query("limit", "20"), |call, cursor| call.query("cursor", cursor));
         let answer = desk.done(call).await;
         found.extend(answer.body["items"].as_array().unwrap().iter().map(key));
-        // One new point comes after the page, and one before it.
+        // One new point belongs after this page, and one belongs before it.
         page += 1;
         let later = begin.plus_millis(page * 2000 + 50);
         put(&desk, &[(later, format!("later{page}")), (begin.plus_millis(50), format!("earlier{page}"))]).await;
@@ -135,7 +135,7 @@ async fn a_metric_without_points_costs_no_more_than_its_days_have_shards() {
     let (found, requests) = desk.all(&list("m").query("from", "2000-01-01T00:00:00Z"), 100).await;
     let most = requests.into_iter().max().unwrap();
     assert!(found.is_empty() && most <= MOST_REQUESTS && most > 4 * 30, "{most}");
-    // The default range begins one day ago and ends five minutes ahead, so it touches at most three
+    // The default range begins one day ago and ends in five minutes, so it touches at most three
     // days.
     let most = desk.all(&list("m"), 100).await.1.into_iter().max().unwrap();
     assert!(most <= 3 * 4, "{most}");

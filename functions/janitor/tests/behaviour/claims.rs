@@ -1,4 +1,4 @@
-//! Tests of an order's former claims that belong to another order now.
+//! Tests of an order whose claims expired and now belong to another order.
 
 use key_schema::idempotency::StoredResponse;
 use key_schema::order::ReferenceClaim;
@@ -10,7 +10,7 @@ async fn claims_that_now_belong_to_another_order_are_kept() {
     let shop = Shop::open(1).await;
     let left = shop.plan(1, 1);
     shop.leave(&left, 1).await;
-    // The key expired and was used again, and so was the reference.
+    // The idempotency key and the reference expired, and another order uses both.
     let mut other = shop.plan(2, 1);
     other.scope = left.scope.clone();
     shop.seed(record(&other, "2026-11-21T12:00:01.000Z").data).await;

@@ -91,7 +91,7 @@ async fn the_archive_loses_an_erased_customers_objects_and_keeps_the_books_and_a
     archive(&shop, &hers, 3);
     archive(&shop, &his, 2);
     archive(&shop, &books, 1);
-    // The janitor does not touch the archive while she is a customer.
+    // The janitor does not touch the archive while ann is a customer.
     assert_eq!(run_round(&shop, 0).await, erased(0));
     assert_eq!(archived(&shop).len(), 12);
     erase(&shop, 0).await;
@@ -142,7 +142,7 @@ async fn a_customer_who_returns_keeps_the_items_begun_since_the_erasure() {
     let earlier = begun().plus_seconds(-60);
     begin_session(&shop, "before", earlier).await;
     begin_cart(&shop, earlier).await;
-    // She returns, with a profile from `begun`.
+    // Ann signs up again. Her new profile begins at `begun`.
     shop.sign_up().await;
     begin_session(&shop, "since", Instant::now()).await;
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
@@ -170,7 +170,7 @@ async fn an_erasure_that_the_archive_refuses_is_kept_and_finished_later() {
     assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
 }
 
-/// The erasure needs more than one page of the bucket, and the store fails now and then. Each round
+/// The archive has more than one page of objects, and requests to it fail now and then. Each round
 /// makes progress, and in the end all objects are deleted.
 #[tokio::test]
 async fn an_erasure_of_more_than_one_round_continues_where_it_stopped() {
@@ -197,7 +197,7 @@ async fn a_second_erasure_of_a_customer_who_returned_waits_again() {
     let first = shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
     shop.sign_up().await;
     erase(&shop, 0).await;
-    // The note of the second erasure is refused to a janitor that is finishing the first.
+    // A janitor that is finishing the first erasure cannot remove the note of the second.
     assert!(shop.own().write(&erasure::done(&first).unwrap()).await.unwrap().is_err());
     assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);

@@ -1,4 +1,4 @@
-//! Tests of orders, tables and clocks that hinder the janitor.
+//! Tests of orders, tables and clocks that disturb the janitor.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::support::{Plan, Shop, counts, done, product};
 
 #[tokio::test]
 async fn an_order_that_cannot_be_undone_fails_alone_and_is_tried_again() {
-    // More orders than are handled at once, each with its own product. The broken one is first.
+    // There are more orders than the janitor handles at once, each with a separate product. The
+    // broken order is first.
     let shop = Shop::open(12).await;
     let mut plans: Vec<Plan> = (1..=12).map(|number| shop.plan(number, 1)).collect();
     for (number, plan) in (1..).zip(&mut plans) {

@@ -1,4 +1,4 @@
-//! Tests of the janitor on orders that were abandoned at every point where work can break off.
+//! Tests of the janitor on orders that were abandoned at every point where work can stop.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -121,13 +121,13 @@ async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     assert_eq!(run_round(&shop, 60).await, Round { failed: 1, ..deleted(0) });
     shop.objects.faults().clear();
-    // A doomed object can be neither noted again nor referenced. Nor can a reference to it end.
+    // An object that is being deleted can be neither noted again nor referenced.
     let again = shop.own().write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await;
     assert!(again.unwrap().is_err());
     let add = picture::add(&picture(1), &noted_before, None, begun()).unwrap();
     let refusals = shop.own().transact(&add).await.unwrap().unwrap_err();
     assert_eq!(refusals.iter().map(|refusal| refusal.action).collect::<Vec<_>>(), [picture::PictureAction::Object]);
-    // For the grace no other janitor tries: the one that doomed the object may still be working.
+    // During the grace no other janitor tries, because the first one may still be deleting.
     assert_eq!(run_round(&shop, 60).await, deleted(0));
     assert_eq!(run_round(&shop, 0).await, deleted(1));
     assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
@@ -137,8 +137,8 @@ async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
     assert_eq!(noted(&shop).await, 0);
 }
 
-/// These janitors leave no time: a copy may then complete after its deletion and remain, but no
-/// picture may lose its object.
+/// These janitors have no grace. So a copy may complete after the object's deletion and remain, but
+/// no picture may lose its object.
 #[tokio::test]
 async fn janitors_that_run_too_early_delete_no_referenced_object() {
     let shop = shop(&[]).await;
@@ -165,7 +165,7 @@ async fn janitors_that_run_too_early_delete_no_referenced_object() {
     let (mut listed, mut cleared) = (0, 0);
     for number in 0..30 {
         let turns = join_all((0..12).map(|number| turn(number % 6)));
-        // Only every second step has janitors, so that there are objects to lose.
+        // The janitors run only in every second step, so that some objects exist.
         let rounds = join_all((0..2).filter(|_| number % 2 == 1).map(|_| run_round(shop, 60)));
         let (_, rounds) = futures::future::join(turns, rounds).await;
         cleared += rounds.iter().map(|round| round.deleted).sum::<u32>();

@@ -72,7 +72,7 @@ impl Shop {
         shop
     }
 
-    /// Makes ann a customer, since the orders began.
+    /// Signs up ann. Her profile was created when the orders began.
     pub async fn sign_up(&self) {
         self.transact(&customer::create(&stored(seed::customer("ann"))).unwrap()).await;
     }
@@ -169,8 +169,8 @@ impl Shop {
         staging::place(self.own(), placing).await
     }
 
-    /// Places and cancels an order. It is abandoned after this many transactions have given back
-    /// stock that the cancellation itself could not.
+    /// Places and cancels an order, and then returns its stock in only this many further
+    /// transactions.
     pub async fn leave_cancelled(&self, plan: &Plan, given_back: usize) {
         self.place(plan).await.unwrap();
         let head = self.head(&plan.order.id).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tests of crashes: one window repeats a message, and there is no other.
+//! Tests of crashes: only one window repeats a message.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn a_crash_before_the_message_is_accepted_loses_no_message() {
     shop.post.next(Act::LoseIt);
     assert!(crash_when_called(&shop.post, 1, shop.notifier.take(&event, at(NOW), at_once())).await.is_none());
     assert_eq!(shop.post.sent().len(), 0);
-    // The crash is not known yet.
+    // The lease has not expired, so the next attempt cannot know of the crash.
     let early = shop.notifier.take(&event, at(NOW).plus_seconds(1), at_once()).await;
     assert!(matches!(early, Err(NotifyError::Claimed)), "{early:?}");
     assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Sent);
@@ -52,8 +52,8 @@ async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     assert_eq!(shop.post.sent().len(), 2);
 }
 
-/// Lambda ends a function at its deadline, counts that as a failure and invokes it again. The
-/// message would be sent a second time.
+/// Lambda ends a function at its deadline, counts that as a failure and invokes it again. That
+/// would send the message a second time.
 #[tokio::test]
 async fn a_record_without_a_response_of_the_table_is_given_up_before_the_timeout() {
     let shop = Shop::open().await;

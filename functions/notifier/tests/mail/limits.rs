@@ -1,5 +1,4 @@
-//! Tests of the rules that protect the owners of addresses: the limits on their mails, and the stop
-//! marks.
+//! Tests of the rules that protect the owners of addresses: the limits, and stopped mail.
 
 use futures::future::join_all;
 use key_schema::code::Subject;
@@ -79,19 +78,19 @@ async fn an_obsolete_code_is_not_sent() {
     let shop = Shop::open().await;
     shop.profile("zoe@example.com", false).await;
     let old = shop.requested(1, "zoe@example.com", LATER).await;
-    // Expired.
+    // The code has expired.
     assert_eq!(take(&shop, &old, at(LATER)).await, Outcome::NoNews);
-    // Replaced by a newer request.
+    // A newer request has replaced the code.
     shop.requested(2, "zoe@example.com", "2026-11-20T12:10:01.000Z").await;
     assert_eq!(take(&shop, &old, at(NOW)).await, Outcome::NoNews);
     // The profile has another address, which must not get the code either.
     let event = shop.requested(3, "zoe@example.com", LATER).await;
     shop.profile("victim@example.com", false).await;
     assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NoNews);
-    // Verified meanwhile.
+    // The address was verified meanwhile.
     shop.profile("zoe@example.com", true).await;
     assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NoNews);
-    // Erased.
+    // The customer was erased.
     shop.table.delete_at("CUSTOMER#c1", "PROFILE").await;
     assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NotFound);
     assert_eq!(shop.post.calls(), 0);
@@ -104,13 +103,13 @@ async fn an_address_gets_fifty_mails_a_day() {
     for number in 0..limit {
         assert_eq!(take(&shop, &shop.moved(number, "pending", "paid"), at(NOW)).await, Outcome::Sent, "{number}");
     }
-    // Another spelling is the same recipient.
+    // Both spellings are one recipient.
     shop.profile("ZOE@example.com", true).await;
     assert_eq!(take(&shop, &shop.moved(100, "pending", "paid"), at(NOW)).await, Outcome::Limited);
-    // A repeated delivery of a sent message is still known.
+    // A repeated delivery of a sent message is recognised even at the limit.
     assert_eq!(take(&shop, &shop.moved(0, "pending", "paid"), at(NOW)).await, Outcome::Known);
     assert_eq!(shop.post.calls(), limit);
-    // Another address, and the next day, have their own count.
+    // The count is separate for each address and day.
     shop.profile("other@example.com", true).await;
     assert_eq!(take(&shop, &shop.moved(101, "pending", "paid"), at(NOW)).await, Outcome::Sent);
     shop.profile("zoe@example.com", true).await;
@@ -171,12 +170,12 @@ async fn a_permanent_bounce_and_a_complaint_stop_mail_to_an_address_in_any_spell
         // SES may deliver a report twice.
         assert_eq!(take(&shop, &report, at(NOW)).await, Outcome::Feedback);
         assert_eq!(take(&shop, &shop.moved(2, "pending", "paid"), at(NOW)).await, Outcome::Stopped);
-        // No code either: anybody can request codes for an address.
+        // Codes are not sent either, because any caller can request codes for an address.
         shop.profile("zoe@example.com", false).await;
         let event = shop.requested(3, "zoe@example.com", LATER).await;
         assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Stopped);
         assert_eq!(shop.post.calls(), 1);
-        // The mark holds for the address alone, and staff can lift it.
+        // The stop is only for this address, and staff can lift it.
         shop.profile("other@example.com", true).await;
         assert_eq!(take(&shop, &shop.moved(4, "pending", "paid"), at(NOW)).await, Outcome::Sent);
         let hash = RecipientHash::of(&"zoe@example.com".parse().unwrap());

@@ -45,8 +45,7 @@ async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
-/// A customer who did not pay must not read that somebody cancelled the order, or look for a
-/// refund.
+/// A message about a lapse must not mention a refund or a cancellation by another person.
 #[tokio::test]
 async fn the_mail_of_a_lapsed_order_states_the_reason_and_that_no_payment_is_due() {
     let shop = Shop::open().await;
@@ -56,7 +55,7 @@ async fn the_mail_of_a_lapsed_order_states_the_reason_and_that_no_payment_is_due
     assert_eq!((sent.subject, sent.kind), ("Your order has lapsed".to_owned(), "OrderStatusChanged"));
     let text = format!("your order {} was not paid in time, so we have cancelled it. You owe us nothing.", shop.order);
     assert!(sent.text.contains(&text), "{}", sent.text);
-    // A reason of a later version is an ordinary cancellation.
+    // A cancellation with an unknown reason gets the usual message.
     let other = shop.moved_because(2, "pending", "cancelled", "of a later version");
     assert_eq!(shop.notifier.take(&other, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
     assert!(shop.post.sent()[1].subject.ends_with("was cancelled"));

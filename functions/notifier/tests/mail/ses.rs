@@ -49,8 +49,7 @@ async fn a_throttled_mail_service_gets_another_request() {
     assert_eq!(mails(&server).len(), 1);
 }
 
-/// A request with such a response may have been accepted, so another attempt must wait for the
-/// lease.
+/// SES may have accepted such a request, so another attempt must wait for the lease.
 #[tokio::test]
 async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
     for kind in [FaultKind::Error, FaultKind::Reset] {
@@ -66,8 +65,7 @@ async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
     }
 }
 
-/// Without a connection nothing was accepted. The claim is released, and the next attempt need not
-/// wait.
+/// Without a connection SES accepted nothing, so the claim is released for the next attempt.
 #[tokio::test]
 async fn without_a_connection_another_request_follows_at_once() {
     let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());

@@ -30,7 +30,7 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Returns a deadline with time for one attempt. A second attempt fails while the first one runs.
+/// Returns a deadline with time for one attempt, but not for the wait for another attempt's lease.
 pub fn at_once() -> Clock {
     Clock::now() + SEND_UNTIL + MARGIN
 }
@@ -40,15 +40,15 @@ pub fn patient() -> Clock {
     Clock::now() + Duration::from_secs(60)
 }
 
-/// The fate of the next message.
+/// The outcome that the post office gives the next message.
 pub enum Act {
-    /// It is refused.
+    /// The message is refused.
     Fail(MailError),
-    /// It is accepted after this action.
+    /// The message is accepted after this action.
     AcceptAfter(Box<dyn Fn() + Send>),
-    /// It never arrives, and there is no response.
+    /// The message never arrives, and there is no response.
     LoseIt,
-    /// It is accepted, but there is no response.
+    /// The message is accepted, but there is no response.
     LoseTheAnswer,
 }
 
@@ -95,8 +95,7 @@ impl Mailer for Post {
     async fn send(&self, message: &Message) -> Result<(), MailError> {
         *self.calls.lock().unwrap() += 1;
         let act = self.script.lock().unwrap().pop_front();
-        // A test can make the attempt crash here, before the acceptance. Another such point comes
-        // after it.
+        // Here, and once more after the acceptance, a test can make the attempt crash.
         tokio::task::yield_now().await;
         match act {
             Some(Act::Fail(error)) => return Err(error),

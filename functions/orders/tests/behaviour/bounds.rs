@@ -1,4 +1,4 @@
-//! The bounds of a customer's unpaid orders, and when these lapse.
+//! Tests of the bounds of a customer's unpaid orders, and of the lapse of these orders.
 
 use futures::future::join_all;
 use http_api::sample::Call;
@@ -38,7 +38,7 @@ async fn a_customer_has_at_most_20_unpaid_orders_and_each_that_leaves_makes_room
         assert_eq!(shop.send(order(&[("tea", 1)], to)).await.status, 201);
         assert_eq!(shop.send(order(&[("tea", 1)], &format!("{to}-2"))).await.code(), Some("too_many_pending_orders"));
     }
-    // A status after `paid` does not touch the list again.
+    // A status change after `paid` does not change the open orders.
     let paid = json!({ "id": placed[0]["id"], "version": 2 });
     assert_eq!(shop.send(moved(&paid, "picking")).await.status, 200);
     assert_eq!(shop.open_orders().await.len(), 20);
@@ -117,11 +117,11 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
     assert_eq!(errors(&both), [("/lines/0/quantity", "rice", details[0]), ("/lines/2/quantity", "tea", details[1])]);
     assert_eq!(shop.stock("tea").await, 9_400);
 
-    // Exactly the rest is allowed.
+    // The largest allowed quantities succeed.
     let rest = shop.send(order(&[("rice", 300), ("salt", 100), ("tea", 400)], "rest")).await;
     assert_eq!(rest.status, 201, "{}", rest.body);
     assert_eq!(shop.send(order(&[("tea", 1)], "one")).await.code(), Some("quantity_limit"));
-    // A paid order has its pieces for good, and they no longer count.
+    // The pieces of a paid order do not count.
     assert_eq!(shop.send(moved(&rest.body, "paid")).await.status, 200);
     assert_eq!(shop.send(order(&[("tea", 400)], "two")).await.status, 201);
 }
@@ -190,7 +190,7 @@ async fn an_order_of_many_lines_is_counted_as_soon_as_it_holds_stock() {
     assert_eq!(shop.open_orders().await.into_values().collect::<Vec<_>>(), [OpenOrder { most: 6, lines: 60 }]);
     let over = shop.send(order(&lines(5), "over")).await;
     assert_eq!((over.code(), errors(&over).len()), (Some("quantity_limit"), 60));
-    // A refused order of many lines leaves no entry.
+    // A refused order of many lines leaves no entry among the open orders.
     shop.product("rare", 0).await;
     let short = shop.send(order(&[&lines(1)[..], &[("rare", 1)]].concat(), "short")).await;
     assert_eq!((short.code(), shop.open_orders().await.len()), (Some("insufficient_stock"), 1));
@@ -198,8 +198,7 @@ async fn an_order_of_many_lines_is_counted_as_soon_as_it_holds_stock() {
     assert_eq!((shop.open_orders().await.len(), shop.stock("p59").await), (0, 100));
 }
 
-/// The item has the largest permitted content: as many orders as a setting allows, with the largest
-/// lines.
+/// The item has the maximum content: as many orders as a setting allows, with the largest lines.
 #[tokio::test]
 async fn the_largest_list_of_open_orders_fits_an_item_and_is_still_changed() {
     let shop = Shop::open().await;
@@ -267,13 +266,13 @@ async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_re
     assert_eq!((minutes(&lapses), shop.head(&lapses).await.by_customer), (60, false));
     assert_eq!(shop.lapsing(Instant::MAX).await, 2);
 
-    // The cache has the settings for 30 seconds.
+    // The function caches the settings for 30 seconds.
     shop.limit(&json!({ "pending_minutes": 5 })).await;
     shop.wait(30);
     let sooner = shop.send(order(&[("tea", 1)], "sooner")).await.body;
     assert_eq!(minutes(&sooner), 5);
 
-    // A paid order never lapses, and a response shows so.
+    // A paid order never lapses, so the response has no `lapses_at`.
     let paid = shop.send(moved(&sooner, "paid")).await.body;
     assert_eq!((paid.get("lapses_at"), shop.lapsing(Instant::MAX).await), (None, 2));
     let again = shop.send(order(&[("tea", 1)], "sooner")).await;
@@ -297,8 +296,7 @@ async fn a_changed_limit_counts_within_30_seconds() {
     assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
 }
 
-/// Otherwise a customer without money could hold any number of pieces, and fill the picking
-/// stations.
+/// Otherwise a customer could occupy any number of pieces and picking stations without a payment.
 #[tokio::test]
 async fn an_order_without_a_price_is_confirmed_by_staff_alone() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! The checkout of a cart.
+//! Tests of the checkout of a cart.
 
 use serde_json::json;
 
@@ -71,8 +71,8 @@ async fn an_expected_total_is_an_amount_of_money() {
     assert!(shop.has_cart().await);
 }
 
-/// The order has its lines as the customer filled the cart. The pointers follow the cart that
-/// `GET customers/{id}/cart` returns, which is sorted by product.
+/// The order has its lines in the sequence in which the customer added them. The pointers refer to
+/// the cart that `GET customers/{id}/cart` returns, which is sorted by product.
 #[tokio::test]
 async fn a_refused_checkout_names_the_product_and_the_line_of_the_cart() {
     let shop = Shop::open().await;

@@ -1,5 +1,5 @@
-//! The function's behaviour, through its routes, over a table that is created as the template says.
-//! Tests of the whole system are in `tests` and `bench`.
+//! Tests of the function through its routes, over a table that is created from the template. Tests
+//! of the whole system are in `tests` and `bench`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 

@@ -70,7 +70,7 @@ async fn a_wallet_that_an_earlier_version_opened_in_another_currency_pays_and_is
     assert_eq!(shop.balances().await, [euros(90), money(0)]);
 }
 
-/// A stranger opened the wallet with a foreign coin in an earlier version.
+/// In an earlier version, a payment in another currency could open the wallet.
 #[tokio::test]
 async fn an_order_in_the_shops_currency_is_refunded_to_a_wallet_that_a_foreign_coin_opened() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! Placing an order.
+//! Tests of placing an order.
 
 use crate::shop::{Shop, errors, order};
 
@@ -10,7 +10,7 @@ async fn a_refused_order_names_the_product_of_each_line() {
     }
     let short = shop.send(order(&[("tea", 2), ("rice", 1), ("salt", 3)], "short")).await;
     assert_eq!((short.status, short.code()), (409, Some("insufficient_stock")));
-    // How many pieces there are is staff's to know. That there are none, everybody sees.
+    // Only staff see the exact stock. Every caller sees that a product is out of stock.
     let lines = [("/lines/0/quantity", "tea", "not enough in stock"), ("/lines/2/quantity", "salt", "out of stock")];
     assert_eq!(errors(&short), lines);
     let by_staff = shop.send(order(&[("tea", 2), ("rice", 1), ("salt", 3)], "staff").staff("s1")).await;

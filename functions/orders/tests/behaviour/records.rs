@@ -70,7 +70,7 @@ async fn invoices_are_numbered_without_gaps_and_an_order_has_one() {
         orders.push(placed(&shop, key).await);
     }
     let issue = |order: &Value| shop_call(order).staff("sam");
-    // Each order gets two requests, all at once.
+    // Each order gets two requests, and all requests run concurrently.
     let calls = orders.iter().chain(&orders).map(|order| shop.send(issue(order)));
     let issued = futures::future::join_all(calls).await;
     assert!(issued.iter().all(|answer| [200, 201].contains(&answer.status)), "{issued:?}");

@@ -1,4 +1,4 @@
-//! References: each customer has a space of them, and staff together have one.
+//! Tests of references. They are unique for each customer, and among the orders that staff place.
 
 use http_api::sample::{Answered, Call};
 use serde_json::json;
@@ -35,12 +35,12 @@ async fn a_reference_is_unique_for_its_customer_and_for_staff_and_they_do_not_co
     assert!(is_refused(&shop.send(own("bob", "4711", "k2")).await, &bob));
     assert!(is_refused(&shop.send(staffs("4711", "k2")).await, &staff));
     assert_eq!(shop.stock("tea").await, 97);
-    // A reference is unique for ever.
+    // Even the reference of a cancelled order cannot be used again.
     assert_eq!(shop.send(moved(&ann.body, "cancelled")).await.status, 200);
     assert!(is_refused(&shop.send(own("ann", "4711", "k3")).await, &ann));
 }
 
-/// A reference and a customer with the separator of keys make no other pair's key.
+/// The separator of keys in a reference or an id must not produce the key of another pair.
 #[tokio::test]
 async fn no_two_pairs_of_reference_and_customer_have_one_claim() {
     let shop = Shop::open().await;

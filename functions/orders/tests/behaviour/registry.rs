@@ -39,8 +39,7 @@ fn on(route: &'static str, order: &Value) -> Call {
     Call::new(route).path("id", order["id"].as_str().unwrap())
 }
 
-/// Places orders of both sizes, some of which the function refuses. Returns the one with all
-/// `lines`.
+/// Places orders of both sizes. Some are refused. Returns the order with all `lines`.
 async fn place(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) -> Value {
     let shop = recorder.shop;
     // The function reads the open orders again while one of them is only partly stored.

@@ -1,4 +1,4 @@
-//! Orders of a product that was retired and then created anew under the same id.
+//! Tests of orders for a product that was retired and then revived under the same id.
 
 use key_schema::id::{Born, ProductId};
 use key_schema::product::Stock;
@@ -17,7 +17,7 @@ async fn a_cancelled_order_of_an_earlier_product_returns_no_pieces_to_its_succes
     let cancelled = shop.send(moved(&earlier.body, "cancelled")).await;
     assert_eq!(cancelled.status, 200, "{}", cancelled.body);
     assert_eq!((shop.stock("tea").await, shop.stock("rice").await), (5, 10));
-    // Orders of the successor take its pieces and return them.
+    // Later orders take pieces of the revived product and return them.
     let later = shop.send(order(&[("tea", 4)], "later")).await;
     assert_eq!((later.status, &later.body["total"]["amount"]), (201, &800.into()), "{}", later.body);
     assert_eq!(shop.stock("tea").await, 1);
@@ -25,7 +25,7 @@ async fn a_cancelled_order_of_an_earlier_product_returns_no_pieces_to_its_succes
     assert_eq!(shop.stock("tea").await, 5);
 }
 
-/// The order was computed from the earlier product, with its price.
+/// The order was computed with the price that the product had before its retirement.
 #[tokio::test]
 async fn an_order_whose_product_is_revived_between_read_and_transaction_is_sent_again() {
     let shop = Shop::open().await;

@@ -77,7 +77,7 @@ impl Shop {
         self.own().get(&product::stock(&ProductId::new(id).unwrap()).unwrap()).await.unwrap().unwrap().available
     }
 
-    /// Fills the cart of ann, the first product first.
+    /// Fills the cart of ann with these lines, in this sequence.
     pub async fn fill_cart(&self, lines: &[(&str, u64)]) {
         let cart = stored(seed::cart("ann", lines, 3_600));
         self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap().unwrap();
@@ -92,14 +92,14 @@ impl Shop {
         self.own().get(&cart::get(&ann()).unwrap()).await.unwrap().is_some()
     }
 
-    /// Sets the limits of open orders.
+    /// Changes the setting of the limits of open orders.
     pub async fn limit(&self, orders: &Value) {
         let values = json!({ "orders": orders }).to_string();
         let create = settings::create(&values, &"{}".to_owned(), &Born::new("born").unwrap(), Instant::now()).unwrap();
         self.transact(&create).await;
     }
 
-    /// Moves the clock of the settings' cache.
+    /// Advances the clock of the settings' cache.
     pub fn wait(&self, seconds: i64) {
         self.clock.fetch_add(seconds, Ordering::Relaxed);
     }
@@ -120,7 +120,7 @@ impl Shop {
         self.own().query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
     }
 
-    /// Stores the wallet of ann: the balance of `amount`, then the others.
+    /// Stores the wallet of ann: the balance of the wallet's first currency, then the others.
     pub async fn store_wallet(&self, balance: Money, others: &[Money]) {
         let others = others.iter().map(|money| (money.currency, money.amount)).collect();
         let Money { amount, currency } = balance;
@@ -143,7 +143,7 @@ fn ann() -> CustomerId {
     CustomerId::new("ann").unwrap()
 }
 
-/// The checkout of ann's cart, without a body.
+/// Builds the request that checks out ann's cart, without a body.
 pub fn checkout() -> Call {
     Call::new("POST /v1/customers/{id}/cart/checkout").path("id", "ann").customer("ann")
 }
@@ -153,19 +153,19 @@ fn ordered(lines: &[(&str, u64)]) -> Value {
     json!({ "customer_id": "ann", "lines": lines.iter().map(line).collect::<Vec<_>>() })
 }
 
-/// An order of ann, with an idempotency key of its own.
+/// Builds an order of ann with this idempotency key.
 pub fn order(lines: &[(&str, u64)], key: &str) -> Call {
     Call::new("POST /v1/orders").customer("ann").header("idempotency-key", key).json(&ordered(lines))
 }
 
-/// The same order, placed by staff with these further fields.
+/// Builds the same order, placed by staff with these further fields.
 pub fn staff_order(lines: &[(&str, u64)], key: &str, more: &Value) -> Call {
     let mut body = ordered(lines);
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     Call::new("POST /v1/orders").staff("sam").header("idempotency-key", key).json(&body)
 }
 
-/// The order that was answered, moved to this status by staff.
+/// Builds staff's request that moves the order of a response to this status.
 pub fn moved(order: &Value, to: &str) -> Call {
     let version = format!("\"{}\"", order["version"]);
     let call = Call::new("POST /v1/orders/{id}/status").path("id", order["id"].as_str().unwrap()).staff("sam");

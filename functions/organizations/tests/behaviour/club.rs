@@ -63,7 +63,7 @@ pub fn put_member(id: &str, customer: &str, role: &str, team: Option<&str>) -> C
     call.json(&json!({ "role": role, "team": team }))
 }
 
-/// Accepts an invitation, or repeats that.
+/// Accepts an invitation. The request can be repeated.
 pub fn accept(id: &str, customer: &str) -> Call {
     let call = Call::new("PUT /v1/organizations/{id}/members/{customer}").path("id", id).path("customer", customer);
     call.json(&json!({}))
@@ -99,7 +99,7 @@ impl Club {
         club
     }
 
-    /// Creates the club: staff found it for `ann`, `bob` is a member, and `eve` is outside.
+    /// Creates the club. Staff create it for `ann`, `bob` is a member, and `eve` is not.
     pub async fn open() -> Self {
         let club = Self::empty(&["ann", "bob", "eve"]).await;
         let body = json!({ "id": CLUB, "name": "Chess" });

@@ -38,7 +38,7 @@ async fn one_of_many_concurrent_additions_of_a_team_succeeds_and_the_team_counts
     let added = join_all((0..CLIENTS).map(|_| club.settled(add_team(CLUB, "t").customer("ann")))).await;
     let of = |status| added.iter().filter(|answer| answer.status == status).count();
     assert_eq!((of(201), of(409)), (1, CLIENTS - 1));
-    // The limit reads the head's counter: 99 more teams fit, and no other.
+    // The head counts one team, so 99 more fit.
     let more: Vec<String> = (0..CLIENTS * 2 + 5).map(|n| format!("more {n}")).collect();
     let added = join_all(more.iter().map(|name| club.settled(add_team(CLUB, name).staff("s1")))).await;
     assert_eq!(added.iter().filter(|answer| answer.status == 201).count(), 99);
@@ -46,7 +46,7 @@ async fn one_of_many_concurrent_additions_of_a_team_succeeds_and_the_team_counts
     assert_eq!(club.expect(200, read(CLUB).staff("s1")).await["teams"].as_array().unwrap().len(), 100);
 }
 
-/// A caller reads no membership, becomes an admin, and then writes what follows from the read.
+/// The caller becomes an admin after the read, which finds no membership, and before the write.
 #[tokio::test]
 async fn a_membership_that_began_after_the_read_is_not_overwritten() {
     let club = Club::open().await;
@@ -82,7 +82,7 @@ async fn one_admin_is_left_after_any_number_leave_at_once() {
     assert!(statuses.iter().all(|status| [200, 204, 403, 404, 409].contains(status)), "{statuses:?}");
     let roles = club.roles().await;
     assert!(roles.values().filter(|(role, _)| role == "admin").count() >= 1, "{roles:?}");
-    // The counter agrees with the items: every admin but one can be removed.
+    // The counter of admins is correct: every admin except the last can be removed.
     for admin in everybody {
         let _ = club.send(remove_member(CLUB, admin).staff("s1")).await;
     }
@@ -110,10 +110,10 @@ async fn a_member_moved_between_teams_by_many_callers_is_counted_in_one_team() {
     let statuses = join_all(moves).await;
     assert!(statuses.iter().all(|status| [200, 204].contains(status)), "{statuses:?}");
     club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
-    // The teams have no members, as their counters must show.
+    // The counters of the teams are 0, so both teams can be removed.
     for team in ["a", "b"] {
         club.expect(204, delete_team(CLUB, team, 1).customer("ann")).await;
     }
-    // Ann is the last admin again.
+    // The counter of admins is 1, so ann cannot leave.
     assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await.1, "last_admin");
 }

@@ -1,5 +1,5 @@
-//! Tests of tokens that outlive their customer. A request with such a token changes no
-//! organization, even while the membership still exists.
+//! Tests of valid tokens of erased customers. A request with such a token changes no organization,
+//! even while the membership still exists.
 
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::organization;
@@ -9,7 +9,7 @@ use crate::club::{
     rename, rename_team,
 };
 
-/// Deletes the membership, as an erasure does.
+/// Deletes the membership as an erasure does.
 async fn erase(club: &Club, id: &str) {
     let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
     let member = club.own().get(&get).await.unwrap().unwrap();
@@ -55,7 +55,7 @@ async fn a_customer_without_a_profile_cannot_found_an_organization_or_become_a_m
         assert_eq!(club.refusal(call).await, hidden());
     }
     assert_eq!(club.roles().await.len(), 2);
-    // Staff have no profile either, and need none.
+    // Staff need no profile.
     club.expect(201, found("Y").staff("s2")).await;
 }
 
@@ -102,7 +102,7 @@ async fn staff_cannot_remove_a_last_admin_before_the_erasure() {
     }
     club.expect(204, remove_member(CLUB, "ann").staff("s1")).await;
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
-    // The counter is right: bob is the last admin as soon as he becomes one.
+    // The counter of admins is correct: after bob becomes an admin, he is the last one.
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "bob").staff("s1")).await, last);
 }

@@ -1,4 +1,4 @@
-//! Tests of invitations: a customer joins an organization by accepting one.
+//! Tests of invitations: a customer joins an organization by accepting an invitation.
 
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ async fn invited(club: &Club) -> Vec<String> {
     found.iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns the number of the customer's invitations that the table holds beside the profile.
+/// Returns the number of invitations in the customer's list of open invitations.
 async fn named(club: &Club, customer: &str) -> usize {
     let roster = invitation::roster(&CustomerId::new(customer).unwrap()).unwrap();
     club.own().get(&roster).await.unwrap().map_or(0, |roster| roster.open.len())
 }
 
-/// Writes an invitation of eve that expires in `seconds`, as if it had been made earlier.
+/// Writes an invitation of eve that expires in `seconds`, without the function's checks.
 async fn invite_until(club: &Club, seconds: i64) {
     let call = put_member(CLUB, "eve", "member", None).customer("ann");
     club.expect(202, call).await;
@@ -41,7 +41,7 @@ async fn invite_until(club: &Club, seconds: i64) {
         title: "Chess".to_owned(),
         role: Role::Member,
         team: None,
-        // Invitations of an earlier version name no inviter.
+        // Invitations of an earlier version have no inviter.
         inviter: None,
         expires_at: Instant::now().plus_seconds(seconds),
     };
@@ -65,7 +65,7 @@ async fn an_admin_invites_and_the_customer_becomes_a_member_by_accepting() {
     ] {
         assert_eq!(club.expect(200, list).await["items"], json!([body]));
     }
-    // An invitation gives no right.
+    // An invitation gives no access to the organization.
     for call in
         [read(CLUB), members(CLUB), invitations(CLUB), rename(CLUB, "X", 1), put_member(CLUB, "bob", "admin", None)]
     {
@@ -78,9 +78,9 @@ async fn an_admin_invites_and_the_customer_becomes_a_member_by_accepting() {
     assert_eq!((answer.status, &answer.body["role"], &answer.body["team"]), (201, &json!("admin"), &json!("t")));
     assert_eq!(club.roles().await["eve"], ("admin".to_owned(), Some("t".to_owned())));
     assert_eq!((invited(&club).await.len(), named(&club, "eve").await), (0, 0));
-    // A repetition changes nothing.
+    // A repeated acceptance changes nothing.
     assert_eq!(club.expect(200, accept(CLUB, "eve").customer("eve")).await, answer.body);
-    // The counts are right: eve is an admin and in the team.
+    // The counters are correct: eve is an admin and in the team.
     assert_eq!(club.refusal(delete_team(CLUB, "t", 1).customer("ann")).await, (409, "team_in_use".into()));
     club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "eve").customer("eve")).await, (409, "last_admin".into()));
@@ -95,16 +95,16 @@ async fn role_and_team_come_from_the_invitation_and_an_acceptance_of_others_is_r
         let answer = club.send(put_member(CLUB, "eve", role, team).customer("eve")).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!(pointer)));
     }
-    // Callers cannot accept for another customer. An admin renews the invitation, and others are
-    // refused.
+    // Callers cannot accept for another customer. An admin's request renews the invitation, and the
+    // request of another member is refused.
     assert_eq!(club.refusal(put_member(CLUB, "eve", "member", None).customer("bob")).await, (403, "forbidden".into()));
     club.expect(202, put_member(CLUB, "eve", "member", Some("t")).customer("ann")).await;
     assert!(!club.roles().await.contains_key("eve"));
-    // A team that no longer exists is left out.
+    // The team no longer exists, so the member has no team.
     club.expect(204, delete_team(CLUB, "t", 1).customer("ann")).await;
     let body = club.expect(201, put_member(CLUB, "eve", "member", None).customer("eve")).await;
     assert_eq!(body["team"], json!(null));
-    // Others must name a role.
+    // A request for another customer must have a role.
     let bare = |caller: &str| accept(CLUB, "bob").customer(caller);
     assert_eq!(club.refusal(bare("ann")).await, (422, "invalid_body".into()));
     assert_eq!(club.refusal(accept(CLUB, "eve").staff("s1")).await, (422, "invalid_body".into()));
@@ -126,7 +126,8 @@ async fn an_invitation_is_declined_or_withdrawn_and_then_gives_no_membership() {
         assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
         assert_eq!((invited(&club).await.len(), named(&club, "eve").await), (0, 0));
     }
-    // A missing invitation counts as ended, but not to strangers, who must not learn of the club.
+    // A missing invitation counts as ended. A caller who is not a member gets 404, so that the
+    // response does not reveal the club.
     for insider in [uninvite(CLUB, "eve").customer("ann"), uninvite(CLUB, "nobody").staff("s1")] {
         club.expect(204, insider).await;
     }
@@ -162,7 +163,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     assert_eq!(invited(&club).await, [""; 0]);
     assert_eq!(club.expect(200, invitations_of("eve").customer("eve")).await["items"], json!([]));
     assert_eq!(club.refusal(uninvite(CLUB, "eve").customer("eve")).await, hidden());
-    // The function's clock may be behind. The condition of the write decides.
+    // The function's clock may be slow, so the write's condition also checks the expiry.
     invite_until(&club, 1).await;
     let state = invitation::State {
         invitation: club.invitation("eve").await,
@@ -179,7 +180,7 @@ async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
     let late = invitation::accept(state.invitation.as_ref().unwrap(), &state, &member).unwrap();
     assert!(club.own().transact(&late).await.unwrap().is_err());
     assert!(!club.roles().await.contains_key("eve"));
-    // The admin invites once more.
+    // The admin invites the customer again.
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
     club.expect(201, accept(CLUB, "eve").customer("eve")).await;
 }
@@ -200,13 +201,13 @@ async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
         assert_eq!(club.roles().await["eve"].0, role);
         club.expect(204, remove_member(CLUB, "eve").staff("s1")).await;
     }
-    // An earlier version stored no inviter.
+    // An invitation of an earlier version has no inviter and can be accepted.
     club.expect(200, put_member(CLUB, "ann", "admin", None).staff("s1")).await;
     invite_until(&club, 60).await;
     club.expect(201, accept(CLUB, "eve").customer("eve")).await;
 }
 
-/// Otherwise a removed member could return by the old invitation.
+/// Otherwise a removed member could return with the old invitation.
 #[tokio::test]
 async fn a_member_added_by_staff_has_no_open_invitation() {
     let club = Club::open().await;
@@ -216,7 +217,7 @@ async fn a_member_added_by_staff_has_no_open_invitation() {
     assert_eq!(club.roles().await["eve"].0, "member");
     club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
     assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
-    // A present member is changed as before, and gets no invitation.
+    // An admin's request changes an existing member at once, without an invitation.
     assert_eq!(club.expect(200, put_member(CLUB, "bob", "admin", None).customer("ann")).await["role"], "admin");
     assert_eq!(invited(&club).await, [""; 0]);
 }
@@ -239,14 +240,14 @@ async fn an_organization_has_at_most_100_open_invitations_even_if_more_are_sent_
     let full: Vec<_> = answers.iter().filter(|answer| answer.status == 409).collect();
     assert!(full.len() == 5 && full.iter().all(|answer| answer.code() == Some("too_many_invitations")));
     assert_eq!(invited(&club).await.len(), MAX_OF_ORGANIZATION);
-    // A renewal needs no room, and each end makes some.
+    // A renewal succeeds at the limit, and an acceptance makes room for one invitation.
     club.expect(202, put_member(CLUB, &customers[0], "admin", None).customer("ann")).await;
     club.expect(201, accept(CLUB, &customers[0]).customer(&customers[0])).await;
     let refused = customers.iter().position(|id| answers.iter().zip(last).any(|(a, c)| a.status == 409 && c == id));
     club.expect(202, put_member(CLUB, &customers[refused.unwrap()], "member", None).customer("ann")).await;
 }
 
-/// An attacker may found any number of organizations, with any number of accounts.
+/// An attacker may create many organizations with many accounts.
 #[tokio::test]
 async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let club = Club::open().await;
@@ -260,7 +261,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
         }
     }
     let invite = |(id, inviter): &(String, &str)| put_member(id, "eve", "member", None).customer(inviter);
-    // Of the first inviter's invitations, all but one are accepted, whichever comes first.
+    // One request exceeds the first inviter's limit, whichever request is the last.
     let first = &clubs[..=MAX_OF_INVITER];
     let answers = join_all(first.iter().map(|club_of| club.settled(invite(club_of)))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), MAX_OF_INVITER);
@@ -277,7 +278,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let (listed, requests) = club.all(&invitations_of("eve").customer("eve"), 30).await;
     assert_eq!(listed.len(), MAX_OF_CUSTOMER);
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
-    // Staff add the customer all the same, and a declined invitation makes room.
+    // Staff can add the customer at the limit. A declined invitation makes room for another one.
     club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
     club.expect(204, uninvite(&sent[0].0, "eve").customer("eve")).await;
     club.expect(202, invite(sent[0])).await;
@@ -287,7 +288,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
 #[tokio::test]
 async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_once() {
     let club = Club::open().await;
-    // Only some rounds have an acceptance between the two reads of another one.
+    // In some rounds an acceptance completes between the two reads of another one.
     for _ in 0..10 {
         club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
         let answers = join_all((0..CLIENTS).map(|_| club.settled(accept(CLUB, "eve").customer("eve")))).await;
@@ -295,13 +296,12 @@ async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_
         statuses.sort_unstable();
         assert_eq!(statuses, [vec![200; CLIENTS - 1], vec![201]].concat());
         club.expect(204, remove_member(CLUB, "eve").customer("eve")).await;
-        // With a second count of the admin who left, ann would not be the last one.
+        // If the former admin was counted twice, ann could leave.
         assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await.1, "last_admin");
     }
 }
 
-/// Either the acceptance is first and the membership stays, or the withdrawal is first and there is
-/// none.
+/// If the acceptance is first, the membership stays. Otherwise there is none.
 #[tokio::test]
 async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
     let club = Club::open().await;
@@ -358,7 +358,7 @@ async fn an_invitation_to_an_organization_that_is_gone_or_of_an_erased_customer_
     club.expect(202, put_member(&other, "eve", "member", None).customer("ann")).await;
     club.delete_at("CUSTOMER#eve", "PROFILE").await;
     assert_eq!(club.refusal(accept(&other, "eve").customer("eve")).await, hidden());
-    // Without a profile nobody is invited either.
+    // A customer without a profile cannot be invited.
     assert_eq!(club.refusal(put_member(&other, "eve", "member", None).customer("ann")).await, hidden());
     let list: Call = members(&other).staff("s1");
     assert_eq!(club.expect(200, list).await["items"].as_array().unwrap().len(), 1);

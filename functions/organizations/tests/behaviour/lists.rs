@@ -34,7 +34,7 @@ async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
     assert!(ids.is_sorted_by(|one, other| one < other));
     assert!(requests.iter().all(|count| *count == 2), "{requests:?}");
     assert_eq!(club.all(&members(CLUB).customer("bob"), 37).await.0, found);
-    // Reading the organization does not read its members, however many there are.
+    // The request that reads the organization does not read its members.
     let _ = club.app.table.meter().take();
     club.expect(200, read(CLUB).staff("s1")).await;
     assert_eq!(club.app.table.meter().take()[0].items, 1);

@@ -55,7 +55,7 @@ async fn the_last_admin_neither_leaves_nor_becomes_a_mere_member() {
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
 }
 
-/// Only an acceptance has no role. A member's request without one cannot promote or fail.
+/// Only an acceptance may omit the role. The request of an existing member keeps the role.
 #[tokio::test]
 async fn a_members_own_request_without_a_role_keeps_the_role() {
     let club = Club::open().await;
@@ -86,14 +86,14 @@ async fn a_member_who_is_no_admin_may_only_leave() {
     ] {
         assert_eq!(club.refusal(call.customer("bob")).await, forbidden);
     }
-    // His own membership as it is: a repeated acceptance of an invitation.
+    // Bob sets his unchanged membership, as a repeated acceptance does.
     club.expect(200, put_member(CLUB, "bob", "member", None).customer("bob")).await;
     assert_eq!(club.roles().await["bob"].0, "member");
     club.expect(204, remove_member(CLUB, "bob").customer("bob")).await;
     assert_eq!(club.refusal(members(CLUB).customer("bob")).await, hidden());
 }
 
-/// Both memberships have `rev` 1. A change computed from one must not overwrite the other.
+/// Both memberships have `rev` 1, so only the birth mark distinguishes them.
 #[tokio::test]
 async fn a_membership_that_was_ended_and_made_again_is_another_one() {
     use key_schema::id::{CustomerId, OrganizationId};
@@ -112,7 +112,7 @@ async fn a_membership_that_was_ended_and_made_again_is_another_one() {
     ] {
         assert!(club.own().transact(&change).await.unwrap().is_err());
     }
-    // The club has two admins, each counted once, so one may leave.
+    // The club counts two admins, so one may leave.
     club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "bob").customer("bob")).await.1, "last_admin");
 }

@@ -10,8 +10,8 @@ use crate::club::{
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let club = Club::open().await;
-    // Staff have no profile, so the only admin of these organizations has none. The second one then
-    // loses its only member.
+    // Staff become the only admins of these organizations and have no profile. Then the second
+    // organization loses its only member.
     let mut of_staff = Vec::new();
     for name in ["A", "B"] {
         of_staff.push(club.expect(201, found(name).staff("s1")).await["id"].as_str().unwrap().to_owned());

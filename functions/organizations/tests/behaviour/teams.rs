@@ -31,7 +31,7 @@ async fn a_team_with_members_cannot_be_removed() {
     let in_use = (409, "team_in_use".to_owned());
     assert_eq!(club.refusal(delete_team(CLUB, TEAM, 1).customer("ann")).await, in_use);
     assert_eq!(club.refusal(delete_team(CLUB, TEAM, 2).customer("ann")).await, (412, "version_mismatch".into()));
-    // The same request again counts the member only once.
+    // A repeated request counts the member only once.
     club.expect(200, put_member(CLUB, "bob", "member", Some(TEAM)).customer("ann")).await;
     club.expect(200, put_member(CLUB, "bob", "admin", Some(TEAM)).customer("ann")).await;
     club.expect(200, put_member(CLUB, "bob", "member", Some("other")).customer("ann")).await;

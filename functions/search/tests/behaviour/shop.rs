@@ -74,7 +74,7 @@ fn app(endpoint: &str) -> App {
     let prefix = format!("search-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
     if std::env::var_os("SEARCH_ENDPOINT").is_some() {
-        // The speed of a real engine on this machine is not under test.
+        // A real engine may be slow on the test machine.
         (limits.attempt, limits.total) = (Duration::from_secs(30), Duration::from_secs(60));
     }
     let config = SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits);

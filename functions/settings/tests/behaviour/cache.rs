@@ -1,4 +1,4 @@
-//! Tests of the cache: how long after a change the old values may be visible.
+//! Tests of the cache: how long after a change a function may return the old values.
 
 use emulators::table::FaultKind;
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_
     shop.wait(20_000);
     here.set(change(&json!({ "values": { "n": 2 } }), 1)).await;
     assert_eq!((here.version().await, there.version().await), (2, 1));
-    // Values that were read 30 seconds ago are not shown any more.
+    // A function returns values for up to 30 seconds after it has read them.
     shop.wait(9_999);
     assert_eq!(there.version().await, 1);
     shop.wait(1);

@@ -94,7 +94,7 @@ async fn values_are_kept_as_they_were_written_to_the_last_digit() {
     let function = shop.function();
     let text = r#"{"values":{"rate":1.10,"big":123456789012345678901234567890,"tiny":5e-324,"#.to_owned()
         + r##""text":"ä\u0000\ud83d\ude00 \"#%/$","nothing":null,"":1"##;
-    // A name is checked like an id.
+    // The name of a setting follows the rules of an id, so it cannot be empty.
     let refused = function.send(first(&Value::Null).body(text.clone() + "}}")).await;
     assert_eq!((refused.status, refused.pointers()), (422, vec!["/values"]));
     let text = text.replace(r#","":1"#, "}}");

@@ -1,4 +1,4 @@
-//! Settings in a separate table for each test, with any number of warm functions on it.
+//! Settings in a separate table for each test, and any number of running functions on it.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A test of the closed loop, with concurrent writers and readers: the table throttles, CloudWatch
-//! counts, the splitter splits.
+//! A test of the complete cycle with concurrent writers and readers: the table throttles,
+//! CloudWatch counts, and the splitter splits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +11,9 @@ use crate::watch::{Watch, partition};
 const WRITERS: u64 = 50;
 const ADDITIONS: u64 = 4;
 
-/// Fifty writers add to a counter, and the table throttles its only shard. CloudWatch names the
-/// counter, the splitter doubles it, and half of the writes use the new shard. A reader at any
-/// moment sees all acknowledged additions, and none that was not begun.
+/// Fifty writers add to a counter, and the table throttles its only shard. CloudWatch reports the
+/// counter, the splitter doubles its shards, and half of the writes use the new shard. At any
+/// moment the sum has all acknowledged additions, and only additions that have begun.
 #[tokio::test]
 async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause() {
     let watch = Watch::begin().await;
@@ -39,7 +39,7 @@ async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles
             let before = answered.load(Ordering::SeqCst);
             let read = watch.try_count("views").await;
             let after = begun.load(Ordering::SeqCst);
-            // A read that is throttled itself shows nothing.
+            // The table may throttle the read, too. Then there is nothing to compare.
             if let Ok((value, shards)) = read {
                 assert!((before..=after).contains(&value), "{value} is not from {before} to {after}, of {shards}");
             }

@@ -52,7 +52,7 @@ async fn a_response_that_never_comes_takes_only_the_remaining_time() {
     assert!(began.elapsed() < 2 * second);
 }
 
-/// The splitter first asks the table which rule it has. A table that counts nothing has no rule.
+/// A table without Contributor Insights has no rule.
 #[tokio::test]
 async fn a_table_without_a_rule_is_reported_as_an_error() {
     let watch = Watch::begin().await;
@@ -81,7 +81,7 @@ async fn a_counter_that_cannot_be_split_is_counted_and_split_the_next_minute() {
     for counter in ["views", "sales"] {
         watch.throttle(&partition(counter, false), minute(0), 50);
     }
-    // The table refuses every request for one of the heads.
+    // The table throttles every request for the head of one counter.
     watch.heat(&partition("views", true), 1.0, None);
     let round = watch.round(minute(1)).await;
     assert_eq!(round, Round { throttled: 2, hot: 2, split: 1, full: 0, failed: 1 });

@@ -8,11 +8,10 @@ use splitter::report::{Report, window};
 
 use crate::watch::{minute, name, partition};
 
-/// A response written by hand, with every member that AWS documents. The API reference has the form
+/// A sample response with every member that AWS documents
 /// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetInsightRuleReport.html>).
-/// The example of `aws cloudwatch get-insight-rule-report` has the label of the key, the statistic,
-/// and a member that the reference lacks, `RuleAttributes`. Times have the form of the JSON
-/// protocol.
+/// The label of the key, the statistic and `RuleAttributes` are from the example of
+/// `aws cloudwatch get-insight-rule-report`. Times have the form of the JSON protocol.
 const DOCUMENTED: &str = include_str!("../documented/get-insight-rule-report.json");
 
 /// Returns the start of a minute of that response.
@@ -35,7 +34,7 @@ fn the_counters_of_a_documented_report_are_hot_in_their_last_hot_minute() {
     let expected = [(name("a#b"), documented(0)), (name("product:1082185"), documented(1))];
     assert_eq!(hot(&report, documented(2)), expected);
     assert_eq!(hot(&report, documented(1)), expected);
-    // The first minute is too far back, and then both are.
+    // Later the first minute is outside the window, and then both minutes are.
     assert_eq!(hot(&report, documented(6)), [(name("product:1082185"), documented(1))]);
     assert_eq!(hot(&report, documented(7)), []);
     // A point from the future is ignored.

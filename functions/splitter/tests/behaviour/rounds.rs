@@ -17,8 +17,8 @@ async fn a_throttled_counter_is_split_and_other_throttled_keys_are_left_alone() 
     }
     watch.throttle(&partition("hot", false), minute(0), 10);
     watch.throttle(&partition("50 #", false), minute(0), 500);
-    // The splitter leaves these alone: a counter with too few throttles, a counter's head, an order
-    // and a product.
+    // The splitter ignores a counter with too few throttles, a counter's head, an order and a
+    // product.
     watch.throttle(&partition("warm", false), minute(0), 9);
     watch.throttle(&partition("product:1", true), minute(0), 500);
     watch.throttle("ORDER#019aa136-7c00-7aaa-8bbb-000000000301", minute(0), 500);
@@ -56,12 +56,12 @@ async fn each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly() {
     let split = Round { throttled: 1, hot: 1, split: 1, full: 0, failed: 0 };
     let cooling = Round { split: 0, ..split };
     assert_eq!(watch.round(minute(0).plus_seconds(30)).await, split);
-    // A repetition of the same event and the rounds of the next minutes split no more.
+    // Repeated rounds, and the rounds of the next minutes, do not split the counter again.
     for seconds in [30, 31, 60, 120, 300] {
         assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
     }
     assert_eq!(watch.round(minute(6)).await, Round::default(), "nobody is asked about what is long over");
-    // Throttles in the minute of the split do not show its effect. Throttles in the next minute do.
+    // Throttles in the minute of the split may have preceded it. Later throttles split again.
     watch.throttle(&hot, minute(0).plus_seconds(59), 100);
     assert_eq!(watch.round(minute(1)).await.split, 0);
     watch.throttle(&hot, minute(1), 100);
@@ -120,7 +120,7 @@ async fn a_round_uses_exactly_the_patterns_that_the_function_declares_and_costs_
     let used: BTreeSet<&str> = costs.iter().map(|cost| cost.pattern.id).collect();
     assert_eq!(used, splitter::PATTERNS.iter().map(|pattern| pattern.id).collect());
     assert!(costs.iter().all(|cost| cost.requests == 1), "{costs:?}");
-    // While the counter cools, only its head is read.
+    // If the counter was split after the minute, the round only reads its head.
     watch.round(minute(1)).await;
     let costs: Vec<_> = watch.splitter.costs().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
     assert_eq!(costs, [("counters.head", 1)]);

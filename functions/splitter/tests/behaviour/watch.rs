@@ -1,4 +1,4 @@
-//! A table with counted throttles, its counters, and a splitter that observes them.
+//! A table whose throttles are counted, its counters, and a splitter that reads the counts.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +39,7 @@ pub fn partition(of: &str, head: bool) -> String {
 }
 
 /// Returns the start of a minute, counted from an hour ago. So the throttles that tests record are
-/// apart from the throttles of the table.
+/// in other minutes than the throttles of the table.
 pub fn minute(number: i64) -> Instant {
     static HOUR_AGO: LazyLock<i64> = LazyLock::new(|| (Instant::now().as_seconds() / 60 - 60) * 60);
     Instant::EPOCH.plus_seconds(*HOUR_AGO + 60 * number)
@@ -54,7 +54,7 @@ impl Watch {
         Self { throttles, insights, splitter, table: test.table(), turn: AtomicU32::new(0), test }
     }
 
-    /// Creates another splitter, like another execution environment.
+    /// Creates another splitter, as another execution environment would.
     pub fn another(&self) -> Splitter {
         splitter(&self.test, self.insights.url())
     }
@@ -76,14 +76,13 @@ impl Watch {
         }
     }
 
-    /// Lets the table throttle requests for this partition from now on.
+    /// Makes the table throttle requests for this partition from now on.
     pub fn heat(&self, partition: &str, rate: f64, count: Option<u32>) {
         let fault = Fault { kind: FaultKind::Throttle, rate, count, seed: 7 };
         self.test.faults().add_to_keys(fault, partition).unwrap();
     }
 
-    /// Adds 1 like the counters function, to one shard after the other. Returns false if the table
-    /// refused it.
+    /// Adds 1 as the route of counters does, to each shard in turn. Returns false after a refusal.
     pub async fn add(&self, counter: &str) -> bool {
         let name = name(counter);
         let Ok(head) = self.table.get(&counter::head(&name).unwrap()).await else { return false };
@@ -92,7 +91,7 @@ impl Watch {
         matches!(self.table.transact(&add).await, Ok(Ok(())))
     }
 
-    /// Reads the value and the number of shards of a counter like its readers.
+    /// Reads the value and the number of shards of a counter.
     pub async fn try_count(&self, counter: &str) -> Result<(u64, u64), TableError> {
         let mut found = self.table.batch_get(&counter::read(&name(counter)).unwrap()).await?;
         let head = found.iter().flatten().find_map(|entity| match entity {

@@ -1,5 +1,5 @@
-//! The copies on a product for its search document. [`key_schema::product::copies`] explains why
-//! they converge, and why most records need no copy.
+//! Sets the copies of stock and rating on a product, which its search document needs.
+//! [`key_schema::product::copies`] explains why they converge, and why most records need no copy.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
@@ -15,7 +15,7 @@ pub(super) async fn stock<I: Items>(table: &I, change: &Change, new: &Stored<Sto
         // A product is written together with its first stock and already has this value.
         Change::Created { .. } | Change::Removed { .. } => false,
         Change::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
-        // The old image cannot be read, so copy anyway: the cost is one write.
+        // The old image cannot be read, so the value is copied anyway. That costs only one write.
         Change::Changed { .. } => true,
     };
     if changed { copy(table, &product::copy_stock(new)?).await } else { Ok(()) }

@@ -1,8 +1,8 @@
 //! Copies of a product in the lists of further categories. [`key_schema::membership`] explains why
 //! they converge to the newest state.
 //!
-//! The memberships are read strongly when the record is taken. A membership that is created later
-//! was made from a product of the record's version or a newer one.
+//! The memberships are read strongly after the record arrives. A membership that is created later
+//! already contains the record's version of the product, or a newer one.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
@@ -13,7 +13,7 @@ use super::{DeriveError, copy};
 use crate::batch::Change;
 use crate::ports::Items;
 
-/// Refreshes the copies of a product, if they show the change.
+/// Refreshes the copies of a product, if the change affects them.
 pub(super) async fn refresh<I: Items>(table: &I, change: &Change, new: &Stored<Product>) -> Result<(), DeriveError> {
     let shown = match change {
         // A new product is in no further category yet.

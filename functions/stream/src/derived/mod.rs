@@ -1,13 +1,15 @@
 //! Sink `derived`: the table's derived data.
 //!
-//! - An order derives sales rows, counters of products and totals of places ([`sales`]). They are
-//!   exact, because each row proves its own counting, in one transaction with it.
-//! - A stock and review statistics derive the product's copies for the search document
-//!   ([`copies`]). They are exact, because a copy is a set, ordered by its source's `rev`.
-//! - A product derives its entries in further categories ([`memberships`]). They are copies too.
+//! - From an order the sink derives sales rows, counters of products and totals of places
+//!   ([`sales`]). They are exact, because one transaction writes each row and its effect on the
+//!   counters.
+//! - From a stock and review statistics it derives the copies on the product for the search
+//!   document ([`copies`]). They are exact, because a copy replaces the older value by its source's
+//!   `rev`.
+//! - From a product it derives its entries in further categories ([`memberships`]), copies as well.
 //!
-//! Copies use the record's own image, because an older image changes nothing. Counters use a read,
-//! because the difference must refer to the table's current state.
+//! Copies use the record's own image, because an older image changes nothing. Counters use the
+//! result of a read, because the sink adds the difference to the table's current state.
 
 mod copies;
 mod memberships;
@@ -54,8 +56,8 @@ impl<I: Items> Derived<I> {
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
             Some(AnyEntity::Product(product)) => memberships::refresh(table, change, product).await,
-            // A removal by an operator derives nothing: the sales rows are part of the books and
-            // remain.
+            // A removal by an operator derives nothing. The sales rows remain, because they are
+            // part of the books.
             _ => Ok(()),
         }
     }
@@ -73,7 +75,7 @@ impl<I: Items> Sink for Derived<I> {
     }
 }
 
-/// Writes a copy. If its condition fails, the copy is newer or its target item does not exist.
+/// Writes a copy. A refusal means that the stored copy is newer, or that its target does not exist.
 async fn copy<I: Items>(table: &I, write: &Single<()>) -> Result<(), DeriveError> {
     if table.write(write).await?.is_ok() {
         telemetry::crash_point("stream.derived.applied");
@@ -88,7 +90,7 @@ enum DeriveError {
     Table(#[from] TableError),
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The items kept changing between the read and the write.
+    /// Other consumers changed the items between the read and the write in every attempt.
     #[error("others kept deriving the same")]
     Overtaken,
 }
@@ -102,7 +104,7 @@ impl From<KeyError> for DeriveError {
 impl From<DeriveError> for Verdict {
     fn from(error: DeriveError) -> Self {
         match error {
-            // The table's data is unreadable or cannot be encoded: no retry changes that.
+            // The stored data cannot be decoded or encoded, and no retry changes that.
             DeriveError::Table(TableError::Decode(error)) => Self::Refused(Reason::new("malformed_source", error)),
             DeriveError::Encode(error) => Self::Refused(Reason::new("underivable", error)),
             DeriveError::Table(error) => Self::Failed(Reason::new("table", error)),

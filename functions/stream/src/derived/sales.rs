@@ -1,29 +1,26 @@
-//! The sales rows of orders, with the counters of products and the totals of places that they
-//! prove.
+//! The sales rows of orders, and their sums: the counters of products and the totals of places.
 //!
 //! # Why the rows converge
 //!
 //! The rows of an order are a function of its head and its lines ([`key_schema::sales::derive`]).
-//! Lines never change. The head does not come from the record: it is read strongly when the rows
-//! are written. So a record that arrives twice, late or out of order derives the order's *current*
-//! state.
+//! Lines never change. The consumer does not take the head from the record, but reads it strongly.
+//! So a record that arrives twice, late or out of order derives the order's *current* state.
 //!
-//! A row carries the head's `rev` and replaces only an older one. If two consumers read different
-//! heads, the newer head wins, whichever writes last. Each relevant change of the head has a
-//! record, which is delivered after the change until it is taken. So the newest relevant head is
-//! derived at least once. Rows are never deleted: the rows of a cancelled order remain as reversed,
-//! and their `rev` keeps older ones out.
+//! A row has the head's `rev` and replaces only an older row. If two consumers read different
+//! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head has
+//! a record, which Lambda delivers after the change. So the newest relevant head is derived at
+//! least once. Rows are never deleted. The rows of a cancelled order remain as reversed, and their
+//! `rev` refuses older rows.
 //!
 //! The shop never removes an order before it expires. After its expiry, or its removal by an
-//! operator, there is no head to derive from. Its rows are part of the books and remain.
+//! operator, there is no head. The rows remain, because they are part of the books.
 //!
 //! # Why nothing is counted twice
 //!
-//! The consumer reads an order's rows strongly. It writes each row on the condition that the row is
-//! unchanged, together with the difference for its product's counter
-//! ([`key_schema::sales::apply`]). A consumer that finds the row changed by another writes nothing
-//! and reads again. So a counter is the sum of its rows at any moment and after any crash. Each
-//! transaction of a large order is complete in itself.
+//! The consumer reads an order's rows strongly. One transaction writes a row, on the condition that
+//! it is unchanged, and adds the difference to the counters ([`key_schema::sales::apply`]). If
+//! another consumer has changed the row, this one writes nothing and reads again. So a counter is
+//! the sum of its rows at any moment and after any crash. A large order takes several transactions.
 
 use std::time::Duration;
 
@@ -42,27 +39,27 @@ use super::DeriveError;
 use super::turns::Turns;
 use crate::ports::Items;
 
-/// The number of attempts for an order. Two consumers that conflict on one order's rows finish in
-/// two, because no writer keeps changing those rows. On the counters of a popular product,
-/// conflicts may go on for as long as there are orders for it.
+/// The maximum number of attempts for an order. Two consumers that conflict on one order's rows
+/// need only two. Conflicts on a popular product's counters may go on for as long as customers
+/// order it.
 const ATTEMPTS: usize = 8;
-/// No attempt begins later than this after the first. A transaction waits up to 5 s on conflicts,
-/// and its last call may take 8 s. So an order with endless conflicts fails by itself, and leaves
-/// the rest of the function's 60 s to the orders behind it.
+/// The time after the first attempt within which another attempt may begin. A transaction waits up
+/// to 5 s on conflicts, and its last call may take 8 s. So an order with endless conflicts fails,
+/// and leaves enough of the function's 60 s to the later orders.
 const BUDGET: Duration = Duration::from_secs(30);
 
-/// Returns whether the change may have altered the order's sales: the order became visible, or it
+/// Returns whether the change may have affected the order's sales. The order became visible, or
 /// began or ceased to count as sold.
 pub(super) fn moved(old: Option<&AnyEntity>, new: &Order) -> bool {
     match old {
         Some(AnyEntity::Order(old)) => old.status.is_sale() != new.status.is_sale(),
-        // A new order, or one with an unreadable old image.
+        // The order is new, or its old image cannot be read.
         _ => new.status != OrderStatus::Placing,
     }
 }
 
-/// Updates an order's rows and counters to its head. An attempt that stopped at a conflict has
-/// completed whole transactions or nothing, and the next one continues from a new read.
+/// Derives an order's rows and counters from its head. An attempt that stopped at a conflict has
+/// completed only whole transactions, and the next attempt reads again.
 pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<(), DeriveError> {
     let (mut met, until) = (DeriveError::Overtaken, Instant::now() + BUDGET);
     for attempted in 0..ATTEMPTS {
@@ -83,7 +80,7 @@ pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> 
 enum Attempt {
     /// The table holds all rows, at this state or a newer one.
     Done,
-    /// Another consumer wrote the rows in between.
+    /// Another consumer changed the rows after this consumer read them.
     Overtaken,
 }
 
@@ -105,14 +102,14 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
     Ok(Attempt::Done)
 }
 
-/// Returns the place that counts an order which is not counted yet: the current place of its shop.
+/// Returns the place in which a new order counts: the current place of its shop.
 async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SalePlace, DeriveError> {
     let store_id = place::store_of(head);
     let store = table.get(&place::read_for_update(&store_id)?).await?;
     Ok(SalePlace::of(head, store.as_deref(), store_id))
 }
 
-/// Returns the keys of the counters, which orders share.
+/// Returns the keys of the counters, which several orders change.
 fn counters(transaction: &Transaction<()>) -> impl Iterator<Item = &Key> {
     transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
         Write::Update { key, .. } => Some(key),

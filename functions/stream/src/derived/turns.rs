@@ -1,10 +1,9 @@
 //! Turns: locks that serialize transactions on the same counters inside one consumer.
 //!
-//! The counter of a popular product moves with nearly every order. Two transactions that update one
-//! item at once are in conflict, and DynamoDB cancels one of them. Consumers resolve conflicts with
-//! each other by retries. Inside one consumer, such conflicts are avoidable and would delay every
-//! lane. So its lanes take turns: a transaction waits for the transactions on the same counters,
-//! and for no other.
+//! Nearly every order changes the counter of a popular product. If two transactions update one item
+//! at once, DynamoDB cancels one of them. Conflicts between consumers are resolved by retries.
+//! Conflicts inside one consumer would delay every lane, and can be avoided. So a transaction waits
+//! for the transactions on the same counters in this consumer, and for no other.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,8 +11,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use key_schema::key::Key;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// The number of locks. Counters map to locks by a hash. Two counters of one lock only wait for
-/// each other.
+/// The number of locks. A hash maps a counter to a lock. If two counters have one lock, their
+/// transactions only wait for each other.
 const SLOTS: usize = 64;
 
 /// The turns of one consumer.
@@ -27,8 +26,8 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits until no other transaction holds any of these items. The slots are locked in ascending
-    /// order, so there is no deadlock.
+    /// Waits until no other transaction holds the locks of these items. The locks are taken in
+    /// ascending order, so there is no deadlock.
     pub(super) async fn take<'k>(&self, keys: impl IntoIterator<Item = &'k Key>) -> Vec<MutexGuard<'_, ()>> {
         let slots: BTreeSet<usize> = keys.into_iter().map(slot).collect();
         let mut turns = Vec::with_capacity(slots.len());

@@ -25,7 +25,7 @@ use table::Table;
 use crate::store::Bucket;
 use crate::support::{consumer, earliest, image, insert, line, meta, modify, order, product, remove};
 
-/// The day of every record in these tests, and its instant.
+/// The day of every record in these tests.
 const DAY: &str = "2017-01-01";
 const REMOVED_AT: &str = "2017-01-01T11:53:26.000Z";
 
@@ -205,7 +205,7 @@ async fn dynamodb_is_known_in_either_spelling_of_the_identity() {
 async fn secrets_of_a_session_are_neither_archived_nor_recorded() {
     let shop = Shop::open().await;
     let mut record = expire("7", &session("s1"));
-    // The schema has no such attributes. A session of an older or careless program may have them.
+    // The schema does not have these attributes, but an older program may have stored them.
     for secret in ["token", "refresh_token", "password", "ip"] {
         record["dynamodb"]["OldImage"][secret] = json!({"S": "hunter2"});
     }
@@ -276,11 +276,11 @@ async fn other_changes_are_not_audited() {
     let batch = [
         insert("1", &session("s1")),
         modify("2", &session("s1"), &session("s1")),
-        // The order is not retired, so DynamoDB cannot have removed it.
+        // The order is not retired, so it has no time to live.
         by(remove("3", &order("o1", OrderStatus::Paid, 1, 1)), json!({"type": "Service", "principalId": "x"})),
         by(remove("4", &line("o1", 1)), json!({"type": "Service", "principalId": "x"})),
         expire("5", &product("p1", 1)),
-        // An item that the sink writes itself.
+        // The sink itself wrote this item.
         expire("6", &entry.stored().unwrap()),
     ];
     assert_eq!(shop.take(&batch).await, None);

@@ -37,7 +37,7 @@ impl Shop {
     async fn open() -> Self {
         let test = TestTable::create().await;
         let client = test.client();
-        // The SDK's own retries are not under test.
+        // The client makes one attempt, because its retries are not under test.
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         let table = Table::new(aws_sdk_dynamodb::Client::from_conf(once), test.name().to_owned());
         Self { test, table: Arc::new(table) }
@@ -48,7 +48,7 @@ impl Shop {
         Box::new(Bus::new(self.table.clone(), publisher, rules))
     }
 
-    /// Creates a consumer with this bus only, like a new process.
+    /// Creates a consumer with only this bus, as a new process would.
     fn consumer(&self, publisher: impl Publisher) -> Consumer {
         consumer([self.sink(publisher)]).0
     }
@@ -59,7 +59,7 @@ impl Shop {
         self.test.table().batch_get(&known).await.unwrap().into_iter().flatten().collect()
     }
 
-    /// Lets days pass: the marks of these events age, and expired ones are removed.
+    /// Makes the marks of these events older by some days, and removes expired marks.
     async fn days_pass(&self, events: &[Event], days: i64) {
         let (ago, now) = (-days * 24 * 60 * 60, Instant::now());
         for mut mark in self.marks(events).await {
@@ -121,7 +121,7 @@ async fn case_11_a_batch_that_is_delivered_twice_is_sent_once() {
     let batch = placed_and_paid(&["a", "b"]);
     assert_eq!(earliest(&consumer, &batch).await, None);
     assert_eq!(earliest(&consumer, &batch).await, None);
-    // The same records twice in one batch.
+    // One batch contains the same records twice.
     let orders = [placed_and_paid(&["c"]), placed_and_paid(&["c"])].concat();
     assert_eq!(earliest(&consumer, &orders).await, None);
     assert_eq!(bus.subjects(), ["a", "b", "a paid", "b paid", "c", "c paid"]);
@@ -136,7 +136,7 @@ async fn case_12_a_batch_replayed_after_later_changes_sends_no_event_and_a_late_
     let first = insert("1", &pending("a"));
     let second = modify("2", &pending("a"), &paid("a"));
     let third = modify("3", &paid("a"), &picking);
-    // The second record was quarantined, and arrives after the third.
+    // The second record arrives after the third, because it was quarantined.
     for batch in [[first.clone()], [third.clone()], [first.clone()], [second.clone()], [third], [second], [first]] {
         assert_eq!(earliest(&consumer, &batch).await, None);
     }
@@ -172,7 +172,7 @@ async fn case_27_a_change_that_moves_no_status_is_no_event_and_two_moves_in_a_ba
     let shipped = order("a", OrderStatus::Shipped, 5, 1);
     let batch = [modify("2", &touched, &picking), modify("3", &picking, &shipped)];
     assert_eq!(earliest(&consumer, &batch).await, None);
-    // Two calls, because the bus keeps no order inside one call.
+    // The sink makes two calls, because the bus keeps no order inside one call.
     assert_eq!(bus.calls(), [["a picking"], ["a shipped"]]);
 }
 
@@ -216,7 +216,7 @@ async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_o
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());
-    // An entry must be smaller than the limit, and this one equals it.
+    // An entry must be smaller than the limit. This entry equals the limit.
     let detail = told(insert("2", &large)).unwrap()[0].to_detail().unwrap();
     let limit = 14 + "bodega".len() + "OrderPlaced".len() + detail.len();
     let (consumer, shelf) = consumer([shop.sink(event_bus(server.url(), limit))]);
@@ -238,14 +238,14 @@ async fn case_31_a_replay_a_day_later_sends_no_event() {
     assert_eq!(earliest(&shop.consumer(publisher()), &batch).await, None);
     let events: Vec<Event> =
         server.published(0, 100).items.iter().map(|event| Event::from_detail(&event.detail).unwrap()).collect();
-    // One day in the stream, another day, and the quarantine's 30 days after them.
+    // The record is replayed after a day in the stream, another day, and 30 days in the quarantine.
     for days in [1, 1, 30] {
         shop.days_pass(&events, days).await;
         assert_eq!(shop.marks(&events).await.len(), 6, "{days}");
         assert_eq!(earliest(&shop.consumer(publisher()), &batch).await, None);
         assert_eq!(server.published(0, 100).items.len(), 6, "{days}");
     }
-    // The marks prevent the repetition. Without them all events are sent again with the same ids.
+    // After the marks have expired, all events are sent again with the same ids.
     shop.days_pass(&events, 4).await;
     assert_eq!(shop.marks(&events).await, []);
     assert_eq!(earliest(&shop.consumer(publisher()), &batch).await, None);
@@ -281,7 +281,7 @@ async fn without_the_marks_no_event_is_sent() {
     let consumer = shop.consumer(bus.clone());
     shop.test.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 }).unwrap();
     let batch = [insert("1", &product("p", 1)), insert("2", &pending("a"))];
-    // The product has no event and is done.
+    // The product has no event, so its record is done.
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("2"));
     assert_eq!(bus.calls(), Vec::<Vec<String>>::new());
 }

@@ -1,5 +1,5 @@
 //! Tests of contended counters, on a table that reports transaction conflicts like DynamoDB. The
-//! embedded table never does.
+//! embedded table never reports them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +36,7 @@ struct Contended {
 }
 
 impl Contended {
-    /// Claims the items, unless one of them is claimed.
+    /// Claims the items for a transaction, unless another transaction has claimed one of them.
     fn claim(&self, keys: &BTreeSet<Key>) -> bool {
         let mut under_way = self.under_way.lock().unwrap();
         let free = under_way.is_disjoint(keys);

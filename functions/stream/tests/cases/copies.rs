@@ -1,4 +1,4 @@
-//! Tests of the copies on a product: they are set, never added to, and the newest source wins.
+//! Tests of the copies on a product: a copy replaces the old value, and the newest source wins.
 
 use key_schema::category::CategoryNode;
 use key_schema::item::Stored;
@@ -34,7 +34,7 @@ impl Shop {
     }
 }
 
-/// Returns the changes of a product's stock: sold out, refilled, sold out, retired, back.
+/// Returns the changes of a product's stock: sold out, refilled, sold out, retired, revived.
 fn stocks() -> Vec<Value> {
     let states = [(5, true), (1, true), (0, true), (3, true), (0, true), (9, true), (9, false), (4, true)];
     let states: Vec<_> =

@@ -43,7 +43,7 @@ async fn a_record_is_worked_on_for_the_request_that_made_the_change() {
     known.sort();
     let none = |sequence: &str| (sequence.to_owned(), None);
     let some = |sequence: &str, id: &str| (sequence.to_owned(), Some(id.to_owned()));
-    // The request of a removal is not known: the old image has the id of an earlier change.
+    // The request of a removal is unknown, because the old image has the id of an earlier request.
     let expected =
         [some("1", "request-1"), none("2"), none("3"), none("4"), none("5"), some("6", "request-6"), none("7")];
     assert_eq!(known, expected);

@@ -35,7 +35,7 @@ impl Shop {
         Box::new(Derived::new(self.table.clone(), 4))
     }
 
-    /// Writes an item unchanged.
+    /// Writes an item without the function's checks.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) {
         self.test.put(item).await;
     }

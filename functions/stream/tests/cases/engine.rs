@@ -1,5 +1,4 @@
-//! The search engine of a test: embedded, a real OpenSearch if `SEARCH_ENDPOINT` is set, or
-//! scripted.
+//! The search engine of a test: embedded, scripted, or the OpenSearch at `SEARCH_ENDPOINT`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -61,7 +60,7 @@ fn client(endpoint: &str) -> SearchClient {
     let prefix = format!("stream-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
     if std::env::var_os("SEARCH_ENDPOINT").is_some() {
-        // The speed of a real engine on this machine is not under test.
+        // A real engine may be slow on the test machine.
         (limits.attempt, limits.total) = (Duration::from_secs(30), Duration::from_secs(60));
     }
     SearchClient::new(&SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits))
@@ -75,7 +74,7 @@ pub struct ScriptedEngine(Arc<Mutex<Script>>);
 struct Script {
     /// One entry per request.
     statuses: Vec<Vec<u16>>,
-    /// The revs in each request.
+    /// The revs of the operations in each request.
     asked: Vec<Vec<u64>>,
     templates: usize,
 }

@@ -1,4 +1,4 @@
-//! Tests of the search index: no schedule loses, revives or falsifies a document.
+//! Tests of the search index: no schedule loses, restores or falsifies a document.
 
 mod spoilt;
 
@@ -105,7 +105,7 @@ async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
     ];
     for order_of_arrival in [[&a, &b, &c], [&a, &c, &b], [&b, &a, &c], [&b, &c, &a], [&c, &a, &b], [&c, &b, &a]] {
         let batch: Vec<Value> = order_of_arrival.into_iter().cloned().collect();
-        // All records in one batch, and then one record per batch.
+        // All records arrive in one batch, and then in one batch each.
         deliver(&engine, &[&batch]).await;
         deliver(&engine, &[&batch[..1], &batch[1..2], &batch[2..]]).await;
         assert_eq!(indexed(&engine, &product("a", 4)).await, (4, Some("a at rev 4".to_owned())));
@@ -114,7 +114,7 @@ async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
     }
 }
 
-/// An engine that applies a bulk call and never responds, so its caller dies there.
+/// An engine that applies a bulk call and never responds, so that a test can stop the caller.
 struct TakesAndDies {
     client: SearchClient,
     taken: Arc<Notify>,
@@ -166,7 +166,7 @@ async fn case_15_a_stale_insert_long_after_the_removal_does_not_bring_the_docume
     let (first, gone) = (product("a", 1), retired("a", 2));
     deliver(&engine, &[&[insert("1", &first)], &[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
     assert_eq!(indexed(&engine, &gone).await, (2, None));
-    // An item that an operator removed from the table must not return with its last state either.
+    // A repeated record must not restore an item that an operator removed from the table.
     let removed = product("b", 5);
     deliver(&engine, &[&[insert("3", &removed)], &[remove("4", &removed)], &[insert("3", &removed)]]).await;
     assert_eq!(indexed(&engine, &removed).await, (6, None));
@@ -211,7 +211,7 @@ async fn case_18_a_removal_that_arrives_before_its_insert_stays() {
     deliver(&engine, &[&[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
     let by_hand = product("b", 1);
     deliver(&engine, &[&[remove("4", &by_hand)], &[insert("3", &by_hand)]]).await;
-    // The same two records arrive in one batch.
+    // Both records arrive in one batch.
     deliver(&engine, &[&[remove("6", &product("c", 1)), insert("5", &product("c", 1))]]).await;
     assert_eq!(engine.products().await, []);
 }
@@ -253,7 +253,7 @@ async fn a_lost_index_quarantines_no_document() {
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
     assert_eq!(earliest(&consumer, &batch).await, None);
     assert_eq!(shelf.kept(), []);
-    // After the 404 the sink checked the indices again. After the 403 it had no reason to.
+    // The sink checks the indices again after a 404, but not after a 403.
     assert_eq!(engine.ensured(), 2);
 }
 
@@ -307,7 +307,7 @@ async fn case_21_a_number_or_binary_key_of_equal_text_never_reaches_the_document
 
 #[tokio::test]
 async fn case_22_a_number_beyond_double_precision_is_indexed_exactly() {
-    // 2^53 + 1 has no exact double.
+    // No double equals 2^53 + 1.
     for amount in [9_007_199_254_740_993, i64::MAX - 1] {
         let engine = Engine::start().await;
         let mut dear = product("a", 1);

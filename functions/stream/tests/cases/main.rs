@@ -1,6 +1,5 @@
-//! Tests of the consumer under bad schedules, case by case, with scripted sinks, the embedded table
-//! and the embedded search engine. The numbers refer to the design's list of cases for the stream
-//! consumer.
+//! Tests of the consumer under bad schedules, with scripted sinks, the embedded table and the
+//! embedded search engine. The numbers in names are those of the design's list of cases.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod audit;

@@ -23,8 +23,7 @@ impl Shop {
         self.summer().await.into_iter().map(|listed| listed.name).collect()
     }
 
-    /// Adds the product in the table to the further category, on the condition that it is as
-    /// `seen`.
+    /// Adds the product in the table to the further category, if it equals `seen`.
     async fn join(&self, seen: &Stored<Product>) -> bool {
         let add = membership::add(seen, &summer(), None, &seen.meta.born, seen.meta.updated_at).unwrap();
         matches!(self.table.transact(&add).await, Ok(Ok(())))
@@ -61,7 +60,7 @@ async fn case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay() 
         fastrand::Rng::with_seed(seed).shuffle(&mut records);
         shop.deliver(&[&records[..2], &records[2..]]).await;
         assert_eq!(shop.names().await, ["p1 at rev 3"], "seed {seed}");
-        // A consumer that read the membership before the refresh and writes only now is refused.
+        // The write of a consumer that read the membership before the refresh is refused.
         assert!(shop.table.write(&membership::refresh(&two, &summer()).unwrap()).await.unwrap().is_err());
     }
 }

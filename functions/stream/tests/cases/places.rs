@@ -1,5 +1,4 @@
-//! Tests of the totals of places: each order counts in one place, and is subtracted from the same
-//! one.
+//! Tests of the totals of places: an order is subtracted from the place in which it was counted.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -128,8 +127,7 @@ async fn online_orders_are_counted_in_every_shard_and_cancelled_where_they_were_
     assert!(counted(&shop).await.iter().all(|(shard, orders)| *orders <= before[shard]));
 }
 
-/// A release without shards subtracts a cancelled order from shard 0, even if another shard counted
-/// the order.
+/// A release without shards subtracts a cancelled order from shard 0, whichever shard counted it.
 #[tokio::test]
 async fn a_part_below_zero_is_added_like_any_other() {
     let shop = Shop::open().await;
@@ -165,8 +163,7 @@ async fn orders_of_another_shop_are_counted_in_one_item() {
     assert_eq!(counted(&shop).await, BTreeMap::from([(SHARDS.of("364"), 20)]));
 }
 
-/// Earlier releases counted every order of a total in one item. Neither the item nor the order's
-/// proof names a shard.
+/// Earlier releases counted all orders of a total in one item, and rows named no shard.
 #[tokio::test]
 async fn a_total_of_an_earlier_release_counts_and_a_cancellation_reduces_it() {
     let shop = Shop::open().await;

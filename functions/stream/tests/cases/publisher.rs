@@ -120,8 +120,7 @@ pub fn event_bus(endpoint: &str, bytes: usize) -> EventBus {
     EventBus::new(service, "shop".to_owned()).with_limits(Limits { bytes, budget: Duration::from_millis(500) })
 }
 
-/// An endpoint with EventBridge's protocol that fails one entry of its first response and records
-/// the requests.
+/// An endpoint with EventBridge's protocol. It fails one entry of its first response.
 #[derive(Clone, Default)]
 pub struct ScriptedEndpoint {
     fails: usize,

@@ -31,7 +31,7 @@ async fn case_35_a_record_that_cannot_be_read_is_kept_whole_with_the_reason_and_
     assert_eq!(earliest(&consumer, &[poison("1"), insert("2", &product("p2", 1))]).await, None);
     let names = bucket.names();
     let [name] = names.as_slice() else { panic!("{names:?}") };
-    // The record's time, in 2017, is implausible and not used.
+    // The record's time, in 2017, is implausible, so it is not used.
     let kept: Quarantined = serde_json::from_str(&bucket.text(name)).unwrap();
     assert_eq!(*name, format!("quarantine/{}/event-1-scripted.json", kept.at.day()));
     assert_eq!((kept.event_id.as_deref(), kept.sequence_number.as_str()), (Some("event-1"), "1"));
@@ -53,7 +53,7 @@ async fn case_11_a_poison_record_that_is_delivered_twice_is_one_object() {
 async fn a_record_of_any_size_is_kept_whole() {
     let (bucket, consumer) = set_up().await;
     let mut large = poison("1");
-    // It fits into an invocation, and is larger than an item of the table can be.
+    // The record fits into an invocation, but is larger than an item of the table can be.
     large["dynamodb"]["NewImage"]["summary"] = json!({"S": "x".repeat(5 << 20)});
     assert_eq!(earliest(&consumer, std::slice::from_ref(&large)).await, None);
     assert_eq!(bucket.all()[0]["record"], large);

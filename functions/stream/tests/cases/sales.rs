@@ -1,4 +1,4 @@
-//! Tests of derived sales: in every schedule the rows agree with the order's current state.
+//! Tests of derived sales: in every schedule the rows match the order's current state.
 
 use key_schema::order::OrderStatus;
 use key_schema::place::{self, SalePlace};
@@ -100,7 +100,7 @@ async fn case_03_a_retry_after_a_partial_failure_does_not_repeat_successful_writ
     let (consumer, _) = consumer([shop.sink(), other.boxed()]);
     let batch = [insert("1", &a), insert("2", &b)];
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
-    // Change the row, so that a second write would be visible.
+    // This changes the row, so that a second write would be visible.
     let mut marked = sales::derive(&b, &line("b", 1).data);
     marked.data.quantity = 77;
     shop.put(&marked).await;
@@ -154,7 +154,7 @@ async fn a_slow_predecessor_with_an_older_head_overwrites_no_newer_row() {
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;
     shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
-    // The predecessor read the head before the cancellation and writes only now.
+    // An earlier consumer read the head before the cancellation and writes only now.
     let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
     for late in sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap() {
         assert!(shop.table.transact(&late).await.unwrap().is_err());
@@ -183,7 +183,7 @@ async fn an_order_that_an_operator_removed_leaves_its_sales_in_the_books() {
     shop.place(&pending).await;
     shop.deliver(&[&[insert("1", &pending)], &[remove("2", &pending)]]).await;
     assert_eq!(shop.listed("p1").await.len(), 1);
-    // The record of a missing order derives nothing.
+    // The order of this record does not exist, so the record derives nothing.
     shop.deliver(&[&[insert("3", &order("o2", OrderStatus::Pending, 1, 1))]]).await;
     assert!(shop.rows("o2").await.is_empty());
 }

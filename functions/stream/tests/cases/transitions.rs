@@ -120,7 +120,7 @@ const STATUSES: [OrderStatus; 8] = [
 fn an_order_is_placed_when_it_becomes_visible() {
     for status in STATUSES {
         let new = order("o1", status, 2, 3);
-        // An order that is created in a closed status was restored from the archive.
+        // An order that is created in a closed status is restored from the archive.
         let created = (!status.is_closed()).then(|| insert("1", &new));
         let committed = modify("1", &order("o1", OrderStatus::Placing, 1, 3), &new);
         for record in created.into_iter().chain([committed]) {
@@ -187,7 +187,7 @@ fn a_stock_runs_low_when_it_falls_below_the_threshold_while_it_can_be_sold() {
         ((5, true), (20, true), false),
         ((10, false), (9, false), false),
         ((50, true), (3, false), false),
-        // The product returns to the catalogue with little stock and did not run low.
+        // The product is revived with little stock, so its stock did not become low.
         ((50, false), (3, true), false),
         ((50, false), (50, true), false),
         ((3, false), (3, true), false),
@@ -245,7 +245,7 @@ fn an_unreadable_old_image_is_an_error_only_where_an_event_depends_on_it() {
     assert_eq!(change(&pending, &order("o1", OrderStatus::Paid, 2, 1)), Err(UnreadableOldImage));
     assert_eq!(change(&stock(10, true, 1), &stock(9, true, 2)), Err(UnreadableOldImage));
     assert_eq!(change(&customer(Tier::Gold, 1), &customer(Tier::Gold, 2)), Err(UnreadableOldImage));
-    // For these new states no old image could give an event.
+    // These new states give no event for any old image.
     assert_eq!(change(&pending, &order("o1", OrderStatus::Placing, 2, 1)), Ok(vec![]));
     assert_eq!(change(&stock(20, true, 1), &stock(10, true, 2)), Ok(vec![]));
     assert_eq!(change(&stock(20, true, 1), &stock(9, false, 2)), Ok(vec![]));

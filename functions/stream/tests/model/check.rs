@@ -1,5 +1,4 @@
-//! The checks after complete delivery: the consumer's data must agree with the table and its
-//! history.
+//! The checks after complete delivery: the consumer's data must match the table and its history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
     same("index", &expected, &world.index)
 }
 
-/// Checks that exactly the events of the history were published, and those of one item in order.
+/// Checks that exactly the history's events were published, and those of one item in order.
 fn bus(world: &World) -> Result<(), String> {
     let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for shard in &world.stream {
@@ -58,7 +57,7 @@ fn bus(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that an event was published more than once only around a crash or a failure.
+/// Checks that an event was published more than once only after a crash or a failure.
 pub fn repeated(world: &World, spent: Spent) -> Result<(), String> {
     match world.times.iter().find(|(_, times)| **times > 1 + spent.crashes + spent.failures) {
         Some((id, times)) => Err(format!("an event was published {times} times: {id}")),

@@ -1,14 +1,14 @@
 //! The search through every schedule of a small world.
 //!
-//! A schedule is a sequence of moves ([`Move`]). The table is written, a batch of a shard is
-//! delivered, or an earlier stretch of a shard is delivered again. A delivery makes its next call,
-//! or dies. Two shards deliver concurrently, call by call.
+//! A schedule is a sequence of moves ([`Move`]). The shop or DynamoDB writes to the table, a batch
+//! of a shard is delivered, or earlier records of a shard are delivered again. A delivery makes its
+//! next call, or crashes. The deliveries of two shards are concurrent, call by call.
 //!
 //! The search goes depth first and remembers the states that it has visited. A state is everything
-//! that later moves can depend on. Futures cannot be copied, so the search enters a branch from the
-//! last state without a running delivery and repeats the moves since then. It takes only one of the
-//! schedules that differ just in the order of independent moves ([`crate::territory`]). A move
-//! without an alternative is made without a check of the state.
+//! that later moves can depend on. Futures cannot be copied. So the search enters a branch from the
+//! last state without a running delivery, and repeats the moves since then. If schedules differ
+//! only in the order of independent moves, the search takes one of them ([`crate::territory`]). If
+//! only one move is possible, the search makes it without a check of the state.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -20,14 +20,14 @@ use crate::run::Quiet;
 /// The limits of the schedules.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The number of deliveries that die.
+    /// The number of deliveries that crash.
     pub crashes: usize,
-    /// The number of stretches that are delivered again.
+    /// The number of times that earlier records are delivered again.
     pub repeats: usize,
-    /// The number of calls that fail, as a whole or in their last part.
+    /// The number of calls that fail completely or in their last part.
     pub failures: usize,
     /// Whether the two shards deliver concurrently, call by call, while the shop writes. Otherwise
-    /// a delivery that has begun ends, or dies, before anything else happens.
+    /// a delivery ends or crashes before any other move.
     pub side_by_side: bool,
     /// Whether the search skips schedules that are equivalent to another one.
     pub reduced: bool,
@@ -40,13 +40,13 @@ pub enum Move {
     Write { shard: usize },
     /// The next records of a shard are delivered.
     Deliver { shard: usize, count: usize },
-    /// An earlier stretch of a shard is delivered again.
+    /// Some earlier records of a shard are delivered again.
     Repeat { shard: usize, from: usize, to: usize },
     /// The delivery of a shard makes its next call, or its response arrives.
     Step { shard: usize },
-    /// The call that the delivery of a shard awaits fails, as a whole or in its last part.
+    /// The awaited call of a shard's delivery fails, completely or in its last part.
     Fail { shard: usize },
-    /// The delivery of a shard dies at its current call.
+    /// The delivery of a shard crashes at its current call.
     Crash { shard: usize },
 }
 
@@ -72,7 +72,7 @@ pub struct Explored {
     pub moves: usize,
     /// The number of states in which everything was delivered. Each of them was checked.
     pub ends: usize,
-    /// The possible endings: digests of the final state and of the faults on the way.
+    /// The possible ends: digests of the final state and of the faults before it.
     pub endings: BTreeSet<u64>,
 }
 
@@ -88,7 +88,7 @@ struct Branch<'h> {
     since: Vec<Move>,
 }
 
-/// Explores every schedule. A wrong end is a panic that names the schedule.
+/// Explores every schedule. Panics with the schedule if its end is wrong.
 pub fn explore(history: &History, bounds: Bounds) -> Explored {
     let mut explored = Explored::default();
     let mut seen: HashSet<u64> = HashSet::new();
@@ -98,7 +98,7 @@ pub fn explore(history: &History, bounds: Bounds) -> Explored {
         for step in &since {
             run.take(*step);
         }
-        // Continue while states are new. The other branches are explored later.
+        // This continues while states are new. The other branches are explored later.
         while seen.insert(run.state()) {
             explored.states += 1;
             if run.is_settled() {

@@ -57,8 +57,7 @@ pub fn consumer(process: &Process) -> Consumer {
     Consumer::new(sinks, Box::new(process.clone()), Settings { concurrency: 1, ..Settings::default() })
 }
 
-/// A history in which an order is placed, paid and cancelled, a product is created and changed, and
-/// a session expires.
+/// A history: an order is placed, paid and cancelled, a product is changed, and a session expires.
 pub fn sold_and_cancelled() -> History {
     let writes = vec![
         vec![
@@ -77,7 +76,7 @@ pub fn sold_and_cancelled() -> History {
     History { world: world(&[item(&line()), item(&session()), item(&customer())]), writes, sharing }
 }
 
-/// A history in which a stock runs out, returns and runs out again, and a product with two listings
+/// A history in which a stock is sold out, refilled and sold out again. A product with two listings
 /// is renamed twice and reviewed.
 pub fn copied_from_elsewhere() -> History {
     let writes = vec![
@@ -92,8 +91,7 @@ pub fn copied_from_elsewhere() -> History {
             write(&product(), |now| changed::<Product>(now, |product| product.name = "Cubed ice".into())),
         ],
     ];
-    // The deliveries of both shards copy stock and rating to the product, which changes the
-    // product.
+    // The deliveries of both shards copy stock and rating to the product, so both change it.
     let items = vec![product().data.key().unwrap()];
     let sharing = Sharing { items, across_shards: true, fed: Some(1) };
     History { world: world(&[item(&product()), item(&stock()), item(&membership())]), writes, sharing }
@@ -196,7 +194,7 @@ fn membership() -> Stored<Membership> {
     stored(Membership { id, path, retired, source_rev: 1, category_path, name, brand, package_size, price })
 }
 
-/// The session's owner. Without an owner the session would not be archived.
+/// The session's owner. The sink archives no session without an owner.
 fn customer() -> Stored<Customer> {
     stored(Customer {
         addresses: [].into(),

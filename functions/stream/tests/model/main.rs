@@ -2,12 +2,12 @@
 //!
 //! A world has two shards, three items, six writes of the shop and deliveries of every length. The
 //! deliveries of both shards and the shop's writes are interleaved call by call. Each world is
-//! explored in two ways. One has a crash and a repetition in one schedule. The delivery dies
-//! between any two of its calls, or before its response arrives. Any stretch is delivered again at
-//! any later time. The other has one call that fails, as a whole or in part.
+//! explored in two ways. In the first, a schedule has one crash and one repetition. The delivery
+//! crashes between any two of its calls, or before its response arrives. Any earlier records are
+//! delivered again at any later time. In the second, one call fails completely or in part.
 //!
-//! The search skips schedules that are equivalent to others ([`territory`] explains which, and
-//! why). Smaller worlds are explored both ways to check that this loses nothing.
+//! The search skips schedules that are equivalent to others ([`territory`] explains why). For
+//! smaller worlds the tests also explore all schedules, and compare the ends.
 //!
 //! The tests print the extent of each search:
 //! `cargo test -p bodega-stream --test model -- --nocapture`.

@@ -1,5 +1,5 @@
-//! The table in memory. It executes the requests of `key-schema` like DynamoDB, including
-//! conditions.
+//! The table in memory. It executes the requests of `key-schema` and their conditions like
+//! DynamoDB.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::world::digest_item;
 
-/// The result of a write. An error has the positions of the refused writes, with their current
-/// items.
+/// The result of a write. An error has the positions of the refused writes, with the current items.
 pub type Refused = Result<(), Vec<(usize, Option<Item>)>>;
 
 /// The items of a table by key.
@@ -73,8 +72,7 @@ impl MemoryTable {
         (found.into_iter().map(|(_, item)| item.clone()).collect(), next)
     }
 
-    /// Applies all writes, or none. An error has the positions of the refused writes, with their
-    /// items.
+    /// Applies all writes, or none. An error has the refused writes' positions and current items.
     pub fn transact(&mut self, writes: &[&Guarded]) -> Refused {
         let refused: Vec<(usize, Option<Item>)> = writes
             .iter()

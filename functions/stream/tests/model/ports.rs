@@ -81,7 +81,7 @@ impl Items for Process {
     }
 }
 
-/// Returns the parts that a call completes. A failing call loses its last part.
+/// Returns the parts that a call completes. A call that fails does not complete its last part.
 fn part<T>(parts: &[T], fate: Fate) -> &[T] {
     match fate {
         Fate::Done => parts,
@@ -89,7 +89,7 @@ fn part<T>(parts: &[T], fate: Fate) -> &[T] {
     }
 }
 
-/// Returns the response of a call that succeeds or fails as a whole.
+/// Returns the response of a call that succeeds or fails completely.
 fn answered<T>(fate: Fate, act: impl FnOnce() -> T) -> Result<T, TableError> {
     match fate {
         Fate::Done => Ok(act()),
@@ -126,7 +126,7 @@ fn digest_all<'a>(items: impl Iterator<Item = Option<&'a Item>>) -> u64 {
 
 impl Index for Process {
     fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>> {
-        // This model has no step that creates existing indices.
+        // This model makes no call to create indices, because they exist.
         Box::pin(std::future::ready(Ok(())))
     }
 

@@ -9,31 +9,31 @@ use std::task::{Poll, Waker};
 use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
-/// A gate that lets the calls of one run pass one at a time. Between two calls the run can be
-/// inspected, paused or dropped. A drop is a crash.
+/// A gate that lets the calls of one run pass one at a time. Between two calls a test can inspect,
+/// pause or drop the run. A drop is a crash.
 #[derive(Debug, Default)]
 pub struct Gate(Mutex<Passage>);
 
 #[derive(Debug, Default)]
 struct Passage {
     open: Option<Fate>,
-    /// The waiting calls, in the order in which they will be polled.
+    /// The waiting calls, in the order in which they will continue.
     waiting: Vec<(Waker, Reach)>,
-    /// A digest of all responses to the run. Its local state depends on nothing else.
+    /// A digest of all responses to the run. The run's local state depends only on them.
     seen: u64,
 }
 
-/// The fate of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The call succeeds.
     Done,
-    /// The call fails, as a whole or in its last part.
+    /// The call fails completely or in its last part.
     Fails,
 }
 
 impl Gate {
-    /// Lets the next call pass.
+    /// Lets the next call pass with this outcome.
     pub fn open(&self, fate: Fate) {
         let mut passage = self.0.lock().unwrap();
         passage.open = Some(fate);
@@ -42,12 +42,12 @@ impl Gate {
         }
     }
 
-    /// Returns whether no call has used the permission.
+    /// Returns whether a call may still pass.
     pub fn is_open(&self) -> bool {
         self.0.lock().unwrap().open.is_some()
     }
 
-    /// Returns the reach of the next call, or `None` if no call waits.
+    /// Returns whether other actors can notice the next call, or `None` if no call waits.
     pub fn next(&self) -> Option<Reach> {
         self.0.lock().unwrap().waiting.first().map(|(_, reach)| *reach)
     }
@@ -98,7 +98,7 @@ impl Process {
         self.world.lock().unwrap()
     }
 
-    /// Makes one call: waits for its turn, then acts on the world at once.
+    /// Makes one call: waits until the gate opens, and then executes the call on the world.
     pub async fn call<R>(
         &self,
         name: &'static str,
@@ -123,7 +123,7 @@ impl Process {
     }
 }
 
-/// Returns a digest of a value's debug output. It does not fit values that hold unordered maps.
+/// Returns a digest of a value's debug output. The value must not contain unordered maps.
 pub fn digest(value: &impl Debug) -> u64 {
     let mut hasher = DefaultHasher::new();
     format!("{value:?}").hash(&mut hasher);

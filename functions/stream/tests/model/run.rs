@@ -18,18 +18,17 @@ use crate::process::{Fate, Process, digest};
 use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
-/// A delivery that has begun and is not acknowledged.
+/// A delivery that has begun and whose response has not arrived.
 struct Delivery {
     /// The positions of its records in the shard.
     range: Range<usize>,
-    /// Whether it is a repetition, which does not advance the shard.
+    /// Whether it repeats earlier records. Then it does not advance the shard.
     repeats: bool,
     process: Process,
     work: Pin<Box<dyn Future<Output = Answer>>>,
-    /// The response, until it arrives.
+    /// The response, after the delivery has ended and before the response arrives.
     answer: Option<Answer>,
-    /// Whether its last step changed something. Then a crash now differs from a crash before that
-    /// step.
+    /// Whether its last step changed something, so that a crash now differs from an earlier crash.
     changed: bool,
 }
 
@@ -60,13 +59,13 @@ pub struct Run<'h> {
     path: Vec<Move>,
 }
 
-/// The part of the bounds that is used up.
+/// The used part of the bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Spent {
     pub crashes: usize,
     pub repeats: usize,
     pub failures: usize,
-    /// The current shard, if the shards share nothing. It runs from the last shard to the first.
+    /// The current shard, if the shards share nothing. It goes from the last shard to the first.
     front: usize,
 }
 
@@ -121,8 +120,7 @@ impl<'h> Run<'h> {
         self.world.lock().unwrap()
     }
 
-    /// Returns the moves that are possible now, without those equivalent to others
-    /// ([`crate::territory`]).
+    /// Returns the possible moves, without those that [`crate::territory`] skips.
     pub fn moves(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         if self.bounds.reduced {
@@ -152,13 +150,13 @@ impl<'h> Run<'h> {
         moves
     }
 
-    /// Returns whether no actor notices if the shop makes its next write in this shard now.
+    /// Returns whether the next write of the shop in this shard is invisible to every other actor.
     fn unnoticed_write(&self, shard: usize) -> bool {
         let next = self.history.writes[shard].get(self.shards[shard].place.written);
         next.is_some_and(|write| self.territory.is_unnoticed(shard, &write.key))
     }
 
-    /// Returns whether no other actor notices the delivery's next step.
+    /// Returns whether the next step of the delivery is invisible to every other actor.
     fn keeps_to_itself(&self, shard: usize) -> bool {
         self.shards[shard].delivery.as_ref().is_some_and(|delivery| {
             delivery.answer.is_some() || delivery.process.gate.next().is_some_and(|reach| reach == Reach::Own)
@@ -191,7 +189,7 @@ impl<'h> Run<'h> {
         moves.extend((1..=waiting).map(|count| Move::Deliver { shard: number, count }));
     }
 
-    /// Makes a move, and then all moves without an alternative.
+    /// Makes a move, and then further moves while only one is possible.
     pub fn take(&mut self, step: Move) {
         self.make(step);
         while !self.is_settled() {
@@ -243,7 +241,7 @@ impl<'h> Run<'h> {
         };
         let work = Box::pin(tokio::task::unconstrained(work));
         let mut delivery = Delivery { range, repeats, process, work, answer: None, changed: false };
-        // Run up to the first call.
+        // The delivery runs up to its first call.
         delivery.answer = poll(&mut delivery.work);
         self.shards[shard].delivery = Some(delivery);
     }
@@ -313,13 +311,13 @@ impl<'h> Run<'h> {
         hasher.finish()
     }
 
-    /// Returns a digest of the ending.
+    /// Returns a digest of the end.
     pub fn end(&self) -> u64 {
         let Spent { crashes, repeats, failures, .. } = self.spent;
         digest(&(self.world().digest(), crashes, repeats, failures))
     }
 
-    /// Checks that everything agrees with the table's history.
+    /// Checks that everything matches the table's history.
     pub fn check(&self) {
         if let Err(wrong) = check(&self.world()) {
             panic!("{wrong}\nafter {:#?}", self.path);

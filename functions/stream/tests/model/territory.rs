@@ -1,26 +1,24 @@
-//! Territories: the items that each actor touches, and why the search can skip most orders of
-//! moves.
+//! Territories: the items that each actor touches. They let the search skip most orders of moves.
 //!
-//! Two moves *commute* if they touch nothing in common. In either order they leave the same state,
-//! and neither prevents the other. One order of commuting moves is enough, because all of them end
-//! alike. A history lists the items that the deliveries of the shards and the shop *share*.
-//! Everything else (each document, mark, row and object) belongs to one actor alone. This gives
-//! four rules:
+//! Two moves *commute* if they touch no common item. In both orders they lead to the same state,
+//! and neither prevents the other. So one order of commuting moves is enough. A history lists the
+//! items that the deliveries of the shards and the shop *share*. Every other document, mark, row
+//! and object belongs to one actor alone. This gives four rules:
 //!
-//! - A call that reaches nothing shared succeeds, fails or dies before any other actor moves. A
-//!   move in between has the same effect after it. A crash uses up the common bound but takes no
-//!   schedule away: in an order where another delivery crashed first, this call has already
-//!   succeeded.
-//! - The shop writes at once to an item that no delivery touches, in a shard that only the shop
-//!   feeds. A delivery of fewer records remains possible.
+//! - A call that touches nothing shared succeeds, fails or crashes before any other actor moves. A
+//!   move in between would have the same effect after the call. A crash counts against the common
+//!   bound. This hides no schedule: if another delivery crashes first, this call has succeeded
+//!   before.
+//! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
+//!   the item at once. A delivery of fewer records remains possible.
 //! - Shards that share nothing run one after the other.
-//! - A delivery dies only directly after a call that changed something. A later death, up to its
-//!   next such call or before its response arrives, leaves the same state. A death before the first
-//!   such call is equivalent to not beginning.
+//! - A delivery crashes only directly after a call that changed something. A later crash, up to the
+//!   next such call or before the response arrives, leads to the same state. A crash before the
+//!   first such call equals a delivery that has not begun.
 //!
-//! Moves never lead back to an earlier state, so no move is postponed forever. The territories are
-//! checked: every call declares its reach before it waits for its turn. A call that reaches another
-//! actor's unshared data is a panic.
+//! Moves never lead back to an earlier state, so no move is postponed forever. The test checks the
+//! territories. Every call declares what it touches before it waits for its turn. A call that
+//! touches unshared data of another actor panics.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -31,7 +29,7 @@ use key_schema::request::{Query, Range};
 /// An actor, which makes moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// The deliveries of a shard, one at a time.
+    /// The deliveries of a shard, of which one runs at a time.
     Delivery(usize),
     /// The shop's writes to the items of a shard.
     Shop(usize),
@@ -83,9 +81,9 @@ impl Footprint {
 /// Whether other actors can notice a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// It touches only data of its actor.
+    /// The call touches only data of its actor.
     Own,
-    /// It touches shared data.
+    /// The call touches shared data.
     Shared,
 }
 
@@ -96,11 +94,11 @@ pub struct Sharing {
     pub items: Vec<Key>,
     /// Whether an actor of one shard touches data of an actor of the other.
     pub across_shards: bool,
-    /// The shard whose stream also has records of the consumer's own writes.
+    /// The shard whose stream also has records of the consumer's own writes, if there is one.
     pub fed: Option<usize>,
 }
 
-/// The actors seen on all data, in all schedules together.
+/// The actors that have touched each item, in all schedules together.
 #[derive(Debug)]
 pub struct Territory {
     pub sharing: Sharing,
@@ -119,7 +117,8 @@ impl Territory {
         Self { sharing, seen: Mutex::default() }
     }
 
-    /// Returns the reach of a call, and panics if it is outside its actor's territory.
+    /// Returns whether other actors can notice a call. Panics if it touches another actor's own
+    /// data.
     pub fn enter(&self, actor: Actor, footprint: &Footprint) -> Reach {
         let mut seen = self.seen.lock().unwrap();
         let mut reach = Reach::Own;
@@ -154,12 +153,12 @@ impl Territory {
         assert!(one == other || (shared && near), "{key:?} is touched by {one:?} and {other:?}");
     }
 
-    /// Returns whether a call with this reach may add records to a shard.
+    /// Returns whether such a call may add records to a shard.
     pub fn is_fed(&self, shard: usize, reach: Reach) -> bool {
         self.sharing.fed == Some(shard) && reach == Reach::Shared
     }
 
-    /// Returns whether no actor notices when the shop writes this item.
+    /// Returns whether the shop's write of this item is invisible to every other actor.
     pub fn is_unnoticed(&self, shard: usize, key: &Key) -> bool {
         self.sharing.fed != Some(shard) && !self.sharing.items.contains(key)
     }

@@ -78,8 +78,8 @@ impl World {
         self.stream[shard].push(raw(&sequence, key, old, new).to_string().into());
     }
 
-    /// Applies the engine's external versions: the highest stays, and an equal one is written
-    /// again.
+    /// Applies an operation as the engine does: the highest external version stays, and an equal
+    /// one is written again.
     pub fn index(&mut self, operation: &BulkOperation) -> BulkOutcome {
         let id = operation.document_id();
         if self.index.get(id).is_some_and(|known| known.rev() > operation.rev()) {
@@ -130,20 +130,19 @@ impl World {
         for (key, digest) in self.table.digests() {
             (key.pk.as_str(), key.sk.as_str(), digest).hash(&mut hasher);
         }
-        // The count of a marked event is history, because the event is not published again.
+        // A marked event is not published again, so its count has no effect on later moves.
         let times: Vec<_> = self.times.iter().filter(|(id, _)| !self.is_marked(id)).collect();
         (&self.documents, &self.bus, times, &self.archive).hash(&mut hasher);
         hasher.finish()
     }
 }
 
-/// Attributes that differ from run to run without a meaning: write times and generated ids.
+/// Attributes that differ between runs and have no effect: write times and generated ids.
 const INCIDENTAL: [&str; 6] = ["at", "born", "created_at", "updated_at", "expires_at", "ttl"];
 /// The entities that the shop writes. The consumer writes all others.
 const SOURCES: [&str; 7] = ["Order", "OrderLine", "Product", "Session", "Stock", "ReviewStats", "Membership"];
 
-/// Returns the shard of an entity's items. The consumer's own items are filtered out before
-/// delivery.
+/// Returns the shard of an entity's items. The filter drops the consumer's own items.
 fn shard_of(entity: &str) -> Option<usize> {
     match entity {
         "Order" | "Stock" => Some(0),

@@ -23,7 +23,7 @@ async fn an_answer_shows_with_its_question_and_takes_it_from_the_queue() {
     given.sort_by_key(|answer| answer["by"].to_string());
     assert_eq!(given, [first.body, second.body]);
     assert_eq!(desk.read(open()).await["items"], json!([]));
-    // The question's copy has the same data.
+    // The customer's copy of the question has the same data.
     let mut alone = whole.body.clone();
     alone.as_object_mut().unwrap().remove("answers");
     assert_eq!(desk.read(questions_of("ann")).await["items"], json!([alone]));

@@ -67,7 +67,7 @@ impl Desk {
         self.expect(200, call.staff("s1")).await
     }
 
-    /// Writes questions directly into the table, ten minutes apart, which is within the quota.
+    /// Writes questions directly into the table, ten minutes apart and so within the quota.
     pub async fn filled(&self, customer: &str, count: usize) -> Vec<String> {
         let asked = (0..count).map(|n| {
             let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 600 * i64::try_from(n).unwrap());

@@ -32,8 +32,7 @@ fn between(n: usize) -> (usize, usize) {
 #[tokio::test]
 async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money() {
     let bank = bank().await;
-    // The amounts add up to more than twice the money in the wallets, so some transfers are
-    // refused.
+    // The amounts add up to over twice the money in the wallets, so some transfers are refused.
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
     let calls = (0..50).map(|n| {
         let (from, to) = between(n);
@@ -50,7 +49,7 @@ async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_mone
             expected[to] += amount(n);
         }
     }
-    // The only refusals are missing money, and contention of fifty requests for four wallets.
+    // Requests are refused only if money is missing, or too many of them change one wallet.
     let known = [(201, None), (409, Some("insufficient_funds")), (503, Some("throttled"))];
     assert!(outcomes.keys().all(|outcome| known.contains(outcome)), "{outcomes:?}");
     assert!(outcomes[&(201, None)] > 20, "{outcomes:?}");

@@ -23,7 +23,7 @@ async fn a_coin_of_a_stranger_changes_no_deposit_or_transfer_in_the_shops_curren
     let read = bank.send(balance_of("victim").customer("victim")).await;
     assert_eq!((&read.body["balance"], &read.body["balances"]), (&usd(3), &json!([euros(1), usd(3)])));
     assert_eq!((bank.balance("victim").await, bank.balance("rich").await), (3, 12));
-    // Another coin to a wallet that has dollars already.
+    // A transfer adds another currency to a wallet that has dollars.
     assert_eq!(bank.send(transfer("stranger", "rich", &euros(1), "k4")).await.status, 201);
     assert_eq!(bank.balance_in("stranger", "EUR").await, 0, "a balance of zero is not shown");
     assert_eq!((bank.balance("rich").await, bank.balance_in("rich", "EUR").await), (12, 1));
@@ -45,7 +45,7 @@ async fn money_leaves_only_the_balance_in_its_currency() {
     assert_eq!((bank.balance("a").await, bank.balance_in("b", "EUR").await), (100, 3));
 }
 
-/// Two currencies of one wallet move at once in both directions, and each keeps its sum.
+/// Two currencies of one wallet move at once in both directions. Each keeps its sum.
 #[tokio::test]
 async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_either() {
     let bank = Bank::open(&["a", "b"]).await;
@@ -126,8 +126,8 @@ async fn a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and
     }
 }
 
-/// Earlier versions accepted codes that ISO 4217 does not list. No client can send one now, but the
-/// money stays.
+/// Earlier versions accepted currency codes that ISO 4217 does not list. Clients can no longer send
+/// such a code, but the wallet keeps the money.
 #[tokio::test]
 async fn money_in_an_unlisted_currency_of_an_earlier_version_does_not_disable_its_wallet() {
     let bank = Bank::open(&["a", "b"]).await;

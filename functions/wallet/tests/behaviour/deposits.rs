@@ -37,7 +37,7 @@ async fn a_balance_has_a_limit_in_each_currency() {
     assert_eq!((other.status, &other.body["balance"]), (201, &euros(6)), "{}", other.body);
     let beyond = bank.send(deposit("a", &json!({ "amount": usd(6) }), "k2")).await;
     assert_eq!((beyond.status, beyond.pointers()), (422, vec!["/amount/amount"]));
-    // A refused request does not use up its key.
+    // A refused request does not write the record of its key, so the key can be used again.
     let up_to_it = bank.send(deposit("a", &json!({ "amount": usd(5) }), "k2")).await;
     assert_eq!(up_to_it.body["balance"], usd(MAX_BALANCE));
 }

@@ -32,8 +32,8 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
     }
 }
 
-/// The table runs the transaction, but its response is lost. The SDK sends the transaction again,
-/// and the client request token makes it the same one.
+/// The table executes the transaction, but its response is lost. The SDK sends the transaction
+/// again. DynamoDB recognises it by the client request token.
 #[tokio::test]
 async fn a_lost_response_of_the_table_repeats_no_effect() {
     let bank = Bank::open(&["a", "b"]).await;

@@ -131,7 +131,7 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_moves_no_money()
         assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     }
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 500));
-    // The same key of another caller, here staff, is a different key.
+    // Keys are separate for each caller, so staff can use the same key.
     let staffs = json!({ "from": "b", "to": "a", "amount": usd(500) });
     let staffs = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&staffs).staff("a-colleague");
     assert_eq!(bank.send(staffs).await.status, 201);

@@ -1,12 +1,12 @@
 //! Enforces each function's IAM statements at every endpoint.
 //!
-//! A function's calls carry its name as the session token of their credentials
-//! (`x-amz-security-token`), as real calls carry a role's session. An endpoint with an [`Access`]
-//! checks it first, before any fault, as AWS does. It does not check calls of unknown functions.
-//! Each grant counts its uses, so that unused grants can be found.
+//! The session token of a function's credentials (`x-amz-security-token`) is the function's name.
+//! So every call names the calling function. An endpoint with an [`Access`] checks the permission
+//! first, before any fault, as AWS does. It does not check calls of unknown functions. Each grant
+//! counts the calls that needed it, so that a test can find unused grants.
 //!
-//! Only a function's own policies are evaluated. Nothing is allowed without an allowing statement,
-//! and a denying statement wins. There are no resource policies, boundaries or conditions.
+//! Only a function's own policies are evaluated. A call needs an allowing statement, and a denying
+//! statement takes precedence. There are no resource policies, boundaries or conditions.
 
 mod policy;
 
@@ -22,10 +22,11 @@ pub use policy::{Need, Rule};
 
 /// The header with the name of the calling function.
 pub(crate) const TOKEN: &str = "x-amz-security-token";
-/// Maximum number of different denials kept for one function.
+/// Maximum number of distinct denials that are kept for one function.
 const KEPT: usize = 100;
 
-/// The statements of every function, and their uses. The endpoints share it in an [`Arc`].
+/// The statements of every function, and the numbers of their uses. The endpoints share this value
+/// in an [`Arc`].
 #[derive(Debug)]
 pub struct Access {
     region: String,
@@ -59,7 +60,7 @@ pub struct Grant {
     pub sid: Option<String>,
     /// The action.
     pub action: String,
-    /// The resource: an ARN, perhaps with wildcards.
+    /// The resource: an ARN, which may contain wildcards.
     pub resource: String,
     /// Number of calls that needed this grant. A call uses the first grant that allows it.
     pub used: u64,
@@ -90,8 +91,8 @@ pub struct Denied {
 }
 
 impl Access {
-    /// Creates the permissions of these functions. The table, the bus and the other resources
-    /// belong to this account and region.
+    /// Creates the permissions of these functions. The table, the bus and the other resources are
+    /// in this account and region.
     #[must_use]
     pub fn new(region: &str, account: &str, functions: impl IntoIterator<Item = (String, Vec<Rule>)>) -> Self {
         let caller = |rules: Vec<Rule>| {
@@ -120,7 +121,7 @@ impl Access {
         reports.collect()
     }
 
-    /// Checks whether a function may do this, without counting it.
+    /// Checks whether a function may make this call. The call is not counted.
     ///
     /// # Errors
     /// [`Denied`] if the function lacks the permission.
@@ -133,7 +134,7 @@ impl Access {
         }
     }
 
-    /// Checks and counts a call on a function's behalf on this machine that uses no endpoint.
+    /// Checks and counts a call that this process makes on a function's behalf without an endpoint.
     ///
     /// # Errors
     /// [`Denied`] if the function lacks the permission.
@@ -141,12 +142,12 @@ impl Access {
         self.check(function, &[Need::new(action, resource.to_owned())])
     }
 
-    /// Returns the ARN of a service's resource.
     pub(crate) fn arn(&self, service: &str, resource: &str) -> String {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
     }
 
-    /// Checks all needs of a call. The error names the first one that is denied.
+    /// Checks all permissions that a call needs. The error names the first one that the function
+    /// lacks.
     fn check(&self, name: &str, needs: &[Need]) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());
@@ -197,19 +198,18 @@ impl Caller {
     }
 }
 
-/// An endpoint's permission check. Without an [`Access`] it allows all calls. Clones share it.
+/// An endpoint's permission check. Without an [`Access`] it allows all calls. Clones share the
+/// check.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard(Arc<OnceLock<Arc<Access>>>);
 
 impl Guard {
-    /// Enables the check. The first value stays.
+    /// Enables the check. Only the first call has an effect.
     pub(crate) fn set(&self, access: Arc<Access>) {
-        // A second call has no effect.
         let _ = self.0.set(access);
     }
 
-    /// Refuses a call that the caller has no permission for. Calls of unknown callers are not
-    /// checked.
+    /// Refuses a call if the function lacks a permission. Calls of unknown callers are not checked.
     pub(crate) fn check(&self, caller: Option<&str>, needs: impl FnOnce(&Access) -> Vec<Need>) -> Result<(), Denied> {
         match (self.0.get(), caller) {
             (Some(access), Some(name)) if access.callers.contains_key(name) => access.check(name, &needs(access)),
@@ -218,7 +218,6 @@ impl Guard {
     }
 }
 
-/// Returns the caller that the headers of a signed call name.
 pub(crate) fn caller(headers: &HeaderMap) -> Option<&str> {
     headers.get(TOKEN)?.to_str().ok()
 }
@@ -248,7 +247,7 @@ mod tests {
         };
         assert!(ask(&["s:Get"]).is_ok());
         assert!(ask(&["s:Get", "s:Delete"]).is_ok());
-        // A denied call uses no grant.
+        // A denied call does not count as a use of a grant.
         let denied = ask(&["s:Delete", "s:Put"]).unwrap_err().to_string();
         assert_eq!(
             denied,

@@ -35,11 +35,11 @@ impl Need {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// This rule is the first that allows it, and no rule denies it.
+    /// The rule at this index is the first that allows the call, and no rule denies it.
     Allowed(usize),
-    /// A rule denies it.
+    /// A rule denies the call.
     Denied,
-    /// No rule matches.
+    /// No rule allows or denies the call.
     NotAllowed,
 }
 
@@ -59,24 +59,23 @@ pub(super) fn evaluate(rules: &[Rule], need: &Need) -> Decision {
     decision
 }
 
-/// Matches an action. Case is ignored.
+/// Returns whether an action matches. Case is ignored.
 fn is_action(pattern: &str, action: &str) -> bool {
     let lower = |text: &str| text.to_ascii_lowercase().into_bytes();
     pattern == action || matches(&lower(pattern), &lower(action), |_| true)
 }
 
-/// Matches a resource. A wildcard matches within its ARN segment. `*` at the end of a segment also
-/// matches the following segments.
+/// Returns whether a resource matches. A wildcard matches within one segment of the ARN. `*` at the
+/// end of a segment also matches the following segments.
 fn is_resource(pattern: &str, resource: &str) -> bool {
     let ends_segment = |rest: &[u8]| matches!(rest.first(), None | Some(b':'));
     pattern == resource || matches(pattern.as_bytes(), resource.as_bytes(), ends_segment)
 }
 
 /// Returns whether `pattern` matches `text`. `?` matches one byte except a colon, and `*` any
-/// number of bytes. `*` also matches colons if `crosses` accepts the rest of the pattern. ARNs and
-/// actions are ASCII, except for object names.
+/// number of bytes. `*` matches colons only if `crosses` accepts the rest of the pattern.
 fn matches(pattern: &[u8], text: &[u8], crosses: impl Fn(&[u8]) -> bool) -> bool {
-    // For each byte of the pattern, the row says where its prefix can end in the text.
+    // `ends[n]` says whether the pattern so far matches the first `n` bytes of the text.
     let mut ends = vec![false; text.len() + 1];
     if let Some(first) = ends.first_mut() {
         *first = true;
@@ -125,7 +124,8 @@ mod tests {
         assert_eq!(decided(&rules, "dynamodb:GetItem", TABLE), Decision::Allowed(0));
         assert_eq!(decided(&rules, "dynamodb:PutItem", TABLE), Decision::NotAllowed);
         assert_eq!(decided(&rules, "dynamodb:GetItem", &format!("{TABLE}2")), Decision::NotAllowed);
-        // A grant for a table does not include its indexes, and the reverse.
+        // A grant for a table does not include its indexes. A grant for an index does not include
+        // its table.
         assert_eq!(decided(&rules, "dynamodb:GetItem", &format!("{TABLE}/index/GSI1")), Decision::NotAllowed);
     }
 
@@ -176,11 +176,11 @@ mod tests {
             ("arn:aws:s3:::b/expired/*", "arn:aws:s3:::b/expired", false),
             ("arn:aws:s3:::b/*/*.json", "arn:aws:s3:::b/x/y/z.json", true),
             ("arn:aws:s3:::b/*/*.json", "arn:aws:s3:::b/z.json", false),
-            // A wildcard in the middle of a segment stays in the segment.
+            // A wildcard in the middle of a segment does not match a colon.
             ("arn:aws:s3:::b*d", "arn:aws:s3:::b:d", false),
             ("arn:aws:s3:::b?d", "arn:aws:s3:::b:d", false),
             ("arn:aws:s3*:b", "arn:aws:s3:::b", true),
-            // A dot matches only a dot.
+            // In the pattern, a dot is not a wildcard.
             ("arn:aws:s3:::b.d", "arn:aws:s3:::bxd", false),
         ] {
             assert_eq!(is_resource(pattern, resource), expected, "{pattern} {resource}");

@@ -1,4 +1,4 @@
-//! Serves the call in CloudWatch's JSON protocol.
+//! Serves `GetInsightRuleReport` in CloudWatch's JSON protocol.
 
 use std::io;
 use std::sync::Arc;
@@ -16,20 +16,19 @@ use crate::faults::{FaultKind, Faults};
 
 const TARGET: &str = "GraniteServiceVersion20100801.GetInsightRuleReport";
 const RULES: &str = "DynamoDBContributorInsights-PKT-";
-/// Number of contributors if the request has none.
+/// Number of contributors if the request does not name one.
 const CONTRIBUTORS: usize = 10;
-/// Maximum number of contributors in a request.
 const MAX_CONTRIBUTORS: usize = 100;
 
 /// An in-process CloudWatch that answers `GetInsightRuleReport` for throttled keys. Dropping the
-/// value ends it.
+/// value ends the server.
 pub struct InsightServer {
     endpoint: Endpoint,
     faults: Faults,
 }
 
 impl InsightServer {
-    /// Opens a loopback port and reports the counts there. Needs a Tokio runtime.
+    /// Opens a loopback port and serves the reports there. Needs a Tokio runtime.
     ///
     /// # Errors
     /// If no port can be opened.
@@ -44,13 +43,13 @@ impl InsightServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, to add to and to clear.
+    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Makes the endpoint refuse calls that a function has no permission for.
+    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }

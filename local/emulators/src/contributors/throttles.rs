@@ -5,21 +5,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use time::OffsetDateTime;
 
-/// Number of minutes kept. CloudWatch keeps 15 days.
+/// Number of minutes for which counts are kept. CloudWatch keeps 15 days.
 const KEPT_MINUTES: i64 = 180;
-/// Maximum number of keys per minute. CloudWatch keeps as many contributors of a rule.
+/// Maximum number of keys per minute. CloudWatch keeps the same number of contributors for a rule.
 const KEPT_KEYS: usize = 500;
 const MINUTE: i64 = 60;
 
-/// The counts. Clones share them between the counting proxy and the report.
+/// The counts. Clones share them: the counting proxy writes them, and the report reads them.
 #[derive(Debug, Clone)]
 pub struct Throttles {
     minutes: Arc<Mutex<BTreeMap<i64, BTreeMap<String, u64>>>>,
-    /// Start of counting, in milliseconds. It is a part of the rule's name.
+    /// Time at which the counting began, in milliseconds. It is a part of the rule's name.
     began: i128,
 }
 
-/// A key with its counts per minute. A minute's key is its start in seconds since 1970.
+/// A key with its counts per minute. The map's key is the start of the minute in seconds since
+/// 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Throttled {
     pub(super) key: String,
@@ -65,8 +66,8 @@ impl Throttles {
         }
     }
 
-    /// Returns the keys throttled in minutes that begin at or after `from` and before `to`. The
-    /// most throttled keys come first.
+    /// Returns the keys that were throttled in minutes that begin at or after `from` and before
+    /// `to`. The most throttled keys come first.
     pub(super) fn most(&self, from: i64, to: i64, most: usize) -> Vec<Throttled> {
         let mut found: BTreeMap<String, BTreeMap<i64, u64>> = BTreeMap::new();
         if from < to {

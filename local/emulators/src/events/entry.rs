@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Bytes that AWS counts for a time, independent of its form.
+/// Bytes that AWS counts for a time in any form.
 const TIME_BYTES: usize = 14;
 /// Name of the bus that every account has.
 const DEFAULT_BUS: &str = "default";
@@ -15,7 +15,7 @@ const DEFAULT_BUS: &str = "default";
 pub struct Published {
     /// Id that the bus assigns. Each put gets a new id.
     pub event_id: String,
-    /// Time of the event from the publisher, or else of the put: RFC 3339, whole seconds.
+    /// Time from the publisher, or else of the call: RFC 3339, whole seconds.
     pub time: String,
     /// Name of the publisher.
     pub source: String,
@@ -27,13 +27,12 @@ pub struct Published {
     pub resources: Vec<String>,
     /// Name of the bus.
     pub bus: String,
-    /// The trace that the event continues. Targets do not receive it here.
+    /// The trace that the publisher sent. The targets do not receive it.
     #[serde(default)]
     pub trace_header: Option<String>,
 }
 
 impl Published {
-    /// Returns an event of an AWS service on the default bus.
     pub(super) fn of_service(source: &str, detail_type: &str, detail: Value) -> Self {
         let now = OffsetDateTime::now_utc();
         Self {
@@ -48,7 +47,7 @@ impl Published {
         }
     }
 
-    /// Returns the event in the form that rules match and targets receive.
+    /// Returns the event in the form that patterns match and targets receive.
     #[must_use]
     pub fn envelope(&self) -> Value {
         json!({
@@ -108,7 +107,6 @@ impl Entry {
         texts + self.time.map_or(0, |_| TIME_BYTES)
     }
 
-    /// Converts the entry into an event on one of the buses.
     pub(super) fn event(self, buses: &[String]) -> Result<Published, Refusal> {
         let required = |value: Option<String>, name: &str| {
             let value = value.filter(|value| !value.is_empty());
@@ -148,7 +146,6 @@ fn instant(seconds: f64) -> Option<OffsetDateTime> {
     OffsetDateTime::from_unix_timestamp(whole).ok()
 }
 
-/// Returns an id in the form of a version 4 UUID.
 fn event_id() -> String {
     let bits = (fastrand::u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");

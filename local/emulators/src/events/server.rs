@@ -1,4 +1,4 @@
-//! Serves the call and passes the events on.
+//! Serves `PutEvents` and passes the events to the subscribers.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,11 +25,11 @@ const KEPT: usize = 200_000;
 const MAX_ENTRIES: usize = 10;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Stores an event for its subscribers before the publisher gets a success. A failure rejects the
-/// event.
+/// Stores an event for its subscribers before the publisher gets a success. If this fails, the
+/// event is rejected.
 pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
 
-/// An in-process event bus that responds as EventBridge does. Dropping the value ends it.
+/// An in-process event bus that responds as EventBridge does. Dropping the value ends the server.
 pub struct EventBusServer {
     endpoint: Endpoint,
     bus: Arc<Bus>,
@@ -44,8 +44,8 @@ impl EventBusServer {
         Self::serve(buses, Log::new(KEPT), None).await
     }
 
-    /// Works like [`EventBusServer::start`], and keeps events in a file. Earlier events are read
-    /// from it. Each new event is passed to `accept`.
+    /// Works like [`EventBusServer::start`], and keeps events in a file. At the start it reads
+    /// earlier events from the file. It passes each new event to `accept`.
     ///
     /// # Errors
     /// If no port can be opened, or the file cannot be used.
@@ -66,28 +66,28 @@ impl EventBusServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, to add to and to clear.
+    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.bus.faults
     }
 
-    /// Makes the endpoint refuse calls that a function has no permission for.
+    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// Returns the entrance for events of AWS services.
+    /// Returns the sender for events of AWS services.
     #[must_use]
     pub fn service_events(&self) -> ServiceEvents {
         ServiceEvents(Arc::clone(&self.bus))
     }
 
-    /// Returns the events that are put from now on.
+    /// Subscribes to the events that are published from now on.
     ///
-    /// A publisher gets its response when every subscriber's queue has its events. A full queue of
-    /// `capacity` (at least 1) events therefore makes publishers wait until their requests time
-    /// out. No event is lost. Dropping the receiver ends the subscription.
+    /// A publisher gets its response when its events are in the queue of every subscriber. A queue
+    /// has room for `capacity` events, at least 1. While it is full, publishers wait, at most until
+    /// their requests time out. No event is lost. Dropping the receiver ends the subscription.
     #[must_use]
     pub fn subscribe(&self, capacity: usize) -> mpsc::Receiver<Published> {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -95,8 +95,8 @@ impl EventBusServer {
         receiver
     }
 
-    /// Returns at most `limit` accepted events, without the first `after`. The newest 200,000 are
-    /// kept. A restart restores at most 20,000.
+    /// Returns at most `limit` accepted events, without the first `after` ones. The newest 200,000
+    /// are kept. After a restart at most 20,000 are left.
     #[must_use]
     pub fn published(&self, after: u64, limit: usize) -> Page<Published> {
         self.bus.published.page(after, limit)
@@ -109,15 +109,15 @@ impl EventBusServer {
     }
 }
 
-/// The events of AWS services, which go to the default bus. Every account has that bus.
+/// Sends events of AWS services to the default bus, which every account has.
 #[derive(Clone)]
 pub struct ServiceEvents(Arc<Bus>);
 
 impl ServiceEvents {
-    /// Sends an event of a service. An event that cannot be stored is logged and dropped, because
-    /// services deliver their events on a best effort basis.
+    /// Sends an event of a service. If the event cannot be stored, it is logged and dropped. AWS
+    /// services also give no guarantee for their events.
     pub async fn send(&self, source: &str, detail_type: &str, detail: Value) {
-        // A refusal is logged there.
+        // `publish` has already logged the error.
         let _ = self.0.publish(Published::of_service(source, detail_type, detail)).await;
     }
 }
@@ -136,7 +136,7 @@ struct PutEvents {
     entries: Vec<Entry>,
 }
 
-/// The part of a request that decides its permissions: the buses.
+/// The part of a request that determines its permissions: the buses.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Buses {
@@ -182,7 +182,7 @@ impl Service for Bus {
             true => name,
             false => access.arn("events", &format!("event-bus/{name}")),
         };
-        // An entry without a valid bus is rejected for that reason.
+        // An entry without a valid bus needs no permission, because it is rejected anyway.
         let arns: BTreeSet<String> = names.map(arn).collect();
         arns.into_iter().map(|arn| Need::new("events:PutEvents", arn)).collect()
     }
@@ -213,8 +213,8 @@ impl Bus {
         json!({"FailedEntryCount": failed, "Entries": results})
     }
 
-    /// Returns the entries that a partial failure hits, as bits: at least one, and of several not
-    /// all.
+    /// Returns the entries that a partial failure rejects, as bits. It rejects at least one entry,
+    /// and accepts at least one of several.
     fn failing(&self, entries: usize) -> u64 {
         let Some(strike) = self.faults.draw(|kind| kind == FaultKind::Partial) else { return 0 };
         let all = (1 << entries.min(MAX_ENTRIES)) - 1;
@@ -222,12 +222,11 @@ impl Bus {
         1 + strike.chance % choices
     }
 
-    /// Sends an event to every subscriber and to the log, once all of them have room. A publisher
-    /// that disconnects while it waits leaves no event that only some subscribers have received.
-    /// Returns the event's id.
+    /// Sends an event to every subscriber and to the log, after all subscribers have room. If the
+    /// publisher disconnects during the wait, no subscriber gets the event. Returns the event's id.
     async fn publish(&self, event: Published) -> Result<String, Refusal> {
         let subscribers = self.subscribers().clone();
-        // `reserve_owned` fails only for a subscriber that has left.
+        // `reserve_owned` fails only if the subscriber has been dropped.
         let room = join_all(subscribers.into_iter().map(mpsc::Sender::reserve_owned)).await;
         if let Some(accept) = &self.accept
             && let Err(error) = accept(&event)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// SES's maximum size of a message, applied here to subject and body.
+/// SES's maximum size of a message. Here it applies to subject and body together.
 const MAX_BYTES: usize = 40 * 1024 * 1024;
 const MAX_RECIPIENTS: usize = 50;
 const MAX_TAG: usize = 256;
@@ -13,7 +13,7 @@ const MAX_SET: usize = 64;
 /// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// Id that the sender received.
+    /// The id that the response contains.
     pub message_id: String,
     /// Address of the sender.
     pub from: String,
@@ -132,7 +132,7 @@ impl Text {
     fn data(self) -> Result<String, String> {
         let ascii = self.charset.is_none_or(|charset| charset.eq_ignore_ascii_case("us-ascii"));
         if ascii && !self.data.is_ascii() {
-            // SES would replace these characters by question marks.
+            // SES would replace these characters with question marks.
             return Err("Data has characters that its Charset, by default 7-bit ASCII, does not have.".to_owned());
         }
         Ok(self.data)

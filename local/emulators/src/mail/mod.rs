@@ -1,9 +1,9 @@
 //! Emulates SES v2's `SendEmail`.
 //!
 //! [`MailServer`] accepts simple messages (a subject, a text, optionally HTML) as SES does. It
-//! rejects messages that SES rejects, and unsupported features. It sends nothing and keeps accepted
-//! messages for inspection. The module replaces `winterbaume-sesv2`, which knows all of SES but
-//! cannot inject faults.
+//! rejects messages that SES rejects, and features that it does not support. It sends nothing, and
+//! keeps accepted messages for inspection. The module replaces `winterbaume-sesv2`, which supports
+//! all of SES but cannot inject faults.
 //!
 //! # Bounces and complaints
 //!
@@ -11,22 +11,22 @@
 //! simulator](https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator)
 //! work as in SES: `bounce@simulator.amazonses.com` and `complaint@simulator.amazonses.com`, also
 //! with a label (`bounce+label@…`). A mail to them with a configuration set causes an event on the
-//! default bus ([`MailServer::report_to`]). Every configuration set has such an event destination
-//! here.
+//! default bus ([`MailServer::report_to`]). In this emulator every configuration set has such an
+//! event destination.
 //!
 //! # Faults
 //!
-//! [`MailServer::faults`] makes requests fail. With these faults nothing is done:
+//! [`MailServer::faults`] makes requests fail. These faults prevent the processing:
 //! - `throttle` returns 429 `TooManyRequestsException`.
 //! - `error` returns 500 `InternalServiceException`.
 //! - `reset` closes the connection.
 //!
-//! With these faults the message is accepted:
+//! After these faults the message is accepted:
 //! - `slow` delays the response.
 //! - `timeout` never responds.
 //! - `truncate` closes the connection in the middle of the response.
 //!
-//! `partial` and `conflict` have no meaning here.
+//! `partial` and `conflict` have no effect.
 
 mod message;
 mod report;

@@ -1,4 +1,4 @@
-//! The events by which SES reports bounces and complaints.
+//! The events with which SES reports bounces and complaints.
 
 use serde_json::{Value, json};
 

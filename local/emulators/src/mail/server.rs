@@ -1,4 +1,4 @@
-//! Serves the call and keeps the messages.
+//! Serves `SendEmail` and keeps the messages.
 
 use std::io;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::log::{Log, Page};
 const KEPT: usize = 50_000;
 
 /// An in-process mail service that responds as SES does and sends nothing. Dropping the value ends
-/// it.
+/// the server.
 pub struct MailServer {
     endpoint: Endpoint,
     faults: Faults,
@@ -40,8 +40,8 @@ impl MailServer {
         Self::serve(Log::new(KEPT)).await
     }
 
-    /// Works like [`MailServer::start`], and keeps messages in a file. Earlier messages are read
-    /// from it.
+    /// Works like [`MailServer::start`], and keeps messages in a file. At the start it reads
+    /// earlier messages from the file.
     ///
     /// # Errors
     /// If no port can be opened, or the file cannot be used.
@@ -60,24 +60,24 @@ impl MailServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, to add to and to clear.
+    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Reports bounces and complaints to a bus. Only the first call has an effect.
+    /// Sends the events of bounces and complaints to a bus. Only the first call has an effect.
     pub fn report_to(&self, bus: ServiceEvents) {
         let _ = self.outbox.bus.set(bus);
     }
 
-    /// Makes the endpoint refuse calls that a function has no permission for.
+    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// Returns at most `limit` accepted messages, without the first `after`. The newest 50,000 are
-    /// kept. A restart restores at most 20,000.
+    /// Returns at most `limit` accepted messages, without the first `after` ones. The newest 50,000
+    /// are kept. After a restart at most 20,000 are left.
     #[must_use]
     pub fn sent(&self, after: u64, limit: usize) -> Page<Mail> {
         self.outbox.sent.page(after, limit)
@@ -95,7 +95,7 @@ struct Outbox {
     bus: OnceLock<ServiceEvents>,
 }
 
-/// The part of a request that decides its permission: the sender.
+/// The part of a request that determines its permission: the sender.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Sender {
@@ -138,7 +138,8 @@ impl Service for Outbox {
         }
     }
 
-    /// The identity is the sender's domain, because addresses are not verified separately here.
+    /// The permission is for the sender's domain, because the emulator does not verify single
+    /// addresses.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
         let read = serde_json::from_slice::<Sender>(request.body()).ok();
         let (sender, set) = read.map(|read| (read.from_email_address, read.configuration_set_name)).unwrap_or_default();

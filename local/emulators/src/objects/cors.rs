@@ -1,4 +1,4 @@
-//! S3's CORS responses for pages of other origins
+//! S3's CORS responses for web pages of other origins
 //! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/cors.html>).
 
 use bytes::Bytes;
@@ -12,8 +12,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use super::problem::Problem;
 use crate::endpoint::{Answer, plain};
 
-/// A rule of a bucket for pages of other origins. An origin or a header may contain one `*`, which
-/// matches any text.
+/// A CORS rule of a bucket. An origin or a header may contain one `*`, which matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorsRule {
     /// Allowed origins.
@@ -28,8 +27,8 @@ pub struct CorsRule {
     pub max_age: Option<u32>,
 }
 
-/// Returns the response to a preflight request, or `None` for any other method. A preflight request
-/// needs no signature.
+/// Returns the response to a preflight request, or `None` for any other request. A preflight
+/// request needs no signature.
 pub(super) fn preflight(rules: &[CorsRule], request: &Request<Bytes>) -> Option<Answer> {
     if request.method() != Method::OPTIONS {
         return None;
@@ -54,7 +53,6 @@ pub(super) fn preflight(rules: &[CorsRule], request: &Request<Bytes>) -> Option<
     Some(answer)
 }
 
-/// Returns the CORS headers for the response to this request.
 pub(super) fn share(rules: &[CorsRule], request: &Request<Bytes>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(origin) = text(request.headers(), &ORIGIN)
@@ -97,7 +95,6 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Inserts a list unless it is empty.
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Some(value) = HeaderValue::from_str(value).ok().filter(|value| !value.is_empty()) {
         headers.insert(name, value);

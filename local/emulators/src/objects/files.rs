@@ -11,14 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::store::Properties;
 
-/// Maximum length of the first line in bytes: an escaped name of 1,024 bytes, and the properties.
+/// Maximum length in bytes of a file's first line: an escaped name of 1,024 bytes, and the
+/// properties.
 const MAX_HEADER: u64 = 64 * 1024;
 const OBJECT: &str = "object";
 const UNFINISHED: &str = "unfinished";
 
-/// The folder of a bucket. A file's name is the hash of the object's name. So no name leads out of
-/// the folder, is too long for a file system, or collides on a case-insensitive one. The first line
-/// is JSON with the name and the properties. The rest is the body.
+/// The folder of a bucket. The name of a file is the hash of the object's name. So an object's name
+/// can neither leave the folder nor be too long for the file system. Names that differ only in case
+/// do not collide. The first line of a file is JSON with the name and the properties. The rest is
+/// the body.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -55,7 +57,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes an object atomically: writes another file first, then renames it.
+    /// Writes an object atomically: writes another file, then renames it.
     pub(super) fn write(&self, name: &str, properties: &Properties, body: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
         let unfinished = path.with_extension(UNFINISHED);
@@ -90,8 +92,8 @@ impl Folder {
         self.0.join(hex).with_extension(OBJECT)
     }
 
-    /// Returns the files with this extension. Other files, such as those of file managers, are
-    /// ignored.
+    /// Returns the files with this extension. It ignores other files, such as those of a file
+    /// manager.
     fn files(&self, ending: &str) -> Result<Vec<PathBuf>, Error> {
         let entries = fs::read_dir(&self.0).map_err(failed(&self.0))?;
         let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();

@@ -3,35 +3,35 @@
 //! [`ObjectServer`] serves path-style requests: `PUT` (with `If-None-Match: *`, storage class,
 //! CRC-32, SHA-256), copy, `GET`, `HEAD` and `DELETE` of an object, `HEAD` of a bucket and
 //! `ListObjectsV2`. It rejects unsupported features (versions, ranges, parts, delimiters, trailers,
-//! …) with `NotImplemented`, so that every accepted request means the same to S3.
+//! …) with `NotImplemented`, so that S3 understands every accepted request in the same way.
 //!
-//! Requests must be signed. The store checks a signature in the query (`presigned.rs`). It does not
-//! check one in the headers, because only functions send it. As in S3, a caller that may not list a
-//! bucket gets 403 for a missing object.
+//! Requests must be signed. The store verifies a signature in the query (`presigned.rs`). It does
+//! not verify one in the headers, because only functions send these. As in S3, a caller that may
+//! not list a bucket gets 403 for a missing object.
 //!
 //! Existing crates do not fit. `s3s-fs` 0.14 (139 crates) checks whether a name is taken before it
 //! writes, so two writers can both succeed. It also maps names to paths, so `a` and `a/b` exclude
 //! each other. Neither `s3s-fs` nor `winterbaume-s3` can inject faults.
 //!
-//! Pages of other origins are handled by the rules of [`ObjectServer::let_pages_in`].
+//! [`ObjectServer::let_pages_in`] sets the CORS rules for web pages.
 //!
-//! Objects are kept in memory or in a folder. In a folder they survive the end of this process, but
-//! not of the machine, because nothing is flushed.
+//! Objects are kept in memory or in a folder. In a folder they survive a crash of this process.
+//! They may not survive a crash of the machine, because the store does not flush files.
 //!
 //! # Faults
 //!
-//! [`ObjectServer::faults`] makes requests fail. With these faults nothing is done:
+//! [`ObjectServer::faults`] makes requests fail. These faults prevent the processing:
 //! - `throttle` returns 503 `SlowDown`.
 //! - `error` returns 500 `InternalError`.
 //! - `reset` closes the connection.
 //! - `conflict` returns 409 `ConditionalRequestConflict` to a conditional `PUT`.
 //!
-//! With these faults the request is processed:
+//! After these faults the request has been processed:
 //! - `slow` delays the response.
 //! - `timeout` never responds.
 //! - `truncate` closes the connection in the middle of the response.
 //!
-//! `partial` has no meaning here.
+//! `partial` has no effect.
 
 mod cors;
 mod files;
@@ -49,7 +49,7 @@ pub use cors::CorsRule;
 pub use server::ObjectServer;
 pub use store::{ObjectInfo, ObjectPage};
 
-/// The reason why the object store cannot run, or cannot keep an object.
+/// A reason why the object store cannot run, or cannot store an object.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder, or a file in it, cannot be read or written.
@@ -60,17 +60,17 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// This store did not write a file in the data folder.
+    /// A file in the data folder was not written by this store.
     #[error("{} is damaged", .0.display())]
     Damaged(PathBuf),
-    /// The name is not 3 to 63 letters, digits, dots and hyphens that begin and end with a letter
-    /// or digit.
+    /// The name is not 3 to 63 letters, digits, dots and hyphens, or does not begin and end with a
+    /// letter or digit.
     #[error("{0} is no name of a bucket")]
     BucketName(String),
     /// The bucket does not exist.
     #[error("there is no bucket {0}")]
     NoBucket(String),
-    /// S3 would reject the object's name.
+    /// S3 would reject the name of the object.
     #[error("not a name of an object")]
     Name,
     /// No port could be opened on the loopback interface.

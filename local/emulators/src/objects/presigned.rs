@@ -1,8 +1,9 @@
-//! Checks requests that are signed in their query: calls of clients with a URL from a function.
+//! Verifies requests with a signature in their query. Clients send these to a URL that a function
+//! has created.
 //!
-//! Only these requests come from outside the functions, so the store checks them as S3 does. It
-//! checks Signature Version 4 over method, path, query and signed headers, from its date until it
-//! expires. Here the secret of an access key is the key itself.
+//! Only these requests come from outside the functions, so the store verifies them as S3 does. It
+//! verifies the Signature Version 4 over method, path, query and signed headers, its date and its
+//! expiry. In this emulator the secret access key equals the access key id.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -23,15 +24,14 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SIGNATURE: &str = "X-Amz-Signature";
 /// Maximum lifetime of a URL, in seconds: a week.
 const MAX_LIFE: u64 = 7 * 24 * 60 * 60;
-/// Maximum difference between clocks.
+/// Maximum difference between the clocks of signer and store.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// The query parameters of a presigned request.
 pub(super) struct Presigned(BTreeMap<String, String>);
 
 impl Presigned {
-    /// Removes the signature's parameters from a request's parameters. Returns `None` if there are
-    /// none.
+    /// Removes the signature's parameters from a request's parameters. Returns `None` if the
+    /// request has none.
     pub(super) fn take(parameters: &mut BTreeMap<String, String>) -> Option<Self> {
         parameters.contains_key("X-Amz-Algorithm").then(|| {
             let all = parameters.clone();
@@ -40,12 +40,11 @@ impl Presigned {
         })
     }
 
-    /// Returns the session token of the signer.
     pub(super) fn token(&self) -> Option<&str> {
         self.0.get("X-Amz-Security-Token").map(String::as_str)
     }
 
-    /// Rejects a request that differs from the signed one, has expired or is not yet valid.
+    /// Rejects a request that differs from the signed one, has expired, or is not valid yet.
     pub(super) fn check(&self, request: &Request<Bytes>, now: SystemTime) -> Result<(), Problem> {
         let get = |name: &str| self.0.get(name).map(String::as_str).ok_or(Problem::query());
         let (date, signed) = (get("X-Amz-Date")?, get("X-Amz-SignedHeaders")?);
@@ -99,7 +98,7 @@ fn canonical(request: &Request<Bytes>, query: &BTreeMap<String, String>, signed:
     let query: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut headers = String::new();
     for name in signed.split(';') {
-        // Every signed header must be present, even a length that a client leaves out.
+        // Every signed header must be present, even a `content-length` that a client usually omits.
         let values: Vec<&str> =
             request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
         if values.is_empty() {
@@ -123,7 +122,6 @@ fn instant(text: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(&format!("{date}T{time}Z"), &Rfc3339).ok().map(Into::into)
 }
 
-/// Formats bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -138,8 +136,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// The example of S3's documentation, "Authenticating Requests: Using Query Parameters", with
-    /// its secret.
+    /// Tests the example of S3's documentation, "Authenticating Requests: Using Query Parameters".
     #[test]
     fn the_signature_of_the_documentation_is_the_one_that_is_computed() {
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";

@@ -1,4 +1,4 @@
-//! Error responses in S3's words.
+//! Error responses with S3's codes and messages.
 
 use hyper::StatusCode;
 
@@ -6,7 +6,6 @@ use super::Error;
 use super::xml::{element, xml_answer};
 use crate::endpoint::Answer;
 
-/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -46,7 +45,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
-    /// No rule allows the request of another origin's page. `has_rules` says whether the bucket has
+    /// No CORS rule allows the request of the web page. `has_rules` says whether the bucket has
     /// rules.
     pub(super) const fn cors(has_rules: bool) -> Self {
         let message = if has_rules {
@@ -124,7 +123,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "XAmzContentSHA256Mismatch", message)
     }
 
-    /// The feature exists in S3 but not in this store.
+    /// S3 supports the feature, but this store does not.
     pub(super) const fn unknown(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
     }

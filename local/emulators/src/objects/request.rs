@@ -35,7 +35,6 @@ pub(super) enum Call {
     Delete { name: String },
 }
 
-/// The source of a copy.
 pub(super) struct Source {
     pub(super) bucket: String,
     pub(super) name: String,
@@ -43,11 +42,9 @@ pub(super) struct Source {
 
 pub(super) struct List {
     pub(super) prefix: String,
-    /// The parameter `start-after` as received.
     pub(super) start_after: String,
-    /// The continuation token as received.
     pub(super) token: Option<String>,
-    /// The name after which the list starts, from either parameter.
+    /// The name after which the list starts, from the token or from `start-after`.
     pub(super) after: String,
     /// Whether names are encoded as in URLs (`encoding-type=url`).
     pub(super) is_encoded: bool,
@@ -60,12 +57,12 @@ impl Asked {
         let (bucket, name) = path.split_once('/').unwrap_or((path, ""));
         let (bucket, name) = (decoded(bucket)?, decoded(name)?);
         let mut parameters = parameters(request.uri().query().unwrap_or_default())?;
-        // The SDK's operation name, meant for server logs.
+        // The parameter is the name of the SDK's operation, which S3 ignores.
         parameters.remove("x-id");
         match Presigned::take(&mut parameters) {
             Some(presigned) => presigned.check(request, SystemTime::now())?,
             None if request.headers().contains_key(header::AUTHORIZATION) => {}
-            // An unsigned request learns nothing about existing objects.
+            // The response to an unsigned request must not reveal whether an object exists.
             None => return Err(Problem::denied()),
         }
         if name.is_empty() {
@@ -120,7 +117,7 @@ pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     needs
 }
 
-/// Returns the object that a request reads.
+/// Returns the object that a request reads, if it reads one.
 pub(super) fn read(request: &Request<Bytes>) -> Option<Source> {
     if let Ok(Some(source)) = source(request.headers()) {
         return Some(source);
@@ -176,7 +173,7 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     Ok(List { prefix, start_after, token, after, is_encoded, limit: limit.min(MAX_KEYS) })
 }
 
-/// Returns the token of a list that continues after a name.
+/// Returns the token of a list that continues after this name.
 pub(super) fn token(after: &str) -> String {
     STANDARD.encode(after)
 }
@@ -194,7 +191,7 @@ fn source(headers: &HeaderMap) -> Result<Option<Source>, Problem> {
     Ok(Some(Source { bucket: decoded(bucket)?, name: decoded(name)? }))
 }
 
-/// Parses a copy. The copy keeps the media type of its source.
+/// Parses a request for a copy. The copy has the media type of its source.
 fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem> {
     let known = |name: &str| !name.starts_with("x-amz-copy-source-") && name != "x-amz-metadata-directive";
     if !headers.keys().all(|name| known(name.as_str())) {
@@ -207,7 +204,8 @@ fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem
 fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem> {
     refuse(headers, &["if-match", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // The store keeps bodies unchanged, so a body of signed chunks would not be the object.
+    // The body of a request with signed chunks has signatures between the data. The store would
+    // keep them in the object.
     let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
     if headers.contains_key(header::CONTENT_ENCODING) || text("x-amz-content-sha256").is_some_and(is_streamed) {
         return Err(Problem::unknown("an encoding of the body is not known here"));
@@ -242,7 +240,6 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     Ok(Call::Put { name, kind: Kind { class, content_type, sha256 }, new })
 }
 
-/// Formats a CRC-32 as in headers.
 pub(super) fn crc32(sum: u32) -> String {
     STANDARD.encode(sum.to_be_bytes())
 }

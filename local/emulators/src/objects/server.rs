@@ -27,7 +27,7 @@ use crate::faults::{FaultKind, Faults};
 /// Characters to percent-encode in an encoded list: all except letters, digits and these five.
 const IN_LISTS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b'/');
 
-/// An in-process object store that responds as S3 does. Dropping the value ends it.
+/// An in-process object store that responds as S3 does. Dropping the value ends the server.
 pub struct ObjectServer {
     endpoint: Endpoint,
     faults: Faults,
@@ -35,12 +35,11 @@ pub struct ObjectServer {
     cors: Arc<OnceLock<Cors>>,
 }
 
-/// The rules of each bucket.
 type Cors = BTreeMap<String, Vec<CorsRule>>;
 
 impl ObjectServer {
-    /// Opens a loopback port and serves the buckets with these names. Objects are kept in the
-    /// folder, each bucket in a subfolder. Without a folder they are kept in memory until the end.
+    /// Opens a loopback port and serves the buckets with these names. Each bucket keeps its objects
+    /// in a subfolder of `data`. Without a folder the objects are in memory.
     ///
     /// Needs a Tokio runtime. Reading the folder blocks.
     ///
@@ -61,24 +60,24 @@ impl ObjectServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, to add to and to clear. They do not affect the in-process calls
-    /// below.
+    /// Returns the fault rules, which the caller may change. They do not affect the in-process
+    /// calls below.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Makes the endpoint refuse calls that a function has no permission for.
+    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// Allows pages of other origins to use buckets by these rules. The first rules stay.
+    /// Sets the CORS rules of the buckets for web pages. Only the first call has an effect.
     pub fn let_pages_in(&self, rules: BTreeMap<String, Vec<CorsRule>>) {
         let _ = self.cors.set(rules);
     }
 
-    /// Returns at most `limit` objects of a bucket whose names come after `after`.
+    /// Returns at most `limit` objects of a bucket with names after `after`.
     ///
     /// # Errors
     /// [`Error::NoBucket`] if the bucket does not exist.
@@ -111,8 +110,7 @@ struct Handler {
 }
 
 impl Handler {
-    /// Returns the rules of the bucket in the path. They are empty if the path names no known
-    /// bucket.
+    /// Returns the CORS rules of the bucket in the path, or none if the bucket does not exist.
     fn rules(&self, request: &Request<Bytes>) -> &[CorsRule] {
         let bucket = request.uri().path().split('/').nth(1).unwrap_or_default();
         self.cors.get().and_then(|cors| cors.get(bucket)).map_or(&[], Vec::as_slice)
@@ -207,7 +205,7 @@ fn describe(properties: &Properties, has_checksum: bool, headers: &mut HeaderMap
         ("content-type", Some(properties.content_type.clone())),
         ("etag", Some(properties.etag.clone())),
         ("last-modified", Some(httpdate::fmt_http_date(properties.modified()))),
-        // S3 omits the default class.
+        // S3 omits the header for the default class.
         ("x-amz-storage-class", class),
     ];
     let checksum = match &properties.sha256 {

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::files::Folder;
 
-/// S3's maximum length of a name.
 pub(super) const MAX_NAME_BYTES: usize = 1024;
 
 /// An object in a list.
@@ -47,7 +46,7 @@ pub(super) struct Properties {
     pub(super) content_type: String,
     pub(super) etag: String,
     pub(super) crc32: u32,
-    /// The checksum from the writer, as in the header.
+    /// The checksum that the writer sent, in the form of the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
 }
@@ -92,8 +91,8 @@ impl Store {
     }
 
     /// Writes an object. With `new` it writes only if no object has this name. Returns whether it
-    /// wrote. Writes to a bucket are serialized, so that only one of several writers gets a new
-    /// name.
+    /// wrote. Writes to a bucket are serialized, so that of several concurrent writers of a new
+    /// name only one succeeds.
     pub(super) fn put(&self, bucket: &str, name: &str, body: &Bytes, kind: Kind, new: bool) -> Result<bool, Error> {
         if !is_name(name) {
             return Err(Error::Name);
@@ -204,7 +203,7 @@ fn properties(body: &Bytes, kind: Kind) -> Properties {
         modified: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()),
         class: kind.class,
         content_type: kind.content_type,
-        // S3's ETag is an MD5 of the body or another value, so clients must not rely on its form.
+        // S3's ETag is not always an MD5, so clients must not rely on its form.
         etag: format!("\"{crc32:08x}-{}\"", body.len()),
         crc32,
         sha256: kind.sha256,
@@ -218,8 +217,8 @@ fn is_bucket_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
-/// Returns whether S3 accepts the name: 1 to 1,024 bytes, unless `..` would lead out of the bucket
-/// if the name were a path.
+/// Returns whether S3 accepts the name. It has 1 to 1,024 bytes. Taken as a path, it must not leave
+/// the bucket by `..`.
 pub(super) fn is_name(name: &str) -> bool {
     let mut depth = 0_i64;
     let inside = name.split('/').all(|segment| {

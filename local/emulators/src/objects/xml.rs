@@ -20,7 +20,6 @@ impl From<&str> for Piece {
                 '<' => escaped.push_str("&lt;"),
                 '>' => escaped.push_str("&gt;"),
                 '"' => escaped.push_str("&quot;"),
-                // Writing to a `String` cannot fail.
                 c if c.is_control() => drop(write!(escaped, "&#x{:X};", u32::from(c))),
                 c => escaped.push(c),
             }

@@ -30,7 +30,7 @@ impl Aliases {
         self.0.entry(alias.to_owned()).or_default().insert(index.to_owned());
     }
 
-    /// Removes an alias from an index. The alias ends with its last index.
+    /// Removes an alias from an index. An alias without an index no longer exists.
     pub(super) fn remove(&mut self, index: &str, alias: &str) -> Result<(), Problem> {
         let indices = self.0.get_mut(alias).ok_or_else(|| Problem::no_such_alias(alias))?;
         if !indices.remove(index) {
@@ -42,7 +42,6 @@ impl Aliases {
         Ok(())
     }
 
-    /// Removes all aliases from an index.
     pub(super) fn remove_index(&mut self, index: &str) {
         for indices in self.0.values_mut() {
             indices.remove(index);
@@ -57,7 +56,7 @@ impl Aliases {
     }
 }
 
-/// Also reads the older format, in which an alias had one index as a plain name.
+/// Also reads files of an earlier version, in which an alias had one index as a plain name.
 impl<'de> Deserialize<'de> for Aliases {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -75,7 +74,7 @@ impl<'de> Deserialize<'de> for Aliases {
     }
 }
 
-/// Names, and patterns with a final `*`, separated by commas.
+/// Names, and patterns that end in `*`, separated by commas.
 #[derive(Debug)]
 pub(super) struct Patterns<'a>(Vec<&'a str>);
 
@@ -96,7 +95,6 @@ impl<'a> Patterns<'a> {
         })
     }
 
-    /// Returns the patterns that are plain names.
     pub(super) fn literals(&self) -> impl Iterator<Item = &'a str> {
         self.0.iter().copied().filter(|pattern| !pattern.ends_with('*'))
     }

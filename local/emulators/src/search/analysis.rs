@@ -1,4 +1,4 @@
-//! Builds the analyzers and normalizers from the settings of an index.
+//! Builds analyzers and normalizers from the settings of an index.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,6 @@ const ENGLISH_STOP_WORDS: [&str; 33] = [
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 ];
 
-/// The analyzers and normalizers of an index.
 #[derive(Default, Clone)]
 pub(super) struct Analysis {
     analyzers: BTreeMap<String, TextAnalyzer>,
@@ -64,7 +63,6 @@ impl Analysis {
     }
 }
 
-/// Returns the tokens of a text.
 pub(super) fn tokens(analyzer: &TextAnalyzer, text: &str) -> Vec<Token> {
     let mut analyzer = analyzer.clone();
     let mut stream = analyzer.token_stream(text);
@@ -150,8 +148,8 @@ fn with_filters(
     Ok(builder.build())
 }
 
-/// Splits a text into words by Unicode's annex 29, like Lucene's tokenizer of the same name. `3.5`,
-/// `don't` and `foo_bar` are one word each. `/` and `-` separate words.
+/// Splits a text into words by Unicode Standard Annex 29, like Lucene's `standard` tokenizer.
+/// `3.5`, `don't` and `foo_bar` are one word each. `/` and `-` separate words.
 #[derive(Clone, Default)]
 struct StandardTokenizer {
     token: Token,
@@ -173,7 +171,7 @@ impl Tokenizer for StandardTokenizer {
 
 impl TokenStream for StandardTokenStream<'_> {
     fn advance(&mut self) -> bool {
-        // The iterator also returns the text between words (spaces, punctuation).
+        // The iterator also returns the spaces and the punctuation between words.
         let Some((start, word)) = self.words.by_ref().find(|(_, word)| word.contains(char::is_alphanumeric)) else {
             return false;
         };
@@ -237,8 +235,8 @@ impl<T: TokenStream> TokenStream for SingularStream<T> {
     }
 }
 
-/// Converts `ponies` to `pony`, `bars` to `bar` and `boxes` to `boxe`. `glass`, `cactus`, `shoes`
-/// and `as` stay.
+/// Converts `ponies` to `pony`, `bars` to `bar` and `boxes` to `boxe`. It does not change `glass`,
+/// `cactus`, `shoes` and `as`.
 fn to_singular(word: &mut String) {
     let Some(stem) = word.strip_suffix('s').filter(|stem| stem.chars().nth(1).is_some()) else { return };
     if let Some(shorter) = stem.strip_suffix("ie")
@@ -278,7 +276,8 @@ mod tests {
 
     #[test]
     fn text_becomes_the_tokens_that_opensearch_makes_of_it() {
-        // The response of `_analyze` in OpenSearch 2.19 for the same definition.
+        // The expected tokens are the response of `_analyze` in OpenSearch 2.19 for the same
+        // definition.
         let text = "The Crushed/Cubed Café foo_bar 3.5 don't 日本語";
         let tokens = tokens(&analysis().analyzer("words").unwrap(), text);
         let words: Vec<_> = tokens.iter().map(|token| token.text.as_str()).collect();

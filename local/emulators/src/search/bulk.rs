@@ -10,10 +10,9 @@ use super::problem::Problem;
 use super::strict::{Strict, only_entry};
 use super::version::WriteVersion;
 
-/// The engine's maximum length of an id.
 const MAX_ID_BYTES: usize = 512;
 
-/// A write of a bulk request, or without a source a deletion.
+/// A write of a bulk request. Without a source it is a deletion.
 pub(super) struct Operation<'a> {
     index: String,
     id: String,
@@ -22,8 +21,8 @@ pub(super) struct Operation<'a> {
     source: Option<&'a RawValue>,
 }
 
-/// Parses a bulk request. An invalid line fails the whole request, because later lines cannot be
-/// trusted.
+/// Parses a bulk request. An invalid line makes the whole request fail, because the meaning of
+/// later lines is then uncertain.
 pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     let lines = body
         .strip_suffix('\n')
@@ -44,8 +43,8 @@ pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     Ok(operations)
 }
 
-/// Executes the operations and returns their outcomes. `refuse` decides, once for each operation,
-/// whether it is throttled.
+/// Executes the operations and returns their outcomes. For each operation, `refuse` decides whether
+/// it is throttled.
 pub(super) fn run(
     cluster: &Cluster,
     operations: &[Operation<'_>],
@@ -53,8 +52,8 @@ pub(super) fn run(
 ) -> Result<Value, Problem> {
     let mut items = Vec::with_capacity(operations.len());
     let mut errors = false;
-    // Most operations of a request are for one index, so each run of them looks it up and locks it
-    // once.
+    // Consecutive operations usually name the same index. Each such group looks up and locks the
+    // index once.
     for group in operations.chunk_by(|a, b| a.index == b.index && a.require_alias == b.require_alias) {
         let Some(first) = group.first() else { continue };
         let target = first.target(cluster);

@@ -15,7 +15,7 @@ use super::mapping::Mapping;
 use super::problem::Problem;
 use super::strict::{Strict, only_entry};
 
-/// The file in the data folder with everything but the documents.
+/// The file in the data folder with all state except the documents.
 const STATE_FILE: &str = "indices.json";
 
 pub(super) struct Cluster {
@@ -57,7 +57,7 @@ impl Target {
 }
 
 impl Cluster {
-    /// Opens the data in the folder. Without a folder, all data is in memory and lost at the end.
+    /// Opens the data in the folder. Without a folder all data is in memory.
     pub(super) fn open(folder: Option<&Path>) -> Result<Self, Error> {
         let mut state = State::default();
         if let Some(folder) = folder {
@@ -77,7 +77,7 @@ impl Cluster {
         Ok(Self { folder: folder.map(Path::to_owned), state: Mutex::new(state) })
     }
 
-    /// Returns the only index with this name or alias.
+    /// Returns the index with this name or alias. An alias must have only one index.
     pub(super) fn target(&self, name: &str) -> Result<Target, Problem> {
         let state = self.lock();
         let by_alias = state.definitions.aliases.contains(name);
@@ -122,8 +122,8 @@ impl Cluster {
         Ok(Value::Object(described.collect()))
     }
 
-    /// `GET /_alias/<alias>`: returns the matching aliases by index, and the named aliases that do
-    /// not exist.
+    /// `GET /_alias/<alias>`: returns the matching aliases by index, and the given names without an
+    /// alias.
     pub(super) fn aliases(&self, expression: &str) -> Result<(Value, Vec<String>), Problem> {
         let patterns = Patterns::parse(expression)?;
         let state = self.lock();
@@ -158,8 +158,8 @@ impl Cluster {
         })
     }
 
-    /// `PUT /<index>`: creates an index with the aliases in the body. The body defines it. If the
-    /// body has no definition, the matching template does.
+    /// `PUT /<index>`: creates an index with the aliases in the body. If the body has no
+    /// definition, the matching template defines the index.
     pub(super) fn create_index(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
         if !name.chars().all(valid) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 255 {
@@ -210,8 +210,8 @@ impl Cluster {
         }
     }
 
-    /// `PUT /<index>/_mapping`: adds fields. Existing fields must be the same. OpenSearch would
-    /// allow changes to some of their options.
+    /// `PUT /<index>/_mapping`: adds fields. Existing fields must not change, although OpenSearch
+    /// would allow changes of some options.
     pub(super) fn add_fields(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let target = self.target(name)?;
         self.change(|state| {
@@ -273,7 +273,8 @@ impl State {
         Ok(Target { name: index.to_owned(), index: open, by_alias })
     }
 
-    /// Checks that no alias has the name of an index. `new_index` is an index about to be created.
+    /// Checks that no alias has the name of an index. `new_index` is an index that does not exist
+    /// yet.
     fn check_names(&self, aliases: &Aliases, new_index: Option<&str>) -> Result<(), Problem> {
         let is_index = |alias: &str| self.open.contains_key(alias) || new_index == Some(alias);
         match aliases.names().find(|alias| is_index(alias)) {
@@ -305,7 +306,7 @@ impl Template {
     }
 }
 
-/// Returns the definition with the fields of a mapping added, or `None` if it already has them all.
+/// Returns the definition with the fields of the mapping added, or `None` if it has them all.
 fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Problem> {
     let mut object = Strict::new("mappings", mapping)?;
     let dynamic = object.text("dynamic")?;
@@ -332,7 +333,7 @@ fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Pro
     Ok(is_extended.then_some(extended))
 }
 
-/// Returns the file of an index. Index names contain no characters with a meaning in paths.
+/// Returns the file of an index. An index name is always a valid file name.
 fn documents_file(folder: &Path, index: &str) -> PathBuf {
     folder.join(format!("{index}.ndjson"))
 }

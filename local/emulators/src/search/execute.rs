@@ -18,7 +18,7 @@ use super::query::compile;
 use super::request::{SearchRequest, SortValue, SourceFilter, TermsAggregation, compare, compare_hit};
 use super::strict::Strict;
 
-/// `hits.total` is exact up to this number, unless the request demands more.
+/// `hits.total` is exact up to this number, unless the request requires a higher exact number.
 const COUNTED_HITS: usize = 10_000;
 
 /// Executes `_search`. The index must have been refreshed.
@@ -109,21 +109,19 @@ enum Source<'a> {
     Part(Map<String, Value>),
 }
 
-/// A matching document.
 struct Found {
     slot: usize,
     score: Score,
 }
 
-/// A matching document with its sort values.
 struct Ranked<'a> {
     document: &'a Document,
     score: Score,
     sort: Vec<SortValue<'a>>,
 }
 
-/// Returns the documents of the page, in order. Most hits lose the one comparison with the worst
-/// kept document, so a page costs little more than one look at each hit.
+/// Returns the documents of the page, in order. It first compares each hit with the worst document
+/// that it has kept, which rules out most hits.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let mut best: Vec<Ranked<'a>> = Vec::new();
     let mut worst: Option<Vec<SortValue<'a>>> = None;
@@ -226,7 +224,7 @@ fn count_terms(index: &Index, found: &[Found], aggregation: &TermsAggregation) -
     json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": buckets})
 }
 
-/// Collects the positions of the matches in the table of documents.
+/// Collects the slots of the matching documents.
 struct Slots {
     scored: bool,
 }

@@ -1,5 +1,5 @@
-//! A gate to a search engine for one function. Calls to a local engine are not signed, so the port
-//! of the gate identifies the calling function.
+//! A proxy in front of a search engine, for one function. Calls to a local engine are not signed,
+//! so the port of the proxy identifies the calling function.
 
 use std::borrow::Cow;
 use std::io;
@@ -21,16 +21,15 @@ use crate::faults::{FaultKind, Faults};
 
 /// OpenSearch's maximum request size. The emulator's responses are smaller.
 const MAX_ANSWER: usize = 100 << 20;
-/// Maximum duration of a call to the engine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port to a search engine for one function, with that function's permissions. Dropping the value
-/// closes it.
+/// A port to a search engine for one function, which checks that function's permissions. Dropping
+/// the value closes the port.
 pub struct SearchGate(Endpoint);
 
 impl SearchGate {
-    /// Opens a loopback port in front of the engine at `upstream`, `http://host:port`, whose ARN is
-    /// `arn`.
+    /// Opens a loopback port in front of the engine at `upstream`, in the form `http://host:port`.
+    /// `arn` is the engine's ARN in permissions.
     ///
     /// # Errors
     /// If `upstream` is not a plain HTTP address, or no port can be opened.
@@ -46,7 +45,7 @@ impl SearchGate {
             .pool_idle_timeout(Duration::from_secs(60))
             .build(connector);
         let (authority, arn, function) = (authority.clone(), arn.to_owned(), function.to_owned());
-        // The engine injects its own faults.
+        // The engine injects the faults, so the gate has none.
         let endpoint = Endpoint::start(Arc::new(Gate { client, authority, arn, function }), Faults::default()).await?;
         endpoint.enforce(access);
         Ok(Self(endpoint))
@@ -105,7 +104,7 @@ impl Service for Gate {
 }
 
 impl Gate {
-    /// Forwards a request. Returns the engine's response, or `None` if there is none.
+    /// Forwards a request. Returns `None` if the engine closes the connection without a response.
     async fn passed_on(&self, mut head: Parts, body: Bytes) -> Option<Answer> {
         let mut uri = head.uri.into_parts();
         uri.scheme = Some(Scheme::HTTP);
@@ -167,7 +166,7 @@ mod tests {
         let report = access.report().remove(0);
         assert_eq!(report.grants.iter().map(|grant| grant.used).collect::<Vec<_>>(), [1, 1]);
 
-        // The engine closes the connection, and the gate does too.
+        // The engine closes the connection, and then the gate must do so, too.
         engine.faults().add(Fault { kind: FaultKind::Reset, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
         assert!(get("/_cluster/health").await.is_err());
         assert!(SearchGate::start("https://x", "arn:x", "F", access).await.is_err());

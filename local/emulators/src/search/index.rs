@@ -1,11 +1,12 @@
 //! One index: its documents, and tantivy's index of their words.
 //!
-//! The table of documents is authoritative. It holds ids, versions, sources and sort values.
-//! Tantivy only knows the positions in this table of the documents that match a query.
+//! The table of documents is authoritative. It has ids, versions, sources and sort values. Tantivy
+//! finds the documents that match a query, and returns their slots in this table.
 //!
-//! Writes go to both at once. A search commits tantivy first, because a commit costs as much as
-//! hundreds of writes. Without a search, tantivy is committed after [`UNCOMMITTED`] writes, so that
-//! the first search after an import does not wait for all of it.
+//! Each write goes to both at once, but tantivy shows a write only after a commit. A commit costs
+//! as much as hundreds of writes, so usually only a search commits. Without a search, the index
+//! commits after [`UNCOMMITTED`] writes. So the first search after an import does not have to index
+//! the whole import.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,25 +24,24 @@ use super::version::{Current, Deleted, WriteVersion};
 
 /// Memory in bytes for documents that tantivy collects before it creates a segment.
 const WRITER_MEMORY_BYTES: usize = 64 * 1024 * 1024;
-/// Number of writes after which the index is committed without a search. Tantivy queues up to
-/// 10,000 documents. An unoptimised build takes ten seconds to index them, longer than a search may
+/// Number of writes after which the index commits even without a search. Tantivy queues up to
+/// 10,000 documents. An unoptimised build needs ten seconds to index them, longer than a search may
 /// take.
 const UNCOMMITTED: usize = 2_000;
 
 pub(super) struct Index {
     pub mapping: Mapping,
-    /// The documents by slot. `None` marks a deleted document.
+    /// The documents by slot. A deleted document is `None`.
     documents: Vec<Option<Document>>,
     slots: HashMap<String, usize>,
     deleted: Deleted,
-    /// The sequence number of the next write.
     next_seq_no: u64,
-    /// A new value each time that the index is opened, so that older sequence numbers become
+    /// A number that changes whenever the index is opened. Sequence numbers from before are then
     /// invalid.
     primary_term: u64,
     writer: IndexWriter,
     reader: IndexReader,
-    /// Number of writes that the reader does not see yet.
+    /// Number of writes that searches do not see yet.
     uncommitted: usize,
     journal: Option<Journal>,
 }
@@ -49,25 +49,25 @@ pub(super) struct Index {
 pub(super) struct Document {
     pub id: String,
     pub version: u64,
-    /// The sequence number of the write that created it.
+    /// The sequence number of the last write of the document.
     pub seq_no: u64,
-    /// The document as it was sent.
+    /// The document as the client sent it.
     pub source: Box<RawValue>,
     pub row: Row,
 }
 
-/// A completed write or deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
     pub version: u64,
     pub seq_no: u64,
     pub primary_term: u64,
-    /// Whether a document existed before.
+    /// Whether the document existed before.
     pub existed: bool,
 }
 
 impl Index {
-    /// Opens the index with this definition. Its documents are in `file`, or only in memory.
+    /// Opens the index with this definition. Its documents are in `file`, or in memory without a
+    /// file.
     pub(super) fn open(definition: &Value, file: Option<&Path>) -> Result<Self, OpenError> {
         let mut index = Self::empty(Mapping::parse(definition)?)?;
         if let Some(path) = file {
@@ -84,7 +84,7 @@ impl Index {
             let entries: Vec<_> = index.documents.iter().flatten().map(Document::entry).collect();
             journal.compact(&entries)?;
             index.journal = Some(journal);
-            // Otherwise the first search after the start would wait for all documents.
+            // Otherwise the first search after the start would have to index all documents.
             index.refresh()?;
         }
         Ok(index)
@@ -110,7 +110,7 @@ impl Index {
         })
     }
 
-    /// Applies another definition, which must accept all existing documents.
+    /// Applies another definition, which must be valid for all existing documents.
     pub(super) fn redefine(&mut self, definition: &Value) -> Result<(), Problem> {
         let mut next = Self::empty(Mapping::parse(definition)?)?;
         for document in self.documents.iter().flatten() {
@@ -152,18 +152,17 @@ impl Index {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.append(entry)).map_err(Problem::internal)
     }
 
-    /// Returns the state of a document, if it exists.
     pub(super) fn current(&self, id: &str) -> Option<Current> {
         let primary_term = self.primary_term;
         self.get(id).map(|document| Current { version: document.version, seq_no: document.seq_no, primary_term })
     }
 
-    /// Returns the term of the current sequence numbers.
     pub(super) fn primary_term(&self) -> u64 {
         self.primary_term
     }
 
-    /// Makes all earlier writes survive this process.
+    /// Passes all earlier writes to the operating system, so that they survive the end of this
+    /// process.
     pub(super) fn flush(&mut self) -> Result<(), Problem> {
         self.journal.as_mut().map_or(Ok(()), Journal::flush).map_err(Problem::internal)
     }
@@ -182,7 +181,6 @@ impl Index {
         self.reader.searcher()
     }
 
-    /// Returns the document at a slot that a search found.
     pub(super) fn document(&self, slot: usize) -> Option<&Document> {
         self.documents.get(slot).and_then(Option::as_ref)
     }
@@ -191,7 +189,7 @@ impl Index {
         self.slots.get(id).and_then(|slot| self.document(*slot))
     }
 
-    /// Writes a document in place of the one with its id. Returns the sequence number.
+    /// Replaces the document with this id, or adds it. Returns the sequence number.
     fn replace(&mut self, id: &str, version: u64, source: &RawValue) -> Result<u64, Problem> {
         let object: Map<String, Value> =
             serde_json::from_str(source.get()).map_err(|error| Problem::mapping(error.to_string()))?;
@@ -241,7 +239,6 @@ impl Document {
     }
 }
 
-/// The reason why an index cannot be opened: its definition or its file.
 #[derive(Debug)]
 pub(super) enum OpenError {
     Definition(Problem),

@@ -1,8 +1,8 @@
 //! The file of an index: every write and deletion of a document, one JSON object per line.
 //!
-//! The index itself is in memory and is rebuilt from the file at the start. A write is acknowledged
-//! when it has reached the operating system. It therefore survives the end of this process, but not
-//! a power cut.
+//! The index itself is in memory, and the start rebuilds it from the file. A write is acknowledged
+//! when the operating system has it. So it survives the end of this process, but not a power
+//! failure.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -13,10 +13,11 @@ use serde_json::value::RawValue;
 
 use super::Error;
 
-/// The file is rewritten at the start if it has more lines per document than this.
+/// The maximum number of lines for each document. At the start, a file with more lines is
+/// rewritten.
 const LINES_PER_DOCUMENT: usize = 2;
 
-/// A write, or without a source a deletion.
+/// A write of a document. Without a source it is a deletion.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Entry<'a> {
     pub id: &'a str,
@@ -32,8 +33,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens or creates the file, and passes each entry to `replay`. An incomplete last line, left
-    /// by a process that ended while writing, is removed. Its write was never acknowledged.
+    /// Opens or creates the file, and passes each entry to `replay`. It removes an incomplete last
+    /// line, left by a process that ended during a write. That write was never acknowledged.
     pub(super) fn open(path: &Path, mut replay: impl FnMut(Entry<'_>) -> Result<(), String>) -> Result<Self, Error> {
         let at = |source| Error::File { path: path.to_owned(), source };
         let options = OpenOptions::new().read(true).append(true).create(true).clone();
@@ -72,7 +73,7 @@ impl Journal {
         self.file.flush()
     }
 
-    /// Rewrites the file with only these entries if it holds many more.
+    /// Rewrites the file with only these entries if the file has many more lines.
     pub(super) fn compact(&mut self, entries: &[Entry<'_>]) -> Result<(), Error> {
         if self.lines <= entries.len().saturating_mul(LINES_PER_DOCUMENT) {
             return Ok(());

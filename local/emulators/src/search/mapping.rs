@@ -14,11 +14,10 @@ use super::analysis::{Analysis, normalize};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many};
 
-/// The fields of an index.
 pub(super) struct Mapping {
     fields: Vec<Field>,
     pub schema: Schema,
-    /// The document's id, by which it is replaced.
+    /// The document's id. A new version replaces the document with the same id.
     pub id: Handle,
     /// The document's slot in the table of documents.
     pub slot: Handle,
@@ -54,7 +53,8 @@ pub(super) enum Kind {
     Boolean,
 }
 
-/// A document's values for sorting and counting, in the order of the mapping's fields.
+/// The sort values of a document, for sorting and for counting, in the order of the mapping's
+/// fields.
 pub(super) type Row = Box<[Values]>;
 
 /// The values of one field of one document, ascending.
@@ -95,7 +95,7 @@ impl Mapping {
         self.fields.get(position)
     }
 
-    /// Returns the values of a document, and the document in its indexed form.
+    /// Returns the sort values of a document, and its form for tantivy.
     pub(super) fn document(&self, source: &Map<String, Value>) -> Result<(Row, TantivyDocument), Problem> {
         let known = |name: &String| self.fields.iter().any(|field| field.property == *name);
         if let Some(name) = source.keys().find(|name| !known(name)) {
@@ -116,7 +116,7 @@ impl Mapping {
 }
 
 impl Field {
-    /// Adds the values to the indexed document, and returns the sort values.
+    /// Adds the values to the document for tantivy, and returns the sort values.
     fn index(&self, values: &[&Value], document: &mut TantivyDocument) -> Result<Values, Problem> {
         match &self.kind {
             Kind::Text { .. } => {
@@ -153,8 +153,8 @@ impl Field {
         value.as_str().ok_or_else(|| self.unreadable())
     }
 
-    /// Returns a value of a numeric field in its indexed form: dates in milliseconds, booleans as 0
-    /// and 1.
+    /// Returns the number with which a numeric field is indexed. Dates become milliseconds, and
+    /// booleans 0 and 1.
     pub(super) fn long(&self, value: &Value) -> Option<i64> {
         match self.kind {
             Kind::Long => value.as_i64(),
@@ -179,7 +179,7 @@ impl Field {
     }
 }
 
-/// Reads the settings. Only `analysis` has an effect here.
+/// Reads the settings. This emulator uses only `analysis`.
 fn parse_settings(settings: Option<&Value>) -> Result<Analysis, Problem> {
     let Some(settings) = settings else {
         return Ok(Analysis::default());
@@ -247,7 +247,7 @@ impl Builder {
 
     fn declare(&mut self, name: &str, kind: &Kind) -> Handle {
         match kind {
-            // Values arrive normalised, because they are also sorted in that form.
+            // The values are already normalized, because they are sorted in that form, too.
             Kind::Keyword { .. } => self.schema.add_text_field(name, STRING),
             Kind::Text { analyzer } => {
                 self.tokenizers.register(name, analyzer.clone());

@@ -3,17 +3,16 @@
 //! [`SearchServer`] serves a loopback port: index templates, indices, mappings and aliases, `_bulk`
 //! with external versions, `_search`, `_count`, `_refresh`, `GET _doc` and `_mget`. It supports the
 //! few query types, analyzers and options that `search-index` sends. It refuses every other request
-//! with 400, so that every accepted query means the same to OpenSearch. Scores are BM25, but their
-//! numbers differ from OpenSearch's.
+//! with 400, so that OpenSearch understands every accepted query in the same way. Scores are BM25,
+//! but their numbers differ from OpenSearch's.
 //!
 //! It differs from OpenSearch on purpose:
 //! - Writes become visible with the next search, which refreshes first. OpenSearch takes up to a
 //!   second.
 //! - A write to a missing index fails. OpenSearch creates the index unless configured otherwise.
-//! - A search or a write names one index, directly or by an alias of only that index.
-//!   `GET /<index>`, `_refresh` and `GET /_alias/<name>` accept patterns.
-//! - Sequence numbers of documents become invalid when the engine closes, because its primary term
-//!   changes.
+//! - A search or a write names one index, directly or by an alias of only that index. `GET
+//!   /<index>`, `_refresh` and `GET /_alias/<name>` accept patterns.
+//! - Sequence numbers of documents become invalid at a restart, because the primary term changes.
 //!
 //! # Faults
 //!
@@ -22,13 +21,13 @@
 //! - `error` returns 503.
 //! - `reset` closes the connection.
 //!
-//! These faults occur after the processing:
+//! After these faults the request has been processed:
 //! - `slow` delays the response.
 //! - `timeout` sends no response, and closes the connection after ten seconds.
 //! - `truncate` closes the connection in the middle of the response.
 //!
-//! `partial` rejects single operations of a bulk request with 429, each by the rate of the fault.
-//! `conflict` has no meaning here.
+//! `partial` rejects single operations of a bulk request with 429, each with the probability
+//! `rate`. `conflict` has no effect.
 
 mod aliases;
 mod analysis;
@@ -56,7 +55,7 @@ pub use crate::table::{Fault, FaultCount, FaultKind, Faults};
 pub use gate::SearchGate;
 pub use server::SearchServer;
 
-/// The reason why the search engine cannot run.
+/// A reason why the search engine cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder, or a file in it, cannot be read or written.

@@ -1,7 +1,7 @@
 //! `multi_match`: searches words in several fields and tolerates typing errors. The best field
 //! determines the score.
 //!
-//! OpenSearch scores a misspelt word by the statistics of the terms that it may stand for. Here an
+//! OpenSearch scores a misspelt word by the statistics of the similar terms. In this emulator an
 //! exact term always scores higher than a similar one, and similar terms score by their edit
 //! distance.
 
@@ -20,10 +20,8 @@ use super::mapping::{Kind, Mapping};
 use super::problem::Problem;
 use super::strict::Strict;
 
-/// The engine's default for `max_expansions`.
 const DEFAULT_EXPANSIONS: u64 = 50;
 
-/// A word that a query searches in a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     /// The field's position in the mapping.
@@ -81,8 +79,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// Whether a text without words (after analysis) matches everything. Otherwise it matches
-    /// nothing.
+    /// Whether a text that the analyzer leaves without words matches everything. Otherwise it
+    /// matches nothing.
     all_without_words: bool,
 }
 
@@ -123,7 +121,6 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Splits `name^3` into name and boost.
 fn parse_boost(field: &str) -> Result<(&str, f32), Problem> {
     match field.split_once('^') {
         None => Ok((field, 1.0)),
@@ -134,7 +131,7 @@ fn parse_boost(field: &str) -> Result<(&str, f32), Problem> {
     }
 }
 
-/// Fuzziness `AUTO`: longer words allow more edits.
+/// Returns the number of edits that fuzziness `AUTO` allows: longer words may have more.
 fn allowed_edits(word: &str) -> usize {
     match word.chars().count() {
         0..=2 => 0,
@@ -154,7 +151,8 @@ fn word_query(
     if edits == 0 {
         return Ok(Box::new(exact));
     }
-    // An exact word adds 1 to its own score. A word at distance d scores at most 1/(d+1).
+    // An exact word scores 1 in addition to its own score. A word at distance d scores at most
+    // 1/(d+1).
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = vec![
         (Occur::Should, Box::new(ConstScoreQuery::new(Box::new(exact.clone()), 1.0))),
         (Occur::Should, Box::new(exact)),
@@ -171,7 +169,7 @@ fn word_query(
     Ok(Box::new(BooleanQuery::new(clauses)))
 }
 
-/// Returns the similar terms of the index, nearest first, without the word itself.
+/// Returns the similar terms of the index, nearest first, without the exact term.
 fn near_terms(
     field: Handle,
     word: &str,
@@ -197,8 +195,8 @@ fn near_terms(
     Ok(near.into_iter().take(expansions).collect())
 }
 
-/// Returns the number of insertions, deletions, replacements and swaps of adjacent letters between
-/// two words. No letter is edited twice.
+/// Returns the edit distance of two words: insertions, deletions, replacements and swaps of
+/// adjacent letters. No letter is edited twice.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();

@@ -18,12 +18,11 @@ impl Problem {
         Self { status, kind, reason: reason.into() }
     }
 
-    /// The query is invalid or not supported here.
+    /// The query is invalid, or this emulator does not support it.
     pub(super) fn parsing(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "parsing_exception", reason)
     }
 
-    /// An argument is invalid.
     pub(super) fn illegal(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "illegal_argument_exception", reason)
     }
@@ -76,7 +75,7 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "version_conflict_engine_exception", reason)
     }
 
-    /// A conditional deletion found the document in another state.
+    /// The state of a document is not the one that a conditional deletion requires.
     pub(super) fn state_conflict(id: &str, required: (u64, u64)) -> Self {
         let (seq_no, term) = required;
         let reason = format!("[{id}]: version conflict, required seqNo [{seq_no}], primary term [{term}]");

@@ -15,10 +15,8 @@ use super::multi_match::{self, Mark};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many, only_entry};
 
-/// Maximum nesting of clauses.
 const MAX_DEPTH: usize = 20;
 
-/// A translated query.
 pub(super) struct Compiled {
     pub query: Box<dyn Query>,
     /// The searched words, for highlighting.
@@ -117,7 +115,7 @@ impl Compiler<'_> {
         if !matches!(field.kind, Kind::Keyword { .. } | Kind::Text { .. }) {
             return Err(Problem::illegal(format!("[prefix] queries need text or keywords, [{name}] is neither")));
         }
-        // A fuzzy prefix of distance 0 is a plain prefix.
+        // A fuzzy prefix query with distance 0 is an exact prefix query.
         Ok(Box::new(FuzzyTermQuery::new_prefix(exact(field, handle, value)?, 0, true)))
     }
 
@@ -160,8 +158,8 @@ impl Compiler<'_> {
         Ok(Box::new(ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 1.0)))
     }
 
-    /// Returns an indexed field. OpenSearch finds nothing in an unknown field. Here it is an error,
-    /// because it is always a mistake.
+    /// Returns an indexed field. For an unknown field OpenSearch finds nothing. This emulator
+    /// returns an error, because an unknown field is always a mistake.
     fn indexed(&self, name: &str) -> Result<(&Field, Handle), Problem> {
         let field = self.mapping.field(name).and_then(|(_, field)| Some((field, field.handle?)));
         field.ok_or_else(|| Problem::illegal(format!("Cannot search on field [{name}] since it is not indexed.")))
@@ -185,7 +183,6 @@ fn field_value<'a>(kind: &'static str, body: &'a Value) -> Result<(&'a str, &'a 
     Ok((name, value))
 }
 
-/// Returns the term under which a value is indexed.
 fn exact(field: &Field, handle: Handle, value: &Value) -> Result<Term, Problem> {
     let unreadable = || Problem::parsing(format!("cannot look for such a value in [{}]", field.name));
     match &field.kind {

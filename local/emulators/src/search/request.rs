@@ -11,14 +11,13 @@ use super::strict::{Strict, one_or_many, only_entry};
 /// The engine's maximum page size, `index.max_result_window`.
 const MAX_SIZE: u64 = 10_000;
 
-/// A search request, with its fields resolved in the mapping.
 pub(super) struct SearchRequest<'a> {
     pub query: Option<&'a Value>,
     pub sort: Vec<SortKey>,
     pub after: Option<Vec<SortValue<'a>>>,
     pub size: usize,
     pub aggregations: Vec<TermsAggregation>,
-    /// The fields whose text is returned with highlights.
+    /// The fields that the response returns with highlights.
     pub highlight: Vec<usize>,
     pub source: SourceFilter,
     pub with_version: bool,
@@ -91,14 +90,14 @@ impl<'a> SearchRequest<'a> {
         Ok(request)
     }
 
-    /// Returns whether the order depends on the score.
     pub(super) fn needs_scores(&self) -> bool {
         self.sort.iter().any(|key| key.by == SortBy::Score)
     }
 }
 
 impl SortKey {
-    /// Returns the sort value of a document. If it has several, the first in this direction counts.
+    /// Returns the sort value of a document. If a field has several values, the first one in sort
+    /// direction counts.
     pub(super) fn value<'a>(&self, score: f32, row: &'a [Values]) -> SortValue<'a> {
         let SortBy::Field(field) = self.by else {
             return SortValue::Score(score);
@@ -125,21 +124,21 @@ impl SortKey {
             (SortValue::Score(a), SortValue::Score(b)) => a.total_cmp(b),
             (SortValue::Long(a), SortValue::Long(b)) => a.cmp(b),
             (SortValue::Keyword(a), SortValue::Keyword(b)) => a.cmp(b),
-            // A field has values of one type, and `parse_after` ensures the same for
-            // `search_after`.
+            // A field has values of one type, and `parse_after` ensures that `search_after` has the
+            // same type.
             _ => Ordering::Equal,
         };
         if self.descending { ascending.reverse() } else { ascending }
     }
 }
 
-/// Compares by the keys. The first difference decides.
+/// Compares two lists of sort values. The first difference decides.
 pub(super) fn compare(sort: &[SortKey], a: &[SortValue<'_>], b: &[SortValue<'_>]) -> Ordering {
     let mut orders = sort.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| key.compare(a, b));
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Compares a hit with sort values. Looks up the hit's values only as far as necessary.
+/// Compares a hit with sort values, and reads only as many values of the hit as necessary.
 pub(super) fn compare_hit(sort: &[SortKey], score: f32, row: &[Values], other: &[SortValue<'_>]) -> Ordering {
     let mut orders = sort.iter().zip(other).map(|(key, other)| key.compare(&key.value(score, row), other));
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -194,7 +193,8 @@ fn parse_after<'a>(values: &'a [Value], sort: &[SortKey], mapping: &Mapping) -> 
         .map(|(value, key)| {
             let parsed = match key.by {
                 _ if value.is_null() => Some(SortValue::Missing),
-                // A score is an `f32`, and its text converts back to the same value.
+                // The score was written as the text of an `f32`, which converts back to the same
+                // value.
                 #[allow(clippy::cast_possible_truncation)]
                 SortBy::Score => value.as_f64().map(|score| SortValue::Score(score as f32)),
                 SortBy::Field(field) => match mapping.field_at(field).map(|field| &field.kind) {
@@ -229,7 +229,8 @@ fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result
         .collect()
 }
 
-/// Only whole fields are highlighted, in HTML, with the default tags.
+/// Parses the request for highlights. The emulator supports only whole fields, in HTML, with the
+/// default tags.
 fn parse_highlight(highlight: &Value, mapping: &Mapping) -> Result<Vec<usize>, Problem> {
     let mut object = Strict::new("highlight", highlight)?;
     if object.text("encoder")? != Some("html") || object.number("number_of_fragments")? != Some(0) {

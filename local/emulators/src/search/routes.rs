@@ -19,7 +19,6 @@ use super::{FaultKind, Faults, bulk, execute};
 /// OpenSearch's limit for a request, `http.max_content_length`.
 const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
 
-/// State of the handlers.
 #[derive(Clone)]
 pub(super) struct Engine {
     pub cluster: Arc<Cluster>,

@@ -25,16 +25,15 @@ use super::routes::{Engine, router};
 use super::{Error, FaultKind, Faults};
 use crate::cut::cut;
 
-/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
 
 /// Time after which the `timeout` fault closes a connection without a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// An in-process search engine that responds as OpenSearch does. Dropping the value ends it.
+/// An in-process search engine that responds as OpenSearch does. Dropping the value ends the
+/// server.
 pub struct SearchServer {
     url: String,
     faults: Faults,
@@ -42,8 +41,8 @@ pub struct SearchServer {
 }
 
 impl SearchServer {
-    /// Opens a loopback port and serves there. Documents are kept in the folder. Without a folder
-    /// they are kept in memory until the server ends.
+    /// Opens a loopback port and serves there. Documents are in the folder, or in memory without a
+    /// folder.
     ///
     /// Needs a Tokio runtime. Reading the folder blocks: 100,000 documents take some seconds.
     ///
@@ -65,7 +64,7 @@ impl SearchServer {
         &self.url
     }
 
-    /// Returns the fault rules. The caller may add rules and clear them.
+    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -78,7 +77,7 @@ impl Drop for SearchServer {
     }
 }
 
-/// Accepts connections until it is aborted. An abort also ends the connections.
+/// Accepts connections until the task is aborted, which also ends the connections.
 async fn serve(listener: TcpListener, router: Router, faults: Faults) {
     let mut connections = JoinSet::new();
     loop {
@@ -96,8 +95,6 @@ async fn serve(listener: TcpListener, router: Router, faults: Faults) {
         let (router, faults) = (router.clone(), faults.clone());
         connections.spawn(async move {
             let service = service_fn(move |request| answer(request, router.clone(), faults.clone()));
-            // An error means that the client has disconnected, or that a fault has closed the
-            // connection.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }

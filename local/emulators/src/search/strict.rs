@@ -1,13 +1,13 @@
-//! Reads JSON objects in which every key must be known.
+//! Reads JSON objects and rejects unknown keys.
 
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
 
-/// An object being read. The caller reads keys one by one, and [`Strict::finish`] rejects unread
-/// keys. An option that is silently ignored here would have an effect in OpenSearch.
+/// An object that is being read. The caller reads keys one by one, and [`Strict::finish`] rejects
+/// unread keys. Otherwise the emulator would ignore options that have an effect in OpenSearch.
 pub(super) struct Strict<'a> {
-    /// Name of the object, for messages.
+    /// Name of the object, for error messages.
     what: &'a str,
     object: &'a Map<String, Value>,
     asked: Vec<&'static str>,
@@ -40,7 +40,6 @@ impl<'a> Strict<'a> {
         self.read(key, "an array", Value::as_array)
     }
 
-    /// Returns the text under a required key.
     pub(super) fn required_text(&mut self, key: &'static str) -> Result<&'a str, Problem> {
         self.text(key)?.ok_or_else(|| Problem::parsing(format!("[{}] requires [{key}]", self.what)))
     }
@@ -66,7 +65,6 @@ impl<'a> Strict<'a> {
     }
 }
 
-/// Returns the key and value of an object with exactly one entry.
 pub(super) fn only_entry<'a>(what: &str, value: &'a Value) -> Result<(&'a str, &'a Value), Problem> {
     let mut entries = value.as_object().into_iter().flatten();
     match (entries.next(), entries.next()) {
@@ -75,7 +73,6 @@ pub(super) fn only_entry<'a>(what: &str, value: &'a Value) -> Result<(&'a str, &
     }
 }
 
-/// Returns the values of an array, or a single value as a slice.
 pub(super) fn one_or_many(value: &Value) -> &[Value] {
     match value {
         Value::Array(values) => values,

@@ -5,23 +5,22 @@ use std::time::{Duration, Instant};
 
 use super::problem::Problem;
 
-/// How long the version of a deleted document is kept, `index.gc_deletes`.
+/// How long the version of a deleted document is kept (`index.gc_deletes`).
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// The version of a write, or the condition of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteVersion {
-    /// One more than the document's version. It never conflicts.
+    /// The next version of the document. It never conflicts.
     Internal,
-    /// `external`: must be higher than the document's version.
+    /// `external`: the version must be higher than the document's.
     External(u64),
-    /// `external_gte`: must not be lower than the document's version.
+    /// `external_gte`: the version must not be lower than the document's.
     ExternalGte(u64),
-    /// `if_seq_no` and `if_primary_term`: this write must be the document's last one.
+    /// `if_seq_no` and `if_primary_term`: the last write of the document must have these numbers.
     State { seq_no: u64, primary_term: u64 },
 }
 
-/// The state of an existing document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Current {
     pub version: u64,
@@ -30,8 +29,8 @@ pub(super) struct Current {
 }
 
 impl WriteVersion {
-    /// Returns the document's version after this write or deletion. `current` is its state, and
-    /// `deleted` the version of a recent deletion.
+    /// Returns the document's version after this write or deletion. `current` is the document's
+    /// state, and `deleted` the version of a recent deletion.
     pub(super) fn after(self, id: &str, current: Option<Current>, deleted: Option<u64>) -> Result<u64, Problem> {
         let known = current.map(|current| current.version).or(deleted);
         let conflict = |provided| Err(Problem::version_conflict(id, known.unwrap_or_default(), provided));
@@ -50,7 +49,6 @@ impl WriteVersion {
     }
 }
 
-/// The versions of recently deleted documents.
 #[derive(Default)]
 pub(super) struct Deleted(HashMap<String, (u64, Instant)>);
 
@@ -59,7 +57,7 @@ impl Deleted {
         self.0.get(id).filter(|(_, at)| at.elapsed() < REMEMBERED).map(|(version, _)| *version)
     }
 
-    /// Keeps the version of a deletion, and drops the old ones.
+    /// Keeps the version of a deletion, and drops expired ones.
     pub(super) fn remember(&mut self, id: &str, version: u64) {
         self.0.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
         self.0.insert(id.to_owned(), (version, Instant::now()));

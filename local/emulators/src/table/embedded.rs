@@ -17,13 +17,13 @@ use super::{Error, proxy};
 
 /// An in-process DynamoDB with its streams, served over HTTP on a loopback port.
 ///
-/// It runs on a separate thread with a separate runtime. The engine blocks while it works, one
-/// request at a time in any case, and must not block the tasks of its owner. Dropping the value
-/// ends the server. It also removes the data unless a data folder was given.
+/// It runs on a separate thread with its own runtime, because the engine blocks during each
+/// request. Dropping the value ends the server. It also removes the data unless the caller gave a
+/// data folder.
 pub struct EmbeddedTable {
     url: String,
-    // Dropped in this order: the server with its handles, the engine, the other connections, and
-    // the files last.
+    // The fields are dropped in this order: the server with its handles, the engine, the other
+    // connections, and the files last.
     server: Server,
     engine: Database,
     stream: StreamStore,
@@ -33,13 +33,13 @@ pub struct EmbeddedTable {
 
 impl EmbeddedTable {
     /// Opens the database in `data_dir` and serves it. Without a folder it uses a temporary
-    /// database, in memory if the machine has a memory file system. It is ready when this returns.
-    /// Blocks for some milliseconds.
+    /// database, in memory if the machine has a memory file system. The server is ready when this
+    /// returns. Blocks for some milliseconds.
     ///
     /// # Errors
     /// [`Error::Folder`] or [`Error::InUse`] for the data folder. [`Error::Engine`] if the database
-    /// cannot be opened. [`Error::UnknownSchema`] if the engine's version is not the one that this
-    /// crate was written for. [`Error::Serve`] without a port or a thread.
+    /// cannot be opened. [`Error::UnknownSchema`] if this crate does not know the schema of the
+    /// engine's version. [`Error::Serve`] if no port can be opened or no thread started.
     pub fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let files = match data_dir {
             Some(folder) => Files::kept(folder)?,
@@ -47,9 +47,9 @@ impl EmbeddedTable {
         };
         let path = files.database();
         let engine = Database::new(&path.to_string_lossy())?;
-        // The engine's names for SQLite's settings. `enable_bulk_loading` stops syncing, for data
-        // that need not survive the machine. `disable_bulk_loading` syncs at checkpoints only,
-        // which keeps the file intact.
+        // These are the engine's names for settings of SQLite. `enable_bulk_loading` stops syncing,
+        // for data that need not survive the machine. `disable_bulk_loading` syncs at checkpoints,
+        // which keeps the file valid.
         if files.is_kept() {
             engine.disable_bulk_loading()?;
         } else {
@@ -68,11 +68,11 @@ impl EmbeddedTable {
         &self.url
     }
 
-    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`. No reader
-    /// may need them any more. Returns their number.
+    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`, which no
+    /// reader needs any more. Returns the number of deleted records.
     ///
-    /// The newest record of a table always stays, because the engine derives the next number from
-    /// it. Blocks for about a millisecond per 500 records.
+    /// It never deletes the newest record of a table, because the engine derives the next number
+    /// from it. Blocks for about a millisecond per 500 records.
     ///
     /// # Errors
     /// [`Error::SequenceNumber`] if this stream did not issue the number, [`Error::Database`] if
@@ -82,8 +82,8 @@ impl EmbeddedTable {
     }
 
     /// Writes items, in DynamoDB's JSON, directly into the engine: all or none, and without stream
-    /// records. This is many times faster than through the server. Use it to fill a table before
-    /// its first use. Blocks for about a second per 10,000 items.
+    /// records. It is much faster than the server and meant for filling a table before its first
+    /// use. Blocks for about a second per 10,000 items.
     ///
     /// # Errors
     /// [`Error::Item`] if a value is not an item, [`Error::Engine`] if the engine rejects one.
@@ -94,22 +94,23 @@ impl EmbeddedTable {
         Ok(())
     }
 
-    /// Deletes the expired items of every table with TTL and returns their number. The engine never
-    /// does so itself.
+    /// Deletes the expired items of every table with TTL, and returns their number. The engine
+    /// deletes expired items only by this call.
     ///
     /// The sweep reads whole tables, in steps that let other requests run in between, and blocks
-    /// until it is done. Items that had expired at the call are gone when it returns.
+    /// until it is done. When it returns, all items that had expired at the call are deleted.
     ///
     /// # Errors
-    /// [`Error::Engine`] if the engine fails, [`Error::Unswept`] if the table grew during the sweep
-    /// by writes that did not go through the server.
+    /// [`Error::Engine`] if the engine fails, [`Error::Unswept`] if writes outside the server kept
+    /// adding items during the sweep.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let beside_requests = self.engine.sweep_ttl()?;
         if !self.expiry.is_left(began)? {
             return Ok(beside_requests);
         }
-        // A write got ahead of the sweep (see `expiry`). The second sweep makes requests wait.
+        // Concurrent writes made the sweep miss items (see `expiry`). During the second sweep the
+        // requests wait.
         let alone = self.server.between_requests(|engine| engine.sweep_ttl()).ok_or(Error::Unswept)??;
         if self.expiry.is_left(began)? { Err(Error::Unswept) } else { Ok(beside_requests + alone) }
     }
@@ -122,7 +123,8 @@ impl EmbeddedTable {
 
 struct Server {
     port: u16,
-    /// Work to do between two requests. Closing the channel ends the server.
+    /// Work that the server's thread does between two requests. Closing the channel ends the
+    /// server.
     jobs: Option<UnboundedSender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -133,7 +135,7 @@ impl Server {
     fn start(engine: Database) -> Result<Self, Error> {
         let (jobs, wanted) = unbounded_channel();
         let (opened, port) = mpsc::channel();
-        // The runtime is created and dropped on its own thread, because the caller may be inside a
+        // The thread creates and drops the runtime, because the caller may itself be inside a
         // runtime.
         let thread = std::thread::Builder::new().name("embedded-table".to_owned()).spawn(move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -144,19 +146,19 @@ impl Server {
                 }
             };
             runtime.block_on(serve(engine, &opened, wanted));
-            // Dropping the runtime drops the connections. No connection is inside a request,
-            // because the engine completes a request before this thread continues.
+            // Dropping the runtime drops the connections. No request is in progress, because the
+            // engine completes each request before this thread continues.
         })?;
         let port = port.recv().unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
         Ok(Self { port, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `work` on the server's thread, which serves no requests meanwhile. Returns `None` if
-    /// the server has ended.
+    /// Runs `work` on the server's thread, which then serves no requests. Returns `None` if the
+    /// server has ended.
     fn between_requests<T: Send + 'static>(&self, work: impl FnOnce(&Database) -> T + Send + 'static) -> Option<T> {
         let (done, result) = mpsc::channel();
         let job = move |engine: &Database| {
-            // The caller may have gone.
+            // The caller may no longer wait for the result.
             let _ = done.send(work(engine));
         };
         self.jobs.as_ref()?.send(Box::new(job)).ok()?;
@@ -166,7 +168,7 @@ impl Server {
     fn stop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            // An error means that the thread panicked. It has ended in either case.
+            // An error means that the thread panicked. Either way, the thread has ended.
             let _ = thread.join();
         }
     }

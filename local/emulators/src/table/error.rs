@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The reason why the embedded table or the proxy failed.
+/// A reason why the embedded table or the proxy failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The folder of the database cannot be created or read.
@@ -21,10 +21,10 @@ pub enum Error {
     /// An imported value is not DynamoDB's JSON.
     #[error("no item of a table: {0}")]
     Item(#[source] serde_json::Error),
-    /// A connection besides the engine's own failed.
+    /// The connection that this crate opens to the engine's database failed.
     #[error("the database of the embedded table failed: {0}")]
     Database(#[from] rusqlite::Error),
-    /// Every attempt to sweep left expired items.
+    /// Expired items are left after every attempt to sweep.
     #[error("expired items are left: the table grows faster than it can be swept")]
     Unswept,
     /// The engine stores its stream records in a way that this crate does not know.
@@ -36,7 +36,7 @@ pub enum Error {
         /// Name of the missing column.
         missing: &'static str,
     },
-    /// This table's stream cannot have issued the sequence number.
+    /// The text is not a sequence number of this table's stream.
     #[error("`{0}` is no sequence number of this stream")]
     SequenceNumber(String),
     /// No port could be opened on the loopback interface, or no thread started.

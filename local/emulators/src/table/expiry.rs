@@ -1,9 +1,8 @@
 //! Checks whether a sweep has left expired items.
 //!
-//! The engine's sweep reads no more rows than the table had at its start. Rows written meanwhile
-//! with keys ahead of the sweep push others out of its reach. Under load it can end before it
-//! reaches any expired row. If this module finds expired items, the sweep runs again without
-//! concurrent writes.
+//! The engine's sweep reads at most as many rows as the table had when the sweep began. If clients
+//! add rows during the sweep, it may end before the last rows and miss expired ones. If this module
+//! finds expired items, the sweep runs again without concurrent writes.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +16,6 @@ use super::Error;
 const SWEPT: &str = "SELECT table_name, ttl_attribute FROM _tables WHERE ttl_enabled = 1 AND ttl_attribute IS NOT NULL";
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A read-only connection to the engine's database.
 pub(super) struct Expiry(Mutex<Connection>);
 
 impl Expiry {
@@ -26,7 +24,8 @@ impl Expiry {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "query_only", true)?;
         let expiry = Self(Mutex::new(connection));
-        // A connection opens its files with its first query, and the files are unlinked soon.
+        // A connection opens its files with its first query. This query must come before the
+        // temporary files are unlinked.
         expiry.is_left(0)?;
         Ok(expiry)
     }
@@ -38,7 +37,7 @@ impl Expiry {
         let tables = swept.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for table in tables {
             let (table, attribute): (String, String) = table?;
-            // The engine's rule for an expiry: a whole number that is not negative.
+            // The engine's rule for a time to live: a whole number that is not negative.
             let question = format!(
                 "SELECT EXISTS (SELECT 1 FROM \"{}\" WHERE \
                  CAST(json_extract(item_json, ?1) AS INTEGER) < ?2 \

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// Linux's memory file system.
 const MEMORY_FOLDER: &str = "/dev/shm";
-/// Minimum size of the memory file system. A container often has only 64 MB, which a retail import
-/// fills.
+/// Minimum size of a usable memory file system. A container often has only 64 MB, less than a
+/// retail import needs.
 const ROOMY: u64 = 2 << 30;
 const DATABASE: &str = "table.sqlite3";
 
-/// The folder of one database, used by one process.
+/// The folder of a database that one process uses.
 #[derive(Debug)]
 pub(super) struct Files {
     folder: PathBuf,
@@ -61,9 +60,9 @@ impl Files {
         self.lock.is_some()
     }
 
-    /// Unlinks a temporary database once every connection to it is open. The kernel then frees it
-    /// with the last connection, even if this process is killed. Windows cannot remove open files,
-    /// so dropping this value removes them there.
+    /// Unlinks the files of a temporary database after every connection to it is open. The kernel
+    /// then frees them with the last connection, even if this process is killed. Windows cannot
+    /// remove open files, so there dropping this value removes them.
     pub(super) fn forget(&self) {
         if cfg!(unix) {
             self.remove();
@@ -72,7 +71,7 @@ impl Files {
 
     fn remove(&self) {
         if !self.is_kept() {
-            // After a failure only the system's own cleaning of temporary files remains.
+            // If this fails, the operating system removes the temporary files at some time.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -88,7 +87,8 @@ fn roomy_memory_folder() -> bool {
     fs::read_to_string("/proc/self/mounts").is_ok_and(|mounts| mounts.lines().any(is_roomy_memory_mount))
 }
 
-/// Parses one line of `mounts(5)`: device, mount point, type, options, two numbers.
+/// Returns whether a line of `mounts(5)` is a large enough memory file system. A line has device,
+/// mount point, type, options and two numbers.
 fn is_roomy_memory_mount(line: &str) -> bool {
     let mut fields = line.split(' ');
     let (Some(_), Some(MEMORY_FOLDER), Some("tmpfs"), Some(options)) =

@@ -1,13 +1,14 @@
 //! Keeps the embedded table's stream fast.
 //!
 //! The engine queries the highest sequence number of a table before each write, and for each page
-//! that a reader requests. It keeps the records in `_stream_records`, which has no index for that
-//! and never shrinks. A write therefore gets slower with the number of earlier writes: 0.1 ms at
-//! first, 0.8 ms after 8,000 records. This module uses a second connection to the same database. It
-//! adds the missing index, and deletes the records that every reader has passed.
+//! that a reader requests. It keeps the records in the table `_stream_records`, which never shrinks
+//! and has no index for these queries. A write therefore gets slower with the number of earlier
+//! writes: 0.1 ms at first, 0.8 ms after 8,000 records. This module uses a second connection to the
+//! same database. It adds the missing index, and deletes the records that every reader has read.
 //!
-//! The schema is private to the engine. The store checks the parts that it uses when it opens. The
-//! engine's version is pinned exactly, and the tests below run the engine's own queries.
+//! The schema is an internal part of the engine. When the store opens, it checks the columns that
+//! it uses. The engine's version is pinned exactly, and the tests below run the engine's own
+//! queries.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -17,25 +18,24 @@ use rusqlite::{Connection, ErrorCode, params};
 
 use super::Error;
 
-/// The columns of the private table that this module uses.
 const COLUMNS: [&str; 4] = ["id", "table_name", "sequence_number", "shard_id"];
-/// The expression equals the engine's, character by character, because SQLite uses an index on an
-/// expression only for the same expression. With `shard_id`, the index alone answers queries for a
-/// shard's range.
+/// SQLite uses an index on an expression only for exactly the same expression. So this expression
+/// must equal the engine's in every character. With `shard_id`, the index alone answers queries for
+/// a shard's range.
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS bodega_stream_order ON _stream_records \
                      (table_name, CAST(sequence_number AS INTEGER), shard_id)";
-/// Keeps the newest record, because the engine derives the next number from it.
+/// The statement keeps the newest record, because the engine derives the next number from it.
 const TRIM: &str = "DELETE FROM _stream_records WHERE id IN (
     SELECT id FROM _stream_records
     WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) <= ?2
       AND CAST(sequence_number AS INTEGER) <
           (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)
     ORDER BY CAST(sequence_number AS INTEGER) LIMIT ?3)";
-/// Rows deleted in one transaction. This limits the delay of a concurrent write to about a
-/// millisecond. The engine's own connection waits up to five seconds before it gives up.
+/// Number of rows that one transaction deletes. A concurrent write waits about a millisecond for
+/// it. The engine's own connection waits up to five seconds.
 const TRIM_AT_ONCE: i64 = 500;
 const BUSY: Duration = Duration::from_secs(5);
-/// The engine adds this to a stored number, so that it has 21 digits as in AWS.
+/// The engine adds this to a stored number, so that the number has 21 digits as in AWS.
 const PUBLIC_OFFSET: u128 = 100_000_000_000_000_000_000;
 
 pub(super) struct StreamStore {
@@ -64,8 +64,8 @@ impl StreamStore {
     }
 
     /// Deletes the records of `table` up to and including `sequence_number` in short transactions.
-    /// Returns their number. Stops early, without an error, if the database stays busy. The next
-    /// call deletes the remaining records.
+    /// Returns the number of deleted records. If the database is busy for too long, it stops early
+    /// without an error. The next call deletes the remaining records.
     pub(super) fn trim(&self, table: &str, sequence_number: &str) -> Result<u64, Error> {
         let up_to = stored(sequence_number)?;
         let mut removed = 0;
@@ -103,8 +103,8 @@ mod tests {
     use super::super::files::Files;
     use super::*;
 
-    /// The engine's queries, copied from its source (`storage.rs`): before each write, for each
-    /// page of records, and for each description of a shard.
+    /// These are the engine's queries, copied from its source (`storage.rs`). It runs them before
+    /// each write, for each page of records, and for each description of a shard.
     const BEFORE_EACH_WRITE: &str = "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 \
          FROM _stream_records WHERE table_name = 't'";
     const EACH_PAGE: &str = "SELECT event_name, keys_json, new_image, old_image, sequence_number, \

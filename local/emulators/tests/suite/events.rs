@@ -33,14 +33,15 @@ fn entry(n: usize) -> Value {
     json!({"EventBusName": "bodega", "Source": "bodega", "DetailType": "OrderPlaced", "Detail": detail})
 }
 
-/// Returns the entry with another value of a member.
+/// Returns entry `n` with another value of a member.
 fn with(n: usize, member: &str, value: Value) -> Value {
     let mut entry = entry(n);
     entry[member] = value;
     entry
 }
 
-/// Returns the response or the error code. The code is `none` if there is no response.
+/// Sends entries. Returns the response, or else the error code. The code is `none` if there is no
+/// response.
 async fn put(url: &str, entries: impl IntoIterator<Item = Value>) -> Result<Answer, String> {
     let entries = json!({"Entries": entries.into_iter().collect::<Vec<_>>()});
     let request = reqwest::Client::new().post(url).header("x-amz-target", "AWSEvents.PutEvents");
@@ -144,7 +145,8 @@ async fn an_invalid_entry_fails_alone() {
 #[tokio::test]
 async fn a_request_over_a_limit_is_refused_whole() {
     let (server, url) = start().await;
-    // Source and type count too, and the limit itself is already too much.
+    // The size also counts source and type. An entry that is exactly as large as the limit is
+    // refused.
     let filler = 256 * 1024 - "bodega".len() - "OrderPlaced".len() - r#"{"n":1,"filler":""}"#.len();
     let large = |filler: usize| with(1, "Detail", json!(format!(r#"{{"n":1,"filler":"{}"}}"#, "x".repeat(filler))));
     assert_eq!(put(&url, (0..11).map(entry)).await.unwrap_err(), "ValidationException");
@@ -194,7 +196,7 @@ async fn a_publisher_that_left_while_it_waited_published_only_the_received_event
     putting.abort();
     assert!(putting.await.unwrap_err().is_cancelled());
     let mut received = 1;
-    // Only events in transit at the abort still arrive.
+    // Only events that were in transit at the abort may still arrive.
     while let Ok(Some(_)) = tokio::time::timeout(std::time::Duration::from_millis(200), subscriber.recv()).await {
         received += 1;
     }

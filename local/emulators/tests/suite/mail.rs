@@ -24,7 +24,6 @@ fn tags(tags: &[(&str, &str)]) -> Value {
     tags.iter().map(|(name, value)| json!({"Name": name, "Value": value})).collect()
 }
 
-/// Returns a valid message.
 fn mail() -> Value {
     json!({
         "FromEmailAddress": "Bodega <shop@example.com>",
@@ -33,14 +32,14 @@ fn mail() -> Value {
     })
 }
 
-/// Returns the message with another value of a member.
 fn with(member: &str, value: Value) -> Value {
     let mut mail = mail();
     mail[member] = value;
     mail
 }
 
-/// Returns the message's id or the error code. The code is `none` if there is no response.
+/// Sends a message. Returns its id, or else the error code. The code is `none` if there is no
+/// response.
 async fn send(server: &MailServer, mail: Value) -> Result<String, String> {
     let request = reqwest::Client::new().post(format!("{}/v2/email/outbound-emails", server.url()));
     let Ok(response) = request.json(&mail).send().await else { return Err("none".to_owned()) };
@@ -65,7 +64,7 @@ async fn the_mailbox_simulators_addresses_bounce_and_complain_on_the_default_bus
         mail["ConfigurationSetName"] = json!("bodega");
         ids.push(send(&server, mail).await.unwrap());
     }
-    // Without a configuration set there is no event destination.
+    // Without a configuration set, SES sends no event.
     send(&server, with("Destination", to(&["bounce@simulator.amazonses.com"]))).await.unwrap();
     let events = bus.published(0, 10).items;
     let [bounce, complaint] = &events[..] else { panic!("{events:?}") };

@@ -1,5 +1,5 @@
-//! Tests the object store beyond its client's requests: other requests and kept data. The crate
-//! `storage` tests the client itself.
+//! Tests the object store with requests that Bodega's client does not send, and tests stored data.
+//! The crate `storage` tests the client.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,8 @@ async fn start(data: Option<&Path>) -> ObjectServer {
 }
 
 fn request(server: &ObjectServer, method: Method, path: &str) -> RequestBuilder {
-    // The header marks a function's call. The store does not check its signature.
+    // The header makes the request look like a function's call. The store does not verify its
+    // signature.
     Client::new().request(method, format!("{}/{path}", server.url())).header("authorization", "AWS4-HMAC-SHA256")
 }
 
@@ -36,7 +37,7 @@ fn names(server: &ObjectServer, bucket: &str) -> Vec<String> {
     server.list(bucket, None, 1000).unwrap().items.into_iter().map(|item| item.name).collect()
 }
 
-/// A folder that is removed at the end.
+/// A folder that is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -46,7 +47,6 @@ impl Folder {
         Self(path)
     }
 
-    /// Returns every file in the subfolders.
     fn files(&self) -> Vec<PathBuf> {
         let buckets = fs::read_dir(&self.0).unwrap().map(|bucket| bucket.unwrap().path());
         buckets.flat_map(|bucket| fs::read_dir(bucket).unwrap()).map(|file| file.unwrap().path()).collect()
@@ -229,14 +229,14 @@ async fn a_dropped_store_answers_no_more() {
     let (client, url) = (Client::new(), format!("{}/archive", server.url()));
     assert!(client.head(&url).send().await.is_ok());
     drop(server);
-    // The open connection ends at the next turn of the runtime, and a new one is refused.
+    // At the next turn of the runtime, the server closes the open connection and refuses new ones.
     tokio::task::yield_now().await;
     assert!(client.head(&url).send().await.is_err());
 }
 
 const SHOP: &str = "https://shop.example";
 
-/// Starts a store whose first bucket allows the shop's pages.
+/// Starts a store with CORS rules for the shop's web pages on the first bucket.
 async fn with_pages() -> ObjectServer {
     let server = start(None).await;
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Tests that a new process continues unfinished work. Each test has a journal in its own folder.
+//! Tests that a new process continues unfinished work. Each test has its own folder with a journal.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -42,7 +42,8 @@ fn ids(journal: &Journal) -> Vec<String> {
     journal.unsettled().accepted.into_iter().map(|accepted| accepted.id).collect()
 }
 
-/// A system with one function and one queue that receive every event. It starts from a journal.
+/// A system with one function and one queue, which both receive every event. It starts from a
+/// journal.
 struct Bus {
     journal: Arc<Journal>,
     pending: Pending,
@@ -119,7 +120,7 @@ impl Bus {
     }
 }
 
-/// Drops a system, and lets the runtime end all its tasks.
+/// Drops a system. The runtime then ends all of its tasks.
 async fn end(system: Bus) {
     drop(system);
     for _ in 0..100 {
@@ -185,7 +186,7 @@ async fn a_restart_repeats_the_deliveries_under_way_and_no_finished_ones() {
     assert!(ids(&first.journal).is_empty());
     end(first).await;
 
-    // In each round at least one target does not process the second event.
+    // In each round at least one target never finishes the second event.
     for (function, worker) in [(hanging(), willing()), (willing(), hanging()), (hanging(), hanging())] {
         let system = Bus::start(&folder, &function, &worker).await;
         if ids(&system.journal).is_empty() {
@@ -219,7 +220,7 @@ async fn an_abandoned_delivery_survives_restarts_until_it_is_put_back_and_finish
     let before = first.dead.given_up();
     end(first).await;
 
-    // The redrive fails, and each message is given up again, once.
+    // The redrive fails, and each message is given up once more.
     let second = Bus::start(&folder, &failing(), &failing()).await;
     assert_eq!((second.dead.given_up(), second.pending.count()), (before, 0));
     assert_eq!(second.redrive().await, 2);
@@ -228,7 +229,7 @@ async fn an_abandoned_delivery_survives_restarts_until_it_is_put_back_and_finish
     assert_eq!(second.given_up().len(), 2);
     end(second).await;
 
-    // The system ends before the redriven messages are processed.
+    // The system ends before the targets have finished the redriven messages.
     let third = Bus::start(&folder, &hanging(), &hanging()).await;
     assert_eq!(third.redrive().await, 2);
     timeout(Duration::from_secs(5), third.pending.settled()).await.unwrap_err();

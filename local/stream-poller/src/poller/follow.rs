@@ -1,4 +1,5 @@
-//! Follows the shards of a stream for one mapping: finds them, and reads parents before children.
+//! Follows the shards of a stream for one mapping: finds the shards, and reads parents before
+//! children.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +13,11 @@ use crate::mapping::{Attention, MappingState, ShardState};
 use crate::source::SharedSource;
 use crate::{Start, StreamCall, reader};
 
-/// Interval between two searches for new shards. The child of a shard that ended is found at once.
+/// Interval between two searches for new shards. When a shard ends, its children are searched at
+/// once.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Follows the shards. The caller subscribes `attention` before requests can arrive, so none is
-/// missed.
+/// Follows the shards. The caller subscribes to `attention` first, so that no request is missed.
 pub(crate) async fn run(
     source: Arc<SharedSource>,
     mapping: Arc<MappingState>,
@@ -38,12 +39,12 @@ pub(crate) async fn run(
                 Ok(shard) => ended = Some(shard),
                 Err(error) => tracing::error!(%error, "a reader of the stream broke down"),
             },
-            // A caller wants to know whether records are left.
+            // A caller waits for the poller, so the list of shards must be renewed.
             Ok(()) = attention.changed() => {}
             () = sleep(LOOK) => {}
         }
-        // The children of an ended shard are listed before it counts as finished. Otherwise all
-        // known shards would seem finished for a moment.
+        // The children of an ended shard are listed before the shard counts as finished. Otherwise
+        // all known shards would be finished for a moment, although children remain.
         while let Err(error) = look(&source, &mapping).await {
             tracing::warn!(%error, "the shards of the stream cannot be listed");
             sleep(trouble.next()).await;
@@ -56,7 +57,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Updates the list of shards. Removes shards that are finished and gone from the stream.
+/// Updates the list of shards. Removes finished shards that the stream no longer has.
 async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate::SourceError> {
     let nudge = mapping.attention.borrow().nudges;
     mapping.mapping.may(StreamCall::DescribeStream)?;
@@ -76,7 +77,8 @@ async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate
     Ok(())
 }
 
-/// Returns the shards that are not being read and whose parent, if it still exists, is finished.
+/// Returns the shards that can be read now: not read yet, and with a parent that is finished or no
+/// longer exists.
 fn ready(mapping: &MappingState) -> Vec<Arc<ShardState>> {
     let shards = mapping.shards();
     let waits_for = |parent: &Option<String>| {

@@ -13,7 +13,7 @@ use stream_poller::{
     Pace, Page, Poller, Record, Shard, SourceError, Start, StreamSource,
 };
 
-/// A small page, so that a test with few records reads several pages.
+/// Pages are small, so that a test with few records reads several pages.
 const PAGE: usize = 7;
 
 #[derive(Clone, Default)]
@@ -22,7 +22,6 @@ pub struct MemoryStream(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     shards: Vec<MemoryShard>,
-    /// Errors that the next reads return.
     troubles: VecDeque<SourceError>,
     reads: usize,
 }
@@ -67,7 +66,8 @@ impl MemoryStream {
         self.with(shard, |shard| shard.records.push(record));
     }
 
-    /// Inserts one item per number into `s1`. The number is the sequence number and the key.
+    /// Inserts one item for each number into `s1`. The number is the item's key and the record's
+    /// sequence number.
     pub fn insert(&self, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
             self.push("s1", insert(number, &number.to_string(), age(0)));
@@ -80,7 +80,7 @@ impl MemoryStream {
     }
 }
 
-/// Returns the time `seconds` ago, in epoch seconds.
+/// Returns the time `seconds` ago, in seconds since 1970.
 pub fn age(seconds: u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs() - seconds
@@ -153,7 +153,7 @@ impl StreamSource for MemoryStream {
 
 type Script = dyn Fn(usize, &[u64]) -> Result<Value, FunctionError> + Send + Sync;
 
-/// A function with a script that returns the result of each call from its index and sequence
+/// A function whose script returns the result of a call from the call's number and the sequence
 /// numbers.
 #[derive(Clone)]
 pub struct Function {
@@ -166,7 +166,6 @@ impl Function {
         Self { script: Arc::new(script), calls: Arc::default() }
     }
 
-    /// Returns a function that always succeeds.
     pub fn willing() -> Self {
         Self::new(|_, _| Ok(Value::Null))
     }
@@ -193,7 +192,7 @@ pub fn failures<T: ToString>(identifiers: &[T]) -> Value {
     json!({"batchItemFailures": identifiers.iter().map(failure).collect::<Vec<_>>()})
 }
 
-/// Returns the sequence numbers in an event. Long numbers are cut to their last 18 digits.
+/// Returns the sequence numbers in an event. Of long numbers it returns the last 18 digits.
 pub fn sequences(payload: &[u8]) -> Vec<u64> {
     let event: Value = serde_json::from_slice(payload).unwrap();
     let number = |record: &Value| {
@@ -218,7 +217,7 @@ impl Invoke for Function {
     }
 }
 
-/// A destination that stores batches after refusing a number of them.
+/// A destination that stores batches after it has refused a number of them.
 #[derive(Clone, Default)]
 pub struct Bin {
     pub batches: Arc<Mutex<Vec<DiscardedBatch>>>,
@@ -267,12 +266,12 @@ pub async fn start(stream: &MemoryStream, mappings: Vec<Mapping>) -> Poller {
     Poller::start(stream.clone(), mappings, Pace::default()).await.unwrap()
 }
 
-/// Waits until the poller is drained, in simulated time.
+/// Waits until the poller has settled all records, in simulated time.
 pub async fn drain(poller: &Poller) {
     tokio::time::timeout(Duration::from_secs(7200), poller.drained()).await.unwrap();
 }
 
-/// Runs one mapping over a stream until it is drained.
+/// Runs one mapping over a stream until all records are settled.
 pub async fn run(stream: &MemoryStream, mapping: Mapping) -> MappingProgress {
     let poller = start(stream, vec![mapping]).await;
     drain(&poller).await;

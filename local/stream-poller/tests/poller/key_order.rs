@@ -1,5 +1,5 @@
-//! Tests parallelization: records of one item stay in order and never run concurrently, even after
-//! failures.
+//! Tests parallelization: records of one item stay in order and are never processed concurrently,
+//! even after failures.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use proptest::prelude::*;
 use stream_poller::{FunctionError, Invoke, Mapping, MappingSettings};
 
-/// Checks each call against the settled records, and responds by a script of numbers.
+/// A function that checks each call against the settled records, and responds by a script of
+/// numbers.
 struct Witness {
     keys: Vec<u8>,
     script: Vec<u8>,
@@ -108,7 +109,7 @@ proptest! {
         parallelization_factor in 1_usize..=10,
         bisect in any::<bool>(),
     ) {
-        // At least one call succeeds, so that the test ends.
+        // The script has at least one success, so that the test ends.
         script.push(2);
         let witness = Arc::new(Witness { keys: keys.clone(), script, seen: Mutex::default() });
         let settings = MappingSettings {

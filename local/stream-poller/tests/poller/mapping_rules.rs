@@ -151,7 +151,7 @@ async fn reported_failures_are_retried_from_the_lowest_of_them() {
     });
     let settings = MappingSettings {
         report_batch_item_failures: true,
-        // One retry is enough, because the two failures are of different records.
+        // One retry is enough, because the two failures concern different records.
         maximum_retry_attempts: Some(1),
         ..settings()
     };
@@ -250,7 +250,7 @@ async fn parents_are_settled_before_their_children_are_read() {
     let settled = function.calls();
     let at = |batch: &[u64]| settled.iter().rposition(|call| call == batch).unwrap();
     assert!(at(&[1, 2]) < at(&[10]), "{settled:?}");
-    // The next drain finds the child of a shard that has closed meanwhile.
+    // When the next wait begins, the shard has closed. The wait must include its child.
     stream.close("s2");
     stream.open("s4", Some("s2"));
     stream.push("s4", insert(30, "a", age(0)));
@@ -281,7 +281,7 @@ async fn mappings_at_the_same_position_read_each_page_once() {
     let poller = start(&stream, vec![mapping(settings(), &one), mapping(settings(), &two)]).await;
     drain(&poller).await;
     assert_eq!(one.calls().concat(), two.calls().concat());
-    // Ten pages, and one or two empty reads at the end by each of the two mappings.
+    // There are ten pages. Each of the two mappings also makes one or two empty reads at the end.
     assert!(stream.reads() <= 14, "{} reads", stream.reads());
 }
 
@@ -320,7 +320,7 @@ async fn waiting_ends_although_the_stream_never_rests() {
     let function = Function::willing();
     let poller = start(&stream, vec![mapping(settings(), &function)]).await;
     stream.insert([1]);
-    // By their timestamps, these records are newer than the call. They simulate a stream that never
+    // The timestamps of these records are newer than the call. They simulate a stream that never
     // pauses.
     for number in 2..200 {
         stream.push("s1", insert(number, "later", age(0) + 5));
@@ -377,7 +377,8 @@ async fn the_lowest_sequence_number_counts_as_a_number_and_not_as_a_text() {
 async fn a_batch_is_bisected_where_the_function_failed_and_cut_where_it_reported() {
     let stream = MemoryStream::new();
     stream.insert(1..=8);
-    // The first call reports a failure, the second one fails, and the later ones succeed.
+    // The response to the first call names a failed record. The second call fails, and the later
+    // ones succeed.
     let function = Function::new(|call, _| match call {
         0 => Ok(failures(&[5])),
         1 => Err(failed()),

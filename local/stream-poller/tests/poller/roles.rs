@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{Function, MemoryStream, drain, mapping, settings, start};
 use stream_poller::{MappingSettings, Pace, Poller, Role, SourceError, StreamCall};
 
-/// A role that lacks some calls (first), and records the requested calls (second).
+/// A role that denies the calls in the first list, and records all calls in the second list.
 #[derive(Clone, Default)]
 struct Lacking(Arc<Mutex<(Vec<StreamCall>, Vec<StreamCall>)>>);
 

@@ -1,4 +1,4 @@
-//! Tests a stream that cannot be read for a while.
+//! Tests a stream that is unreadable for a while.
 
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ fn an_authorizer_is_an_issuer_and_its_audiences() {
 }
 
 /// CloudFormation splits a `CommaDelimitedList` at its commas and trims each part. Every reference
-/// to it is a list.
+/// to such a parameter is a list.
 #[test]
 fn a_list_parameter_is_a_list_in_every_reference() {
     let list = "  Level: {Type: CommaDelimitedList, Default: 'shop, office'}\n  Secret";
@@ -42,8 +42,8 @@ fn a_list_parameter_is_a_list_in_every_reference() {
     }
 }
 
-/// Functions that verify tokens on public routes trust the same issuer and audience as the gateway.
-/// These come from the stack's user pool or from another issuer.
+/// Functions that verify tokens on public routes trust the same issuer and audience as the gateway,
+/// either the stack's user pool or another issuer.
 #[test]
 fn the_real_functions_that_verify_tokens_trust_the_issuer_of_the_gateway() {
     let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop, office");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Resources that the tests insert before the small template's function.
+/// Resources that the tests insert into the small template before its function.
 const BUS: &str = "  Bus: {Type: AWS::Events::EventBus, Properties: {Name: things}}
   Kept: {Type: AWS::Events::Archive, Properties: {SourceArn: !GetAtt Bus.Arn, RetentionDays: 7}}
   Rule:
@@ -160,7 +160,8 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     assert!(taken_by(&json!({"source": "other", "detail-type": "OrderPlaced"})).is_empty());
     let requested = json!({"source": "bodega", "detail-type": "EmailVerificationRequested", "detail": {"data": {}}});
     assert_eq!(taken_by(&requested), ["NotifierRule"]);
-    // SES reports mails of all stacks of the account on one bus.
+    // SES sends the events of all stacks of an account to one bus, so the rule must select its own
+    // stack's mails.
     let reported = |kind: &str, set: &str| {
         json!({
             "source": "aws.ses", "detail-type": kind, "detail": {"mail": {"tags": {"ses:configuration-set": [set]}}},

@@ -26,7 +26,7 @@ fn the_configuration_is_read_as_browsers_compare_it() {
             max_age: Some(5),
         }
     );
-    // A parameter of type `CommaDelimitedList`.
+    // The parameter has the type `CommaDelimitedList`.
     for (value, expected) in [
         (
             "'https://a.example, http://b.example:1'",

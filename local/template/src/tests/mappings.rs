@@ -7,7 +7,8 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     let template = real();
     let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
     assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
-    // SAM's events would create the same ids, so a stack with SAM's mappings keeps them.
+    // SAM would create the same ids for events of functions. So a stack that was deployed with such
+    // events keeps its mappings.
     let ids: Vec<&str> = template.streams.iter().map(|mapping| mapping.logical_id.as_str()).collect();
     assert_eq!(
         (ids, template.queue_mappings[0].logical_id.as_str()),
@@ -64,7 +65,7 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
             ", DestinationConfig: {OnFailure: {Destination: 'arn:aws:sqs:r:a:x'}}",
             "arn:aws:sqs:r:a:x is no bucket of this",
         ),
-        // SAM's event has `Type` here, but Lambda's resource does not.
+        // SAM's event has a `Type`, but Lambda's resource has none.
         (
             ", DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Kept.Arn}}",
             "Type: this property is not known",
@@ -113,8 +114,8 @@ fn the_events_by_which_sam_opens_every_stream_and_queue_are_refused() {
     }
 }
 
-/// Lambda's poller acts with the role of the function that it feeds. No other function may read the
-/// stream or receive the jobs.
+/// Lambda's poller uses the role of the function that it feeds, so only these functions may read
+/// the stream or receive the jobs.
 #[test]
 fn only_the_consumers_may_read_the_stream_and_only_fulfilment_takes_its_jobs() {
     let template = real();

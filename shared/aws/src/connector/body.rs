@@ -1,4 +1,4 @@
-//! A response's body, which returns its connection to the pool when it has been read to the end.
+//! A response's body. Reading it to the end returns the connection to the pool.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,8 +10,8 @@ use super::pool::Kept;
 
 /// A response's body.
 ///
-/// Dropping it before its end closes the connection. Otherwise the unread rest would precede the
-/// next response.
+/// Dropping it before its end closes the connection. Otherwise the next response on the connection
+/// would begin with the unread rest.
 #[derive(Debug)]
 pub(crate) struct Answer {
     body: Incoming,

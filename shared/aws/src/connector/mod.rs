@@ -1,14 +1,15 @@
 //! An HTTP/1.1 client with a connection pool, for the SDK and for this crate's own calls. It uses
 //! TLS for `https` addresses.
 //!
-//! The SDK's own connector brings HTTP/2, a second pool, proxies and the system's trust store.
-//! These parts are a quarter of a function's size, and AWS endpoints do not need them. This module
-//! opens a connection within a time limit and sends a request over it. It keeps the connection when
-//! the response has been read to the end, unless the response was a server error.
+//! The SDK's own connector includes HTTP/2, a second pool, proxies and the system's trust store.
+//! They would be a quarter of a function's binary, and AWS endpoints do not need them. This module
+//! opens a connection within a time limit and sends a request over it. When the response has been
+//! read to the end, the connection returns to the pool. After a server error the connection is
+//! closed instead.
 //!
 //! The connector retries in one case only: a pooled connection was already closed, and nothing of
-//! the request was sent. The caller sets the timeouts of an attempt and of a call. Dropping the
-//! future closes its connection.
+//! the request was sent. The caller sets the timeouts of an attempt and of a call. A caller that
+//! drops the future of a request closes its connection.
 
 mod body;
 mod pool;
@@ -39,7 +40,6 @@ use pool::{Pool, Sender};
 pub use reach::NoConnection;
 pub use tls::Tls;
 
-/// The cause of an error.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends requests. Clones share their connections.
@@ -147,8 +147,8 @@ struct Origin {
 }
 
 impl Origin {
-    /// Moves the origin out of the request's URI, which keeps path and query. Adds a `Host` header
-    /// if the request has none.
+    /// Removes the origin from the request's URI and returns it. Adds a `Host` header if the
+    /// request has none.
     fn of(request: &mut Request<SdkBody>) -> Result<Self, Cause> {
         let parts = std::mem::take(request.uri_mut()).into_parts();
         let is_encrypted = match parts.scheme {

@@ -11,20 +11,20 @@ use hyper::client::conn::http1::SendRequest;
 
 use super::Origin;
 
-/// How long an idle connection is kept. The server may have closed an older one without this
-/// process noticing.
+/// The time after which an idle connection is discarded, because the server may have closed it
+/// without notice.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// A connection that was idle for this long is checked before use. The runtime first gets a chance
-/// to notice that the server has closed it.
+/// Before a connection that was idle this long is used again, the pool yields to the runtime. The
+/// runtime can then notice that the server has closed the connection.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
-/// How many idle connections are kept at most: more than a function's concurrent requests.
+/// The maximum number of idle connections. A function has fewer concurrent requests.
 const MAX_KEPT: usize = 64;
 
 pub(super) type Sender = SendRequest<SdkBody>;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// In order of their last use. The most recently used connection is the last.
+    /// The idle connections, ordered by their last use. The most recently used one is the last.
     free: Mutex<Vec<Free>>,
 }
 
@@ -36,14 +36,15 @@ struct Free {
 }
 
 impl Free {
-    /// Returns `None` when the clock was set back.
+    /// Returns how long the connection has been idle, or `None` when the clock was set back.
     fn age(&self, now: SystemTime) -> Option<Duration> {
         now.duration_since(self.since).ok()
     }
 }
 
 impl Pool {
-    /// Takes a connection that is ready to use, as far as the client can know.
+    /// Removes a usable connection from the pool. It may have ended without this client's
+    /// knowledge.
     pub async fn take(&self, origin: &Origin) -> Option<Sender> {
         while let Some((mut sender, rested)) = self.next(origin) {
             if rested {
@@ -83,7 +84,7 @@ impl Pool {
         free.push(Free { origin, sender, since: SystemTime::now() });
     }
 
-    /// The list is valid even after a panic of another holder of the lock.
+    /// Locks the list. It is valid even if another holder of the lock has panicked.
     fn free(&self) -> MutexGuard<'_, Vec<Free>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

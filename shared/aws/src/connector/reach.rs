@@ -1,4 +1,4 @@
-//! Opens connections, and names the reasons when that fails.
+//! Opens connections, and classifies the failures.
 
 use std::io;
 use std::net::SocketAddr;
@@ -39,8 +39,8 @@ pub enum NoConnection {
 impl From<io::Error> for NoConnection {
     fn from(error: io::Error) -> Self {
         match error.get_ref().and_then(|cause| cause.downcast_ref::<TlsError>()) {
-            // A renewed root has the issuer's name but another key, so the signature does not
-            // verify.
+            // A bad signature also means an unknown issuer: a renewed root may have the trusted
+            // root's name, but another key.
             Some(TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
                 Self::UnknownIssuer
             }

@@ -1,4 +1,4 @@
-//! A connection, encrypted or not, as one type, so that the HTTP code over it is compiled only
+//! A connection, encrypted or not, as one type. The generic HTTP code is therefore compiled only
 //! once.
 
 use std::io::{IoSlice, Result};

@@ -16,7 +16,8 @@ use super::stream::Stream;
 use crate::SetupError;
 use crate::service::is_of_aws;
 
-/// How many hosts that need the fallback roots are remembered: more than a function connects to.
+/// The maximum number of remembered hosts that need the fallback roots. A function connects to
+/// fewer hosts.
 const MAX_HOSTS: usize = 16;
 
 /// A TLS client with its trusted roots. Clones share the sessions that can be resumed.
@@ -33,12 +34,11 @@ struct Roots {
     count: usize,
 }
 
-/// Further roots, for servers with a certificate that does not chain to the first ones.
+/// The second set of roots, for servers with a certificate that does not chain to the first set.
 struct Fallback {
     load: Box<dyn Fn() -> Result<Tls, SetupError> + Send + Sync>,
-    /// `Some(None)` when the roots cannot be loaded.
+    /// Empty before the first attempt to load the roots. `Some(None)` if that attempt failed.
     loaded: OnceLock<Option<Roots>>,
-    /// The hosts that need these roots.
     hosts: Mutex<Vec<String>>,
 }
 
@@ -52,8 +52,8 @@ impl Tls {
         Self::new(store(roots)?)
     }
 
-    /// Trusts the system's roots. Reading these more than a hundred certificates takes longer than
-    /// the rest of a start.
+    /// Trusts the system's roots. These are more than a hundred certificates. Reading them takes
+    /// longer than the rest of a cold start.
     ///
     /// # Errors
     /// [`SetupError::Roots`] when the system has no roots.
@@ -88,9 +88,9 @@ impl Tls {
         }
         let count = store.len();
         let mut provider = ring::default_provider();
-        // By default AES-256 comes first, and its handshake hashes with SHA-384. Processors have
-        // instructions for SHA-256, and a server without its own preference takes the client's
-        // first offer.
+        // AES-128 comes first, because its handshake hashes with SHA-256, for which processors have
+        // instructions. AES-256, the default, hashes with SHA-384. A server without a preference
+        // takes the client's first offer.
         provider.cipher_suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
         let config = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()?
@@ -152,7 +152,7 @@ impl Fallback {
         self.hosts().iter().any(|known| known == host)
     }
 
-    /// Makes later connections to the host start with these roots.
+    /// Makes later connections to the host try the fallback roots first.
     fn remember(&self, host: &str) {
         let mut hosts = self.hosts();
         if hosts.len() < MAX_HOSTS && !hosts.iter().any(|known| known == host) {
@@ -166,9 +166,9 @@ impl Fallback {
     }
 }
 
-/// Tells operators that the embedded roots are not enough for a host. The metric is printed only
-/// after [`telemetry::init`]: without it the process is no function, and its standard output is not
-/// for metrics.
+/// Tells operators that a host's certificate does not chain to the embedded roots. It prints the
+/// metric only after [`telemetry::init`], because other programs do not send metrics to standard
+/// output.
 fn report(host: &str) {
     tracing::warn!(host, "no embedded root fits this host: the system's roots do; deploy a current version");
     if telemetry::is_initialized() {

@@ -71,7 +71,7 @@ impl Response {
             let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
             if read.len() + data.len() > max {
                 if is_error {
-                    // The status is enough: the page may come from a proxy in front of the service.
+                    // An error page may be long, because a proxy wrote it. Its status is enough.
                     break;
                 }
                 return Err(Failure::TooLong(max));

@@ -91,7 +91,6 @@ pub(crate) fn configured(api: Api) -> Option<String> {
     variable(api.endpoint_variable()).or_else(|_| variable("AWS_ENDPOINT_URL")).ok()
 }
 
-/// Returns the suffixes of a region's host names: the usual one and the dual-stack one.
 pub(crate) fn suffixes(region: &str) -> (&'static str, &'static str) {
     let partition = PARTITIONS.into_iter().find(|(prefix, ..)| region.starts_with(prefix));
     partition.map_or(("amazonaws.com", "api.aws"), |(_, plain, dual)| (plain, dual))
@@ -142,7 +141,8 @@ mod tests {
             let Variant { fips, dual_stack } = variant;
             let params = Params::builder().region(region).use_fips(fips).use_dual_stack(dual_stack).build().unwrap();
             let theirs = resolver.resolve_endpoint(&params).await.unwrap().url().to_owned();
-            // DynamoDB has its own exception for GovCloud.
+            // The resolver leaves out `-fips` for DynamoDB in GovCloud. That exception does not
+            // apply here.
             let name = theirs.strip_prefix("https://dynamodb").unwrap().trim_start_matches("-fips");
             let ours = Api::Ses.address(region, variant);
             let expected = if fips { "https://email-fips" } else { "https://email" };

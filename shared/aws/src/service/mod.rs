@@ -32,7 +32,6 @@ pub use sign::Signing;
 use crate::connector::{Connector, NoConnection, SendError};
 use crate::{ATTEMPT_TIMEOUT, ATTEMPTS, OPERATION_TIMEOUT, SetupError};
 
-/// The default limit of a response's size in bytes.
 const MAX_RESPONSE: usize = 64 * 1024;
 /// The header that carries a trace. Signatures do not cover it.
 const TRACE_HEADER: &str = "x-amzn-trace-id";
@@ -169,7 +168,7 @@ impl Limits {
     }
 
     /// Returns the upper bound of the random pause. It doubles with each attempt, so callers that
-    /// failed together do not return together.
+    /// failed at the same time do not retry at the same time.
     fn longest_pause(&self, attempts: u32) -> Duration {
         self.backoff.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)))
     }
@@ -278,8 +277,8 @@ impl Service {
     async fn signed(&self, call: &Call<'_>, now: SystemTime) -> Result<Request<SdkBody>, Failure> {
         let mut request = self.request(call)?;
         if let Some(signing) = &self.signing {
-            // The SDK does the same: X-Ray joins the call to the invocation, and AWS stops
-            // functions that invoke each other in a loop.
+            // The SDK sends the trace, too. It joins the call to the invocation in X-Ray. AWS also
+            // uses it to stop functions that invoke each other in a loop.
             if let Some(trace) = trace_of_lambda(|name| std::env::var(name).ok()) {
                 request.headers_mut().insert(TRACE_HEADER, trace);
             }

@@ -1,4 +1,4 @@
-//! Tests of the signed requests, without a server.
+//! Tests of signed requests, without a server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,8 +6,8 @@ use aws_credential_types::Credentials;
 
 use super::*;
 
-/// The examples of S3's documentation: "Authenticating Requests: Using the Authorization Header"
-/// and "Using Query Parameters".
+/// Returns a service with the credentials of S3's examples: "Authenticating Requests: Using the
+/// Authorization Header" and "Using Query Parameters".
 fn example() -> Service {
     let credentials =
         Credentials::new("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", None, None, "test");

@@ -7,7 +7,6 @@ use tokio::net::TcpListener;
 
 use super::{connector, server::Server};
 
-/// Four attempts without pauses between them.
 const LIMITS: Limits =
     Limits { attempt: Duration::from_secs(5), total: Duration::from_secs(10), attempts: 4, backoff: Duration::ZERO };
 

@@ -1,5 +1,5 @@
-//! Tests of the connector and of calls over it, against a server that imitates usual and broken
-//! ones.
+//! Tests of the connector and of calls over it, against a server that imitates healthy and faulty
+//! servers.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -96,7 +96,7 @@ async fn a_failed_or_half_read_connection_is_not_used_again() {
     let mut opened = 1;
     for path in ["failing", "last", "broken", "unread"] {
         match path {
-            // The body is not read.
+            // The client drops the response without reading its body.
             "unread" => drop(ask(&connector, &url("body"), "hello").await.unwrap()),
             "broken" => assert_eq!(answer(&connector, &url(path)).await, (200, None)),
             _ => assert!(answer(&connector, &url(path)).await.1.is_some()),
@@ -105,7 +105,6 @@ async fn a_failed_or_half_read_connection_is_not_used_again() {
         assert_eq!(answer(&connector, &url("body")).await, ok("hello"), "{path}");
         opened += 1;
         assert_eq!(server.connections(), opened, "{path}");
-        // The next iteration starts with the connection that this one has opened.
     }
 }
 
@@ -163,19 +162,20 @@ async fn an_unknown_issuer_causes_one_lookup_in_the_other_roots() {
     let url = |server: &Server| format!("https://localhost:{}/body", server.port);
     let connect = |tls: &Tls| Connector::new(tls.clone(), Duration::from_secs(5));
 
-    // While the first roots fit, no others are loaded.
+    // The certificate chains to the first roots, so the fallback is not loaded.
     let (tls, loaded) = falling_back(&issuer, other.clone());
     assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
     assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (1, 0));
 
-    // The first connection tries both sets. The second one knows which roots the host needs.
+    // The first connection tries both sets of roots. The second connection tries the set that
+    // worked.
     let (tls, loaded) = falling_back(&other, issuer.clone());
     assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
     assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (3, 1));
     assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
     assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (4, 1));
 
-    // A wrong host name does not load other roots.
+    // A wrong host name is not an unknown issuer, so the fallback is not loaded.
     let (tls, loaded) = falling_back(&issuer, other.clone());
     let error = ask(&connect(&tls), &format!("https://127.0.0.1:{}/body", server.port), "").await.unwrap_err();
     assert!(error.is_io() && loaded.load(Ordering::Relaxed) == 0, "{error:?}");
@@ -187,7 +187,7 @@ async fn an_unknown_issuer_causes_one_lookup_in_the_other_roots() {
     }
     assert_eq!((stranger.requests(), loaded.load(Ordering::Relaxed)), (0, 1));
 
-    // If the other roots cannot be loaded, the refusal stays.
+    // If the fallback cannot be loaded, the certificate is still refused.
     let (tls, _) = falling_back(&other, "no PEM".to_owned());
     assert!(ask(&connect(&tls), &url(&server), "").await.unwrap_err().is_io());
 }

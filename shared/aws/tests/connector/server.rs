@@ -61,12 +61,10 @@ impl Server {
         Self { port, connections, requests }
     }
 
-    /// Returns how many requests arrived so far.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns how many connections were opened so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }

@@ -102,7 +102,7 @@ fn a_token_proves_only_the_address_of_a_verified_claim() {
     ] {
         assert!(!proves(claims, "ann@example.com"), "{claims}");
     }
-    // Another domain that folds to the same text.
+    // This is another domain with the same folded form.
     assert!(!proves(r#""email":"a@strasse.example","email_verified":true"#, "a@straße.example"));
 }
 

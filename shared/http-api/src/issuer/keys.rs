@@ -1,7 +1,7 @@
 //! The issuer's public keys (RFC 7517), and how long they are cached.
 //!
-//! The wall clock measures their age. Lambda freezes an environment between requests, and its
-//! monotonic clock does not count that time. When the clock was set back, the age is unknown and
+//! The wall clock measures the age of the keys. Lambda freezes an environment between requests, and
+//! the monotonic clock does not count that time. If the clock was set back, the age is unknown and
 //! the keys are fetched again.
 
 use std::fmt;
@@ -19,9 +19,8 @@ use super::source::{FetchError, Source};
 use super::token::{Algorithm, Token};
 use crate::json::{Members, Value};
 
-/// The size in bytes of a coordinate on P-256.
 const P256_COORDINATE_BYTES: usize = 32;
-/// The prefix of an uncompressed point: both coordinates follow (SEC 1, section 2.3.3).
+/// The first byte of an uncompressed point, before both coordinates (SEC 1, section 2.3.3).
 const UNCOMPRESSED: u8 = 4;
 
 /// One public key, which verifies exactly one algorithm.
@@ -36,8 +35,8 @@ enum Public {
 }
 
 impl Key {
-    /// Returns whether this key has signed the token. The algorithm that the token names can only
-    /// be an additional reason to refuse it.
+    /// Returns whether this key has signed the token. The key determines the algorithm. A token
+    /// that names another algorithm is refused.
     pub(super) fn has_signed(&self, token: &Token<'_>) -> bool {
         if token.algorithm() != self.public.algorithm() {
             return false;
@@ -105,10 +104,9 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The issuer's keys that this environment has cached.
 pub(super) struct Keys {
     source: Source,
-    /// Locked while the keys are fetched. Concurrent requests wait for that response.
+    /// The lock is held while the keys are fetched, so concurrent requests wait for one fetch.
     held: Mutex<Held>,
 }
 
@@ -164,7 +162,7 @@ impl Held {
     }
 }
 
-/// Returns `None` when the clock was set back.
+/// Returns the time between two instants, or `None` when the clock was set back.
 fn between(earlier: Instant, later: Instant) -> Option<Duration> {
     u64::try_from(later.as_millis() - earlier.as_millis()).ok().map(Duration::from_millis)
 }

@@ -1,8 +1,8 @@
 //! Identifies the caller of a route that needs no token.
 //!
 //! On a route without an authorizer, API Gateway ignores tokens, and an HTTP API has no optional
-//! authorizer. A function that serves all callers, but some of them differently, therefore verifies
-//! the token itself. It follows the rules of the gateway's authorizer
+//! authorizer. So if such a route responds differently to some callers, the function verifies the
+//! token itself. It follows the rules of the gateway's authorizer
 //! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>).
 //! It checks the key that `kid` names, `iss`, `aud` (or `client_id` if there is no `aud`), `exp`,
 //! `nbf` and `iat`.
@@ -10,17 +10,16 @@
 //! # Outcomes
 //! - A valid token: its owner is the caller, as if the gateway had passed the claims on.
 //! - No token, or an invalid one (expired, altered, from another issuer): the caller is anonymous.
-//!   The route is public, and the gateway accepts such requests, too.
+//!   The route is public, so an invalid token is no reason for an error.
 //! - A token that may be valid, while the issuer's keys are unavailable: 503. A response for an
 //!   anonymous caller could be wrong.
 //!
 //! # Why not a library
-//! The existing libraries bring a second cryptography library (AWS-LC, or the `rsa` crate with its
-//! open advisory RUSTSEC-2023-0071), or need one registered for the process. This module needs a
-//! small part of JOSE: three parts, and two algorithms that the key's own type selects. `ring`
-//! verifies the signatures.
+//! The existing libraries add a second cryptography library: AWS-LC, or the `rsa` crate with its
+//! open advisory RUSTSEC-2023-0071. This module needs only a small part of JOSE: compact tokens of
+//! three parts, and two algorithms. `ring` verifies the signatures.
 //!
-//! Neither a token nor any part of one is logged.
+//! No token or part of a token is logged.
 
 mod keys;
 mod source;
@@ -44,8 +43,8 @@ const LEEWAY: Duration = Duration::from_secs(10);
 
 /// The issuer that signs the tokens: the one that the gateway's authorizer trusts.
 ///
-/// Its keys are fetched when the first token arrives that may be valid, and cached for
-/// [`Issuer::MAX_AGE`].
+/// The function fetches the issuer's keys when it receives the first token that may be valid, and
+/// caches them for [`Issuer::MAX_AGE`].
 pub struct Issuer {
     name: String,
     audiences: Vec<String>,
@@ -65,11 +64,11 @@ pub enum IssuerError {
 }
 
 impl Issuer {
-    /// How long the keys are used without fetching them again. A revoked key is refused after that
-    /// time.
+    /// How long cached keys are used before they are fetched again. So a revoked key is refused
+    /// after this time.
     pub const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-    /// How long the keys are used while the issuer is unreachable: as long as API Gateway caches
-    /// them.
+    /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys as
+    /// long.
     pub const MAX_STALE: Duration = Duration::from_secs(2 * 60 * 60);
     /// The minimum interval between two fetches because of an unknown key id.
     pub const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(30);
@@ -106,11 +105,8 @@ impl Issuer {
         self
     }
 
-    /// Returns the caller: the one that the gateway has verified, otherwise the owner of the
+    /// Returns the caller that the gateway has verified. If there is none, returns the owner of the
     /// request's token.
-    ///
-    /// # Errors
-    /// 503 `unavailable` when the token may be valid but the issuer's keys are unavailable.
     pub async fn caller(&self, request: &Request<'_>) -> Result<Caller, Problem> {
         if let known @ Caller::SignedIn(_) = request.caller() {
             return Ok(known.clone());
@@ -121,7 +117,7 @@ impl Issuer {
         match self.verify(token).await {
             Ok(caller) => Ok(caller),
             Err(Refusal::Invalid(reason)) => {
-                debug!(%reason, "a token was taken for none");
+                debug!(%reason, "a token is invalid, so its caller is anonymous");
                 Ok(Caller::Anonymous)
             }
             Err(Refusal::Unknown(error)) => Err(Problem::unavailable(error)),
@@ -130,8 +126,8 @@ impl Issuer {
 
     /// Returns the caller if it is staff, otherwise an anonymous one.
     ///
-    /// Only a token that names the group of staff is verified. So a customer's request needs no key
-    /// of the issuer, and it succeeds even while the issuer is unreachable.
+    /// It verifies a token only if the token names the group of staff. So a customer's request
+    /// succeeds even while the issuer is unreachable.
     ///
     /// # Errors
     /// 503 `unavailable` when the token may be staff's but the issuer's keys are unavailable.
@@ -150,8 +146,8 @@ impl Issuer {
         }
     }
 
-    /// Verifies a token. The checks without network access come first, so that only a token that
-    /// may be valid causes a fetch.
+    /// Verifies a token. The checks of the claims come first, so that only a token that may be
+    /// valid causes a fetch of the keys.
     async fn verify(&self, text: &str) -> Result<Caller, Refusal> {
         let token = Token::parse(text)?;
         let claims = Claims::parse(token.payload())?;

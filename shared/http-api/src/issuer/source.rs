@@ -1,8 +1,9 @@
 //! Fetches the issuer's keys. The discovery document (OpenID Connect Discovery 1.0, section 4) has
 //! their URL.
 //!
-//! There are two calls. Each is attempted once, has limits for time and size, and follows no
-//! redirect. Each opens its own connection, because the next fetch is an hour away.
+//! There are two calls: for the document and for the keys. Each has one attempt, limits for time
+//! and size, and follows no redirect. Each opens a new connection, because the next fetch is an
+//! hour away.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,7 +24,6 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// The path of the discovery document below the issuer's URL.
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
-/// The source of the issuer's keys.
 #[derive(Debug)]
 pub(super) struct Source {
     issuer: String,
@@ -68,7 +68,8 @@ impl Source {
         Key::read_set(&get(&place).await?).ok_or(FetchError::Document("set of keys"))
     }
 
-    /// Returns the URL of the keys from a discovery document, if the document is this issuer's.
+    /// Returns the URL of the keys from a discovery document. Returns `None` if the document is not
+    /// this issuer's.
     fn place_of_keys(&self, document: &str) -> Option<Uri> {
         let mut members = Value::parse(document).ok()?.into_members();
         let mut text = |name: &str| members.remove(name).and_then(Value::into_text);
@@ -76,8 +77,8 @@ impl Source {
             return None;
         }
         let place: Uri = text("jwks_uri")?.parse().ok()?;
-        // If the document came encrypted, the keys must come encrypted too. Otherwise an attacker
-        // on the network could replace them.
+        // If the document was fetched over TLS, the keys must be too. Otherwise an attacker on the
+        // network could replace them.
         let as_safe = is_encrypted(&place) || (!is_encrypted(&self.discovery) && is_on_this_machine(&place));
         as_safe.then_some(place)
     }
@@ -87,7 +88,8 @@ async fn get(place: &Uri) -> Result<String, FetchError> {
     let (scheme, authority) = (place.scheme_str().unwrap_or_default(), place.authority());
     let base = format!("{scheme}://{}", authority.map_or("", |authority| authority.as_str()));
     let path = place.path_and_query().map_or("/", |path| path.as_str());
-    // An issuer may be any host. Cognito's endpoints belong to AWS.
+    // The roots for TLS depend on the host: Cognito's endpoints belong to AWS, other issuers' hosts
+    // do not.
     let connector = aws::connector_to(place.host().unwrap_or_default(), is_encrypted(place))?;
     let service = Service::new(connector, &base, None).with_limits(Limits::once(TIMEOUT));
     let headers = [("accept", "application/json")];

@@ -9,11 +9,12 @@ use key_schema::instant::Instant;
 
 use crate::json::{Members, Value};
 
-/// The maximum length of a token. API Gateway's limit for all headers of a request together is the
-/// same.
+/// The maximum length of a token. API Gateway has the same limit for the total length of a
+/// request's headers.
 const MAX_BYTES: usize = 10_240;
 
-/// A signature algorithm. All others are unsupported, including `none` and shared secrets.
+/// A signature algorithm. All other algorithms are refused, including `none` and those with shared
+/// secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256. Cognito uses it. The JWT authorizer of an HTTP API accepts
@@ -52,13 +53,12 @@ pub(super) enum Invalid {
     Time,
 }
 
-/// A token with readable parts. Neither it nor its claims implement `Debug`, so that they cannot be
-/// logged.
+/// A token with readable parts. The token and its claims do not implement `Debug`, so they cannot
+/// be logged by mistake.
 pub(super) struct Token<'a> {
     algorithm: Algorithm,
     key_id: String,
     payload: String,
-    /// The text that the signature covers.
     signed: &'a str,
     signature: Vec<u8>,
 }
@@ -94,7 +94,6 @@ impl<'a> Token<'a> {
         self.algorithm
     }
 
-    /// Returns the id of the issuer's key that the token names.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }
@@ -112,7 +111,6 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The claims of a token.
 pub(super) struct Claims<'a>(Members<'a>);
 
 impl<'a> Claims<'a> {

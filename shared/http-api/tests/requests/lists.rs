@@ -45,8 +45,7 @@ async fn a_cursor_is_valid_only_for_the_list_and_the_caller_of_its_page() {
     }
 }
 
-/// Otherwise the misspelt `?form=` would return the full list, and the client would take it for a
-/// filtered one.
+/// If the misspelt `?form=` were ignored, the client would take the full list for a filtered one.
 #[tokio::test]
 async fn an_unknown_query_parameter_is_refused_before_any_effect() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
@@ -59,12 +58,13 @@ async fn an_unknown_query_parameter_is_refused_before_any_effect() {
     is(&send(thing().query("limit", "1")).await, 400, "invalid_parameter");
     let long = send(thing().query(&"x".repeat(5000), "1")).await;
     assert!(long.body["detail"].as_str().unwrap().len() < 200);
-    // A write with an unknown parameter has not begun: neither the caller nor the body was checked.
+    // A write with an unknown parameter is refused before the handler checks the caller or the
+    // body.
     let write = || Call::new("PUT /v1/things/{id}").path("id", "t1");
     is(&send(write()).await, 401, "unauthenticated");
     is(&send(write().query("dry_run", "true")).await, 400, "invalid_parameter");
-    // For a read, the handler's own problem comes first. A caller without permission learns nothing
-    // about parameters.
+    // For a read, the handler's own problem comes first. So a caller without permission does not
+    // learn which parameters the route has.
     is(&send(Call::new("GET /v1/staff").customer("c1").query("x", "1")).await, 403, "forbidden");
     let mut event = thing().event();
     for (query, status) in [("%ff", 400), ("&&", 200), ("", 200), ("x", 400)] {

@@ -1,4 +1,5 @@
-//! Requests in API Gateway's format, through routes, from anonymous callers, customers and staff.
+//! Tests of requests in API Gateway's format: they go through routes, and come from anonymous
+//! callers, customers and staff.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
@@ -47,7 +48,8 @@ fn routes() -> Routes<App> {
         })
 }
 
-/// Shows which stored response a record of another request, of this one, or an expired one gives.
+/// Responds with the results of `Once::first` for a record of this request, an expired record, and
+/// one of another request.
 async fn once(request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
     let at = Instant::EPOCH.plus_seconds(1_700_000_000);

@@ -35,7 +35,7 @@ proptest! {
     fn a_cursor_opens_to_the_sort_key_that_was_sealed(
         parts in vec(text(20), 0..5), list in text(8), caller in text(8),
     ) {
-        // Ids and names contain no control characters, so no sort key contains a NUL.
+        // Parts of sort keys contain no NUL, because ids and names have no control characters.
         let parts: Vec<String> = parts.into_iter().map(|part| part.replace('\0', "")).collect();
         let sort_key = join("", &parts.iter().map(|part| part as _).collect::<Vec<_>>());
         let (cursors, scope) = (cursors(&[key("k", 1)]), Scope { list: &list, parameters: &[], caller: &caller });
@@ -86,7 +86,7 @@ fn a_cursor_opens_for_no_other_list_parameter_or_caller() {
         Scope { parameters: &[("status", "paid")], ..SCOPE },
         Scope { parameters: &[("status", "pending"), ("from", "")], ..SCOPE },
         Scope { parameters: &[("from", ""), ("status", "paid")], ..SCOPE },
-        // The same characters, split at another position.
+        // These are the same characters, split at another position.
         Scope { parameters: &[("statusp", "aid"), ("from", "")], ..SCOPE },
         Scope { list: "orders.by-statusc", caller: "1", ..SCOPE },
     ];

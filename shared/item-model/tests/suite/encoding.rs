@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::support::{deterministic, instant, text};
 
-/// Generates any bytes, with those in or near the escaped range far more often than at random.
+/// Generates any bytes. Bytes in or near the escaped range are far more frequent than others.
 fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![3 => 0x1e..=0x2au8, 1 => any::<u8>()], 0..=max)
 }
@@ -119,8 +119,8 @@ fn numbers_have_twenty_digits_with_the_sign_folded_in() {
     assert_eq!(joined(&[i64::MAX]), "PREFIX#18446744073709551615");
 }
 
-/// The encoder escapes exactly the bytes up to `%`. So no part contains `#` or `$`, the characters
-/// that bound a range.
+/// The encoder escapes exactly the bytes up to `%`. So no part contains `#` or `$`, which are the
+/// bounds of ranges.
 #[test]
 fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
     for byte in 0..=u8::MAX {
@@ -129,8 +129,8 @@ fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
     }
 }
 
-/// Tests all pairs of ASCII characters after a `%`. A lenient parser would accept signs, lower case
-/// and over-long escapes.
+/// Tests all pairs of ASCII characters after a `%`. A lenient parser would accept signs and lower
+/// case, and characters that need no escape.
 #[test]
 fn only_the_one_spelling_of_an_escape_decodes() {
     for high in 0..=0x7Fu8 {

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use crate::support::{deterministic, instant_since_epoch, text};
 
 item_model::ids! { check_id:
-    /// An id that a path can carry.
+    /// An id that can be a path segment.
     BookId
 }
 
 item_model::ids! { check:
-    /// A name that no path carries.
+    /// A name that is never an unencoded path segment.
     Reference
 }
 
@@ -101,8 +101,8 @@ fn the_id_rule_says_which_part_was_broken() {
     }
 }
 
-/// The shard of an item must never change with a compiler or a library. The first three hashes are
-/// the published test vectors of FNV-1a with 64 bits.
+/// The shard of an item must not change when a compiler or a library changes. The first three
+/// hashes are the published test vectors of FNV-1a with 64 bits.
 #[test]
 fn shards_are_where_they_have_always_been() {
     for (member, hash) in

@@ -55,13 +55,13 @@ const SPECIAL: &[char] = &[
     '\u{10FFFF}',
 ];
 
-/// Generates any text, with the special characters far more often than at random.
+/// Generates any text. Special characters are far more frequent than others.
 pub fn text(max_chars: usize) -> impl Strategy<Value = String> {
     let character = prop_oneof![4 => proptest::sample::select(SPECIAL), 1 => any::<char>()];
     proptest::collection::vec(character, 0..=max_chars).prop_map(|chars| chars.into_iter().collect())
 }
 
-/// Generates any instant, often within milliseconds of 1970 or of one whole second.
+/// Generates any instant. Many of them are within milliseconds of 1970, or of one whole second.
 pub fn instant() -> impl Strategy<Value = Instant> {
     let range = Instant::MIN.as_millis()..=Instant::MAX.as_millis();
     prop_oneof![range, -3i64..=3, 1_483_271_605_998i64..=1_483_271_606_003]

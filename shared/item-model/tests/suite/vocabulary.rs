@@ -1,4 +1,5 @@
-//! The model serves any application, so no file of it has a word of one.
+//! Checks that no file of this crate has a word of a particular application, because the model
+//! serves any.
 
 use std::path::Path;
 

@@ -45,7 +45,7 @@ fn introduction() -> String {
     "# Access patterns
 
 The page lists every request that Bodega makes to its table. Tests generate it: the patterns with \
-`UPDATE_DOCS=1 cargo test -p bodega-local --test suite patterns`, and the rest with `UPDATE_DOCS=1 cargo test -p bodega-key-schema`. \
+`UPDATE_DOCS=1 cargo test -p bodega-tests --test suite patterns`, and the rest with `UPDATE_DOCS=1 cargo test -p bodega-key-schema`. \
 Only constructors of `shared/key-schema` can make a request, and each constructor names its pattern.
 
 In keys, `<name>` stands for the value of an attribute. The delimiter `#` joins the parts. Inside a part every byte up \

@@ -9,6 +9,7 @@ mod categories;
 mod codes;
 mod compile_fail;
 mod dependencies;
+mod diagram;
 mod docs;
 mod exercises;
 mod goldens;

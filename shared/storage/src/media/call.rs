@@ -1,4 +1,4 @@
-//! Calls of a function to the bucket: it describes, copies and deletes one object. All three are
+//! Calls of a function to the bucket: describe, copy or delete one object. All three are
 //! idempotent.
 
 use aws::{Call, CallError, Failure, Method, Response, s3};
@@ -35,7 +35,7 @@ impl Media {
     /// source does not exist.
     ///
     /// # Errors
-    /// [`MediaError`]. After [`MediaError::Unavailable`] it may have been copied.
+    /// [`MediaError`]. After [`MediaError::Unavailable`] the object may have been copied.
     pub async fn copy(&self, from: &str, to: &str) -> Result<bool, MediaError> {
         let (source, path) = (format!("{}{}", self.bucket.name(), s3::object(from)), s3::object(to));
         let headers = [("x-amz-copy-source", source.as_str())];
@@ -50,7 +50,7 @@ impl Media {
     /// Deletes an object. A missing object counts as deleted.
     ///
     /// # Errors
-    /// [`MediaError`]. After [`MediaError::Unavailable`] it may have been deleted.
+    /// [`MediaError`]. After [`MediaError::Unavailable`] the object may have been deleted.
     pub async fn delete(&self, name: &str) -> Result<(), MediaError> {
         let response = self.bucket.call(&Call::new(Method::DELETE, &s3::object(name))).await?;
         if matches!(response.status, 200 | 204) { Ok(()) } else { Err(refused(&response)) }
@@ -66,10 +66,10 @@ impl From<CallError> for MediaError {
     }
 }
 
-/// Classifies a response without success. It may be the last one of several transient errors.
+/// Classifies the response of a failed call. After all retries, the failure may still be transient.
 fn refused(response: &Response) -> MediaError {
     let code = s3::error_code(response);
-    // An error document with status 200 is an internal error of S3.
+    // S3 reports some internal errors with status 200 and an error document.
     let is_passing = response.status == 200 || aws::is_transient(response.status, code.as_deref());
     match (is_passing, code) {
         (true, _) => MediaError::Unavailable(format!("status {}", response.status)),

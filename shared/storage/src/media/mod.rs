@@ -1,12 +1,12 @@
 //! Objects that clients upload and read directly, with presigned URLs for one object each.
 //!
-//! A URL is computed without a request to S3: Signature Version 4 in the query, with the headers
-//! that the client must send. S3 refuses any other name, media type or length, and every request
-//! after the URL has expired. The calls of a function (describe, copy, delete) are signed in their
-//! headers. All three are idempotent and are retried.
+//! A function computes a URL without a request to S3. The URL has a Signature Version 4 in its
+//! query, which also covers the headers that the client must send. S3 refuses a request with
+//! another name, media type or length, or after the URL has expired. The calls of a function
+//! (describe, copy, delete) are signed in their headers. All three are idempotent and are retried.
 //!
-//! Errors contain the error code of S3, never an object's name or a URL, because a URL is a
-//! permission.
+//! Errors contain the error code of S3, never an object's name or a URL, because anyone with a URL
+//! may use it.
 
 mod call;
 
@@ -20,7 +20,8 @@ pub use call::Described;
 
 /// How long after its creation an upload URL can be used.
 pub const UPLOAD_LIFE: Duration = Duration::from_secs(15 * 60);
-/// The lifetime of a URL for reading. A client gets a URL with at least three quarters of it left.
+/// The lifetime of a URL for reading. When a client gets a URL, at least three quarters of this
+/// time are left.
 pub const READ_LIFE: Duration = Duration::from_secs(60 * 60);
 /// An object has the same URL throughout this interval, so that browsers can cache the object.
 const READ_STEP: Duration = Duration::from_secs(15 * 60);
@@ -29,7 +30,7 @@ const READ_STEP: Duration = Duration::from_secs(15 * 60);
 /// name and no URL.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// There was no usable response in time, or only transient errors, even after retries. The
+    /// Even after retries there was no usable response in time, or only a transient error. The
     /// request may or may not have taken effect.
     #[error("the object store did not answer: {0}")]
     Unavailable(String),
@@ -41,7 +42,7 @@ pub enum MediaError {
     Signing(String),
 }
 
-/// A bucket whose objects clients upload and read.
+/// A bucket with objects that clients upload and read.
 #[derive(Debug)]
 pub struct Media {
     bucket: Bucket,
@@ -106,8 +107,8 @@ impl Media {
         Ok(Upload { url, headers, expires_at: now + UPLOAD_LIFE })
     }
 
-    /// Creates the permission to read one object. It starts at the current quarter of an hour, so
-    /// the URL stays the same until the next one.
+    /// Creates the permission to read one object. The permission starts at the last full quarter of
+    /// an hour. All calls within a quarter of an hour return the same URL.
     ///
     /// # Errors
     /// [`MediaError::Signing`].

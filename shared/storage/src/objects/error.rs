@@ -8,7 +8,7 @@ pub enum ObjectError {
     /// The bucket is at its request limit, even after retries. Nothing was done.
     #[error("the object store is throttled")]
     Throttled,
-    /// There was no usable response in time: a write may or may not have happened.
+    /// There was no usable response in time. A write may or may not have happened.
     #[error("the object store did not answer: {0}")]
     Unavailable(String),
     /// The credentials do not allow the request.
@@ -37,7 +37,6 @@ impl ObjectError {
     }
 }
 
-/// The error codes of S3's throttling.
 const THROTTLES: [&str; 4] = ["SlowDown", "ThrottlingException", "Throttling", "RequestLimitExceeded"];
 /// The error codes of a failure in S3 or on the network.
 const FAILURES: [&str; 5] =
@@ -56,8 +55,8 @@ impl From<CallError> for ObjectError {
     }
 }
 
-/// Classifies a response without success. The caller has already handled the responses with a
-/// special meaning.
+/// Classifies the response of a failed call. The caller has already handled the responses that have
+/// another meaning for it.
 pub(crate) fn classify(response: &Response) -> ObjectError {
     let status = response.status;
     match s3::error_code(response) {

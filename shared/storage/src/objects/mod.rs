@@ -1,13 +1,13 @@
 //! Objects of S3 that are written once and never changed.
 //!
-//! A name is derived from the object's content, so writing it again is harmless: with
-//! [`ObjectStore::put_new`] the first writer wins. Bodies are completely in memory, because an
-//! object is an item of the table or a batch of records, never a file of unknown length. Checksums
-//! therefore cost almost nothing.
+//! The caller derives an object's name from its content, so a second write is harmless:
+//! [`ObjectStore::put_new`] keeps the first object. Bodies are completely in memory, because an
+//! object is an item of the table or a batch of records. Computing a checksum therefore costs
+//! almost nothing.
 //!
-//! The SHA-256 of a body is signed and stored with the object. S3 compares it on writing, and this
-//! crate on reading. Objects of other programs or earlier versions have other checksums, which this
-//! crate does not compare.
+//! The SHA-256 of a body is signed and stored with the object. S3 verifies it on writing, and this
+//! crate on reading. Objects that other programs or earlier releases wrote have other kinds of
+//! checksums, which this crate does not verify.
 //!
 //! Errors contain the error code of S3, never the name or content of an object, because archived
 //! items belong to customers.

@@ -12,8 +12,8 @@ use crate::objects::{ObjectError, ObjectStore, check};
 /// The maximum size of an object that is read, in bytes. The largest stored object is an
 /// invocation's payload (6 MB).
 pub const MAX_BYTES: usize = 16 << 20;
-/// The maximum size of a list's page in bytes. It has room for 1,000 names of 1,024 bytes, three
-/// characters for each encoded byte, and S3's other data about each object.
+/// The maximum size of a list's page in bytes. It has room for 1,000 names of 1,024 bytes, each
+/// byte encoded in three characters, and for S3's other data about each object.
 const MAX_PAGE: usize = 4 << 20;
 
 /// An object, as a list shows it.

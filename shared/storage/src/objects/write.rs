@@ -19,8 +19,8 @@ const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];
 pub enum Put {
     /// The object is new.
     Created,
-    /// The name already existed, and its object is unchanged. It may be this writer's own object,
-    /// from an attempt with a lost response.
+    /// The name already existed, and its object is unchanged. An earlier attempt of this call may
+    /// have created it, if its response was lost.
     AlreadyThere,
 }
 
@@ -66,7 +66,7 @@ impl ObjectStore {
         if matches!(response.status, 200 | 204) { Ok(()) } else { Err(classify(&response)) }
     }
 
-    /// Makes one attempt, with the retries of every call. Returns `None` after a conflict with
+    /// Makes one attempt, with the usual retries of a call. Returns `None` after a conflict with
     /// another write of the name.
     async fn attempt(&self, name: &str, body: &Bytes, class: Class) -> Result<Option<Put>, ObjectError> {
         let class = match class {
@@ -75,7 +75,7 @@ impl ObjectStore {
         };
         let (sum, length) = (s3::checksum(body), body.len().to_string());
         let headers = [
-            // S3 requires a length even for an empty body, and the HTTP client would not send it.
+            // S3 requires a length even for an empty body, and the HTTP client sends none for it.
             ("content-length", length.as_str()),
             ("content-type", "application/json"),
             ("if-none-match", "*"),

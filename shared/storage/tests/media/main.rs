@@ -26,7 +26,7 @@ fn media(server: &ObjectServer, function: Option<&str>) -> Media {
     Media::new(Bucket::new(BUCKET, "us-east-1", Some(server.url()), credentials).unwrap())
 }
 
-/// Returns the status, and the error code of an error.
+/// Sends a request. Returns the status of the response, and the error code of an error.
 async fn send(method: Method, url: &str, headers: &[(&str, &str)], body: &'static [u8]) -> (u16, String) {
     let mut request = Client::new().request(method, url).body(body);
     for (name, value) in headers {

@@ -1,5 +1,5 @@
-//! Tests of the environment variables. A test must not change its own environment, so a child of
-//! the test binary runs the code.
+//! Tests of the environment variables. Tests share one process and must not change its environment,
+//! so each test runs the code in a child process.
 
 use std::process::Command;
 
@@ -34,7 +34,8 @@ async fn in_the_child() {
 async fn the_endpoint_of_the_environment_is_reached_by_path_with_the_bucket_of_the_variable() {
     for variable in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
         let (server, _) = start().await;
-        // A host name, to which a client could prefix the bucket.
+        // With a host name, unlike an IP address, a client might put the bucket's name before the
+        // host.
         let url = server.url().replace("127.0.0.1", "localhost");
         let output = run(&[
             (variable, &url),

@@ -29,7 +29,7 @@ fn bucket(url: &str, name: &str) -> Bucket {
     bucket_within(url, name, Duration::from_secs(3))
 }
 
-/// Creates a bucket like the deployed one, but with shorter pauses and the given time limit of an
+/// Creates a bucket with the deployed limits, but shorter pauses and the given time limit of an
 /// attempt.
 fn bucket_within(url: &str, name: &str, attempt: Duration) -> Bucket {
     let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));

@@ -1,14 +1,15 @@
 //! Measures the cost of every access pattern on items of typical size, and compares it with
 //! `docs/cost.md`.
 //!
-//! Reads are counted as the table reports them. Writes are counted from the items' sizes before and
-//! after, by DynamoDB's published rules, because the emulators disagree on transactions:
+//! Read units are the table's own figures. Write units are computed by DynamoDB's published rules
+//! from the sizes of the items before and after the write. The emulators do not agree on the units
+//! of transactions. The rules are:
 //!
 //! - A write costs one unit for each started KB of the larger image, and twice that in a
-//!   transaction, condition checks included.
+//!   transaction. Condition checks cost the same.
 //! - Each index entry that is added, changed or removed costs further units.
 //!
-//! For a write outside a transaction, the table's own figure must agree.
+//! For a write outside a transaction, the table's own figure must be the same.
 
 mod community;
 mod documents;
@@ -45,12 +46,12 @@ const READ_PRICE: f64 = 0.125;
 const WRITE_PRICE: f64 = 0.625;
 const PRICES_OF: &str = "on-demand, us-east-1, since 2024-11-01";
 
-/// As long as an API Gateway request id. In a deployment every item has one.
+/// An id as long as that of an API Gateway request. In a deployment every item has such an id.
 const REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 #[tokio::test]
 async fn every_access_pattern_has_the_cost_in_docs_cost_md() {
-    // Boxed, because the measurement is one deep future.
+    // The future is boxed, because it is large.
     correlation::caused_by(Some(REQUEST), Box::pin(measure())).await;
 }
 
@@ -103,7 +104,7 @@ fn render(costs: &[Cost]) -> String {
     text + &several_requests(costs)
 }
 
-/// Lists the patterns that take more than one request. Only sharded lists may.
+/// Lists the patterns that take more than one request. Only patterns of sharded lists may.
 fn several_requests(costs: &[Cost]) -> String {
     let several =
         registry::all().filter(|pattern| costs.iter().any(|cost| cost.pattern.id == pattern.id && cost.requests > 1));
@@ -130,8 +131,8 @@ fn compare(text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let pinned = std::fs::read_to_string(&path).unwrap_or_default();
-    // Other engines round the read units of index entries differently. Everything else must be the
-    // same.
+    // Other DynamoDB implementations round the read units of index entries differently. The rest of
+    // the page must be the same.
     let shown = |line: &str| if embedded { line.to_owned() } else { without_read_units(line) };
     assert_eq!(
         text.lines().count(),
@@ -148,7 +149,6 @@ fn compare(text: &str) {
     }
 }
 
-/// Returns a row without its read units and its price.
 fn without_read_units(line: &str) -> String {
     let cells = line.split('|').enumerate().filter(|(column, _)| !matches!(column, 4 | 8));
     cells.map(|(_, cell)| cell).collect::<Vec<_>>().join("|")
@@ -178,8 +178,7 @@ async fn rest(bench: &mut Bench) {
     subscribers(bench).await;
 }
 
-/// Measures the read at a function's start. The meter does not show it, because no client request
-/// needs it.
+/// Measures the read at a function's start. The meter does not count it.
 async fn start(bench: &mut Bench) {
     let nothing = reach::nothing().unwrap();
     let key = nothing.key();
@@ -194,7 +193,7 @@ async fn start(bench: &mut Bench) {
     assert!(bench.table.meter().take().is_empty());
 }
 
-/// Measures mails about the first order, and ten picking stations that paid orders take one after
+/// Measures mails about the first order, and ten paid orders that get a picking station one after
 /// the other.
 async fn subscribers(bench: &mut Bench) {
     bench.batch_get("customer and order", mail::prepare(&customer_id(1), &order_id(1)).unwrap()).await;
@@ -242,7 +241,7 @@ async fn subscribers(bench: &mut Bench) {
 }
 
 async fn expired(bench: &mut Bench) {
-    // This order has been cancelled above, so it is closed.
+    // The measurement above has cancelled this order, so it is closed.
     let items = bench.table.query(&order::read_for_update(&order_id(2)).unwrap()).await.unwrap().items;
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
     for item in items {

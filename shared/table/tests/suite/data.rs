@@ -20,7 +20,7 @@ use key_schema::review::Review;
 use key_schema::revocation::SignIn;
 use key_schema::session::Session;
 
-/// 2026-01-01T00:00:00Z plus some seconds.
+/// Returns 2026-01-01T00:00:00Z plus some seconds.
 pub fn at(seconds: i64) -> Instant {
     Instant::from_millis(1_767_225_600_000).unwrap().plus_seconds(seconds)
 }
@@ -37,8 +37,8 @@ pub fn usd(amount: i64) -> Money {
     Money::new(amount, Currency::USD)
 }
 
-/// Returns the same id in every run. Its bytes are as varied as those of real ids, because a hash
-/// of the id chooses its shard.
+/// Returns a customer's id. It is the same in every run, with bytes as varied as those of real ids,
+/// because a hash of the id selects its shard.
 pub fn customer_id(number: u8) -> CustomerId {
     let mut random = fastrand::Rng::with_seed(u64::from(number));
     CustomerId::generate(at(0), std::array::from_fn(|_| random.u8(..)))
@@ -130,7 +130,6 @@ pub fn order_id(number: u8) -> OrderId {
     OrderId::generate(at(i64::from(number)), [number; 10])
 }
 
-/// Creates an order with this number of lines.
 pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     let id = order_id(number);
     let line = |line: u8| OrderLine {

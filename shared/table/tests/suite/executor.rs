@@ -34,7 +34,7 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     let table = test.table();
     for number in 1..=30 {
         let mut customer = data::customer(number);
-        // The creation times have another order than the ids.
+        // The order of the creation times differs from the order of the ids.
         customer.meta.created_at = at(i64::from(number) * 7 % 31);
         table.transact(&customer::create(&customer).unwrap()).await.unwrap().unwrap();
     }
@@ -60,8 +60,7 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     }
 }
 
-/// Creates points of one day, one for each instant. Their ids are chosen so that they are in the
-/// given shards.
+/// Creates points of one day, one in each of the given shards. Each point has its own instant.
 fn points(name: &MetricName, shards: impl IntoIterator<Item = u32>) -> Vec<Stored<MetricPoint>> {
     let mut random = fastrand::Rng::with_seed(5);
     let mut point = |(position, shard): (usize, u32)| {
@@ -84,7 +83,7 @@ async fn a_page_reads_a_share_of_each_shard_and_more_of_a_shard_that_has_more() 
     let mut even: Vec<u32> = (0..240).map(|position| position % 4).collect();
     random.shuffle(&mut even);
     let runs = (0..4).flat_map(|shard| vec![shard; 60]).collect();
-    // For each case: the requests and items of the first page of 100.
+    // For each case: the expected requests and items of the first page of 100.
     for (name, shards, requests, items) in
         [("even", even, 4, 4 * 39), ("runs", runs, 6, 4 * 39 + 2 * 21), ("one", vec![2; 240], 5, 101)]
     {
@@ -227,9 +226,9 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     assert_eq!(table.meter().take(), []);
 }
 
-/// A lost response does not say whether the write was done. A single write is then not repeated,
-/// because its own effect would refuse it. A transaction is repeated, because its token identifies
-/// it to DynamoDB.
+/// After a lost response the outcome of a write is unknown. A single write is not repeated: its own
+/// effect could make DynamoDB refuse the repetition. A transaction is repeated, because DynamoDB
+/// recognizes its token.
 #[tokio::test]
 async fn a_lost_response_neither_repeats_a_write_nor_fails_its_own_retry() {
     let lose_one = fault(FaultKind::Timeout, 1.0, Some(1));
@@ -280,8 +279,8 @@ async fn a_write_stores_its_request_id_and_a_write_without_a_request_removes_it(
     assert_eq!(id(&customer_id(1)).await.as_deref(), Some("request-2"));
     table.update(&rename(2)).await.unwrap().unwrap();
     assert_eq!(id(&customer_id(1)).await, None);
-    // Without a request, no id is written. A batch never writes one, because its items are the same
-    // for every request.
+    // Work without a request writes no request id. A batch never writes one, because its items are
+    // the same for every request.
     table.transact(&customer::create(&data::customer(2)).unwrap()).await.unwrap().unwrap();
     assert_eq!(id(&customer_id(2)).await, None);
     let path = product::CategoryPath::new(vec!["TOP".to_owned()]).unwrap();
@@ -289,6 +288,7 @@ async fn a_write_stores_its_request_id_and_a_write_without_a_request_removes_it(
     correlation::caused_by(Some("request-3"), table.batch_write(&category::add(&nodes).unwrap())).await.unwrap();
     let items = test.client().scan().table_name(test.name()).send().await.unwrap().items.unwrap_or_default();
     let caused: Vec<_> = items.iter().filter_map(|item| item.get("req")?.as_s().ok()).collect();
-    // The claims of the first customer, which were not written again.
+    // Only the claims of the first customer have a request id, because no later request has written
+    // them.
     assert_eq!(caused, ["request-1", "request-1"]);
 }

@@ -1,5 +1,5 @@
-//! Checks the fuzz targets (`fuzz/`): each is listed, has initial inputs, and runs before a change
-//! lands. `.ci/run fuzz` checks the properties themselves.
+//! Checks the fuzz targets (`fuzz/`): each is listed, has initial inputs, and runs in `.ci/run`.
+//! `.ci/run fuzz` checks the properties themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use flate2::read::GzDecoder;
 
 use crate::techniques::root;
 
-/// The kept inputs of all targets together must be smaller than this.
+/// The maximum total size of the stored inputs of all targets.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
-/// The packages of the fuzzer, which the workspace must not have.
+/// The packages that only the fuzzer needs. The workspace must not depend on them.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
 /// A line of `targets.txt`.
@@ -50,14 +50,14 @@ fn files(folder: &str) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Returns the names of the files and folders in a folder, without their endings.
+/// Returns the names of the entries of a folder, without their extensions.
 fn names(folder: &str) -> BTreeSet<String> {
     let name = |path: &PathBuf| path.file_name()?.to_str()?.split('.').next().map(str::to_owned);
     files(folder).iter().map(|path| name(path).unwrap()).collect()
 }
 
-/// Returns the size of each input in a target's archive. In a tar file, a header of one block with
-/// the size in octal digits comes before the blocks of each file. An empty block is the end.
+/// Returns the size of each input in a target's archive. In a tar file, each file has a header
+/// block with its size in octal digits, and then its content. An empty block ends the archive.
 fn packed(target: &str) -> Vec<u64> {
     const BLOCK: usize = 512;
     let archive = std::fs::File::open(root().join(format!("fuzz/corpus/{target}.tar.gz"))).unwrap();
@@ -110,8 +110,8 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     reliability::section("fuzzing", &section);
 }
 
-/// Returns version, source and checksum of every package of a lock file by name. A name may have
-/// several versions.
+/// Returns version, source and checksum of every package of a lock file, by name. A package may
+/// have several versions.
 fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
     let lock = read(path);
     let mut packages: BTreeMap<String, BTreeSet<[String; 3]>> = BTreeMap::new();

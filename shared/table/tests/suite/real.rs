@@ -1,4 +1,4 @@
-//! Technique F11 in `docs/patterns.md`: the tests run on Amazon's DynamoDB Local, too.
+//! Checks technique F11 in `docs/patterns.md`: the tests also run on Amazon's DynamoDB Local.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use fixture::TestTable;
 
 use crate::techniques::root;
 
-/// The tests of these packages use no table.
+/// The test targets that use no table.
 const WITHOUT_A_TABLE: [&str; 7] = ["connector", "endurance", "media", "model", "objects", "poller", "requests"];
 
 #[test]
@@ -37,7 +37,7 @@ fn the_tests_run_on_dynamodb_local_before_a_change_lands() {
     }
 }
 
-/// Returns the names of the test targets of a folder's packages that have a `main.rs`.
+/// Returns the names of the test targets that have a `main.rs`, in a folder's packages.
 fn targets(folder: &str) -> BTreeSet<String> {
     let names = |path: &std::path::Path| -> Vec<std::path::PathBuf> {
         std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
@@ -49,7 +49,7 @@ fn targets(folder: &str) -> BTreeSet<String> {
     targets.map(|target| target.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// The other test runs this one in a process with a changed environment.
+/// Not a test of its own: the next test runs it in a child process with a changed environment.
 #[tokio::test]
 async fn a_table_can_be_created() {
     TestTable::create().await;
@@ -73,7 +73,7 @@ fn a_tests_table_is_in_the_dynamodb_that_the_environment_names() {
         let _ = connection.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
         String::from_utf8_lossy(&request[..length]).into_owned()
     });
-    // A child that asks nobody ends, and then nothing comes any more.
+    // The child has ended, so it sends no request any more.
     let ended = child.wait().unwrap();
     assert!(!ended.success(), "the table was created elsewhere");
     assert!(accepted.join().unwrap().contains("DynamoDB_20120810.CreateTable"));

@@ -18,7 +18,7 @@ fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
 }
 
-/// Returns the tests that a cell names, and fails if one of them does not exist.
+/// Returns the tests that a table cell names. Fails if one of them does not exist.
 fn named_tests(cell: &str) -> BTreeSet<String> {
     let links = cell.split("<br>").map(|link| {
         let (name, path) = link.trim_matches(['[', ')']).split_once("](").unwrap_or_else(|| panic!("{link}"));
@@ -58,7 +58,7 @@ fn every_threat_has_a_countermeasure_and_tests_that_exist() {
     reliability::section("security", &section);
 }
 
-/// Returns name and source of every package of the lock file, and whether it has a checksum.
+/// Returns every package of the lock file: its name, its source, and whether it has a checksum.
 fn locked() -> Vec<(String, Option<String>, bool)> {
     let lock = read("Cargo.lock");
     let field = |package: &str, name: &str| {
@@ -80,7 +80,7 @@ fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
             nested.chain([root().join(folder)]).collect::<Vec<_>>()
         })
         .filter_map(|folder| {
-            // One of the folders is a separate workspace without a package.
+            // One of the folders is a workspace of its own, and its `Cargo.toml` has no package.
             let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
             let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
             Some(name.trim_matches('"').to_owned())
@@ -112,7 +112,7 @@ fn the_compiler_is_pinned_to_the_version_of_the_manifest() {
     assert_eq!(pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3, "{pinned} is no whole version");
 }
 
-/// Returns whether a name is that of a secret.
+/// Returns whether this is the name of a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     ["key", "secret", "password", "token"].iter().any(|word| name.trim_end_matches('s').ends_with(word))
@@ -136,7 +136,7 @@ fn every_secret_is_a_hidden_parameter() {
         assert!(own.contains(&"NoEcho: true"), "{name} is shown");
         assert!(!own.iter().any(|line| line.starts_with("Default:")), "{name} has a default");
     }
-    // Functions get secrets only by reference.
+    // Functions get only references to secrets.
     let mut given = 0;
     for function in fixture::template().functions {
         for variable in function.environment.keys().filter(|variable| is_secret(variable)) {
@@ -160,7 +160,7 @@ fn dependencies_are_checked_before_a_change_lands() {
     for needed in ["check -D warnings licenses bans sources", "check -D warnings advisories", ".ci/sbom"] {
         assert!(step.contains(needed), "{needed}");
     }
-    // The tool itself is pinned by hash.
+    // The file pins the tool itself by its hash.
     let tools = read(".ci/supply-tools.txt");
     assert!(run.contains("--require-hashes") && tools.contains("==") && tools.contains("--hash=sha256:"), "{tools}");
     let rules = read("deny.toml");

@@ -1,9 +1,9 @@
 //! Generates `docs/patterns.md`: every technique of single-table design that Bodega uses, with its
-//! place, the tests that fail without it, and its cost.
+//! patterns and entities, the tests that fail without it, and its cost.
 //!
-//! The techniques and their numbers come from five articles on DynamoDB. Patterns, entities and
-//! tests are looked up, so that a row cannot name something that does not exist. Routes and costs
-//! come from `docs/access-patterns.md` and `docs/cost.md`.
+//! The techniques and their numbers come from five articles on DynamoDB. The test fails if a row
+//! names a pattern, an entity or a test that does not exist. Routes and costs come from
+//! `docs/access-patterns.md` and `docs/cost.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -36,7 +36,6 @@ const OPEN: &[(&str, &str)] = &[
 
 /// A technique and its implementation.
 struct Technique {
-    /// Chapter and number.
     id: &'static str,
     /// The technique and its implementation in Bodega.
     what: &'static str,
@@ -48,7 +47,6 @@ struct Technique {
     tests: &'static [&'static str],
 }
 
-/// Returns the repository's root folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -73,8 +71,8 @@ fn tests() -> BTreeMap<String, String> {
     found
 }
 
-/// Returns the names of the functions with `#[test]` or `#[tokio::test]`. Other attributes may
-/// follow these. Ignored tests are left out.
+/// Returns the names of the functions with `#[test]` or `#[tokio::test]`, which other attributes
+/// may follow. Ignored tests are left out.
 pub fn tests_in(text: &str) -> Vec<String> {
     let (mut names, mut is_test) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {

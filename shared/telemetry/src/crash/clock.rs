@@ -1,4 +1,5 @@
-//! The clock error of a function's processes: a file next to the plans of its crash points.
+//! A clock error for tests: a function's processes read it from a file next to the plans of the
+//! crash points.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::FOLDER_VARIABLE;
 
 /// Sets the clock of the processes with this `folder` in [`FOLDER_VARIABLE`] forward by `seconds`,
-/// or back if negative. 0 corrects it.
+/// or back if `seconds` is negative. With 0 the clock is right again.
 ///
 /// # Errors
 /// When the file cannot be written or removed.
@@ -19,7 +20,7 @@ pub fn step_clock(folder: &Path, seconds: i64) -> io::Result<()> {
         };
     }
     std::fs::create_dir_all(folder)?;
-    // A rename is atomic. A reader of a half-written number would get a wrong one.
+    // A rename is atomic. Without it, a reader could see a half-written number.
     let draft = file.with_extension("draft");
     std::fs::write(&draft, seconds.to_string())?;
     std::fs::rename(draft, file)

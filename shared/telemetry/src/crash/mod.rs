@@ -1,9 +1,9 @@
-//! Crash points: places where a crash matters, and the switch that lets the local system cause one.
+//! Crash points: named places in the code where the local system can make a function crash.
 //!
 //! A function calls [`crash_point`] right after it has made something durable, while other work is
-//! still to be done. The code around the call must survive a crash there. Deployed functions are
-//! built without the feature `crash-points`, and the call does nothing. Only the local system has
-//! the feature, and `/_local/faults` arms the points.
+//! still to be done. A crash at such a place must lose nothing and repeat nothing. Deployed
+//! functions are built without the feature `crash-points`, and the call does nothing. Only the
+//! local system has the feature, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
 mod clock;
@@ -15,8 +15,9 @@ pub use clock::{clock_step, step_clock};
 #[cfg(feature = "crash-points")]
 pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 
-/// All crash points: the name, `<function or sink>.<action just done>`, and a text that says which
-/// data is durable and which is not. `docs/crash-points.md` is generated from it.
+/// All crash points. Each has a name, `<function or sink>.<action just done>`, and a text about the
+/// data that is durable at that point and the data that is not. `docs/crash-points.md` is generated
+/// from this list.
 pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.advanced", "A phase of a category move has ended. The next phase has not begun."),
     ("catalog.move.begun", "A category move has begun. Nothing has moved yet, and the client has no response."),

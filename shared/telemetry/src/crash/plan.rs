@@ -1,8 +1,8 @@
-//! Decides when an armed point strikes. Each point has a plan, in a folder that the local system
-//! shares with the processes of one function.
+//! Decides at which passes an armed crash point crashes the process. Each point has a plan, in a
+//! folder that the local system shares with the processes of one function.
 //!
-//! A plan is a small file that is only changed under its lock. Any number of processes may pass the
-//! point: each pass counts once, and `count` is exactly the number of crashes.
+//! A plan is a small file, and a process changes it only while it holds the file's lock. So each
+//! pass counts once for any number of processes, and there are never more than `count` crashes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -15,14 +15,14 @@ use super::CRASH_POINTS;
 /// The environment variable of a function's process that names the folder of its plans.
 pub const FOLDER_VARIABLE: &str = "BODEGA_CRASH_POINTS";
 
-/// The plan of a point: when it strikes, and how often it has.
+/// The plan of a point: the limits of its crashes, and the numbers so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The probability that a pass strikes, from 0 to 1.
+    /// The probability that a pass crashes the process, from 0 to 1.
     pub rate: f64,
     /// The maximum number of crashes, or `None` for no limit.
     pub count: Option<u32>,
-    /// The random seed. The same seed chooses the same passes of a sequence.
+    /// The random seed. The same seed selects the same passes.
     pub seed: u64,
     /// The number of passes since the point was armed.
     #[serde(default)]
@@ -93,8 +93,8 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
     CRASH_POINTS.iter().filter_map(read_plan).collect()
 }
 
-/// Counts a pass of the point `name` and returns whether it strikes. An unreadable plan does not
-/// strike.
+/// Counts a pass of the point `name`. Returns whether this pass must crash the process. With an
+/// unreadable plan it must not.
 pub(super) fn strikes(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;
@@ -132,8 +132,8 @@ fn write(file: &mut File, plan: &Plan) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// Returns a number in [0, 1) for a pass, by the finalizer of SplitMix64. It depends only on seed
-/// and pass, not on the process.
+/// Returns a number in [0, 1) for a pass, from the finalizer of SplitMix64. The number depends only
+/// on the seed and the number of the pass.
 fn draw(seed: u64, pass: u64) -> f64 {
     let mut mixed = seed.wrapping_add(pass.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

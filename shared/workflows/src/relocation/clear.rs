@@ -1,4 +1,4 @@
-//! Removes the old categories, from the bottom up.
+//! Removes the old categories: children before their parents.
 
 use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction};
 use key_schema::instant::Instant;
@@ -10,10 +10,10 @@ use crate::relocation::copy::Copied;
 use crate::relocation::walk::Children;
 use crate::relocation::{Mover, Stop};
 
-/// A category while its children are processed.
+/// A category with children that are not yet processed.
 struct Open {
     children: Children,
-    /// Whether one of the children stays.
+    /// Whether at least one child was kept.
     keeps: bool,
 }
 
@@ -24,8 +24,8 @@ impl Open {
 }
 
 impl Mover<'_> {
-    /// Removes the category and all categories below it. A category that cannot move stays, and so
-    /// do its ancestors.
+    /// Removes the category and all categories below it. If a category cannot move, it is kept
+    /// together with its ancestors.
     pub(super) async fn clear_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         let mut open = vec![Open::at(moving.from.clone())];
         while let Some(last) = open.last_mut() {
@@ -59,15 +59,16 @@ impl Mover<'_> {
             };
             match refusals.of(CategoryMoveAction::From) {
                 Some(refusal) if refusal.item.is_none() => return Ok(true),
-                // The category has no mark, because it was created or written after its copy.
+                // The category is not marked as moving, because a client created or changed it
+                // after the copy.
                 Some(_) => {
                     let Some(to) = moving.destination(path) else { return Ok(false) };
                     if self.copy(moving, path, &to).await? == Copied::Stays {
                         return Ok(false);
                     }
                 }
-                // The category has a description despite the mark. Without the mark, the next
-                // attempt copies the description.
+                // The category is marked as moving but has a description, so the removal is
+                // refused. Without the mark, the next attempt copies the description.
                 None => {
                     self.keep(moving, path).await?;
                 }
@@ -79,7 +80,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Removes the mark from a category that stays. Returns whether the category exists.
+    /// Removes the mark from a category that is kept. Returns whether the category exists.
     async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
         Ok(self.transact(&relocation::keep(moving, path, Instant::now())?).await?.is_ok())
     }

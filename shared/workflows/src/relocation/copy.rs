@@ -1,4 +1,5 @@
-//! Creates the successors of the categories, and the ancestors of categories that come back.
+//! Creates the successors of the moved categories at the new place. Also restores the ancestors of
+//! categories that clients created again at the old place.
 
 use key_schema::category;
 use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, CategoryMoveAction};
@@ -10,7 +11,7 @@ use table::Backoff;
 use crate::relocation::walk::Walk;
 use crate::relocation::{Mover, Stop};
 
-/// A walk that changes no category records its progress after this many categories.
+/// The check changes no category. It records its progress after this many categories.
 const NOTED_EVERY: usize = 50;
 
 /// The result of copying a category.
@@ -18,7 +19,7 @@ const NOTED_EVERY: usize = 50;
 pub(crate) enum Copied {
     /// The category has a successor, or no longer exists.
     Yes,
-    /// The successor has a different description. The category stays with its own description.
+    /// The successor has a different description, so the category keeps its place and description.
     Stays,
 }
 
@@ -35,7 +36,8 @@ impl Mover<'_> {
                 Some(to) => {
                     self.copy(moving, &node.path, &to).await?;
                 }
-                // Its subcategories have no room either.
+                // There is no destination, because the path would be too deep or too long. The
+                // subcategories have none either.
                 None => walk.skip_below(),
             }
         }
@@ -60,8 +62,8 @@ impl Mover<'_> {
             if refusals.names(CategoryMoveAction::From) {
                 return Ok(Copied::Yes);
             }
-            // If the description changed since it was read, the loop copies it again, unless that
-            // happens too often.
+            // A client changed the description after it was read. The loop reads and copies it
+            // again, for a limited number of times.
             if refusals.names(CategoryMoveAction::AboutTo) || !backoff.wait().await {
                 tracing::warn!("a category stays where it was: something else is said about its successor");
                 return Ok(Copied::Stays);
@@ -69,7 +71,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Adds the missing ancestors of categories that have come back to the old place. Such
+    /// Adds the missing ancestors of categories that clients created again at the old place. Such
     /// categories exist only below a category with a successor.
     pub(super) async fn check_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         if moving.reached.is_none() {
@@ -93,7 +95,7 @@ impl Mover<'_> {
         if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
     }
 
-    /// Adds the given categories that do not exist.
+    /// Adds those of the given categories that do not exist.
     pub(super) async fn add_missing(
         &self,
         moving: &Stored<CategoryMove>,

@@ -1,8 +1,9 @@
 //! Moves a category. A request begins the move, and that request or the janitor continues it.
 //!
 //! [`key_schema::category::relocation`] contains the transactions and explains why an interruption
-//! between them is harmless. Two workers may work on one move at the same time. Each reads the
-//! table before every step. A step is refused when the other worker has begun the next phase.
+//! between them is harmless. Two workers may work on one move at the same time. Each worker reads
+//! the table before every step. The table refuses the step when the other worker has begun the next
+//! phase.
 
 mod clear;
 mod copy;
@@ -19,7 +20,7 @@ use tokio::time::{self, timeout_at};
 
 pub use walk::Walk;
 
-/// An error that stopped the work. Completed steps remain, and the next call continues from there.
+/// An error that stopped the work. The steps so far remain, and the next call continues after them.
 #[derive(Debug, thiserror::Error)]
 pub enum RelocationError {
     /// The table did not execute a request.
@@ -36,7 +37,7 @@ impl From<KeyError> for RelocationError {
     }
 }
 
-/// A reason why a phase did not end.
+/// A reason why a phase was not completed.
 enum Stop {
     /// Another worker has begun the next phase.
     Late,
@@ -71,10 +72,7 @@ impl<'a> Mover<'a> {
         self
     }
 
-    /// Returns the current move, or else the last one.
-    ///
-    /// # Errors
-    /// [`RelocationError`].
+    /// Returns the current move, or else the previous one.
     pub async fn current(&self) -> Result<Option<Stored<CategoryMove>>, RelocationError> {
         Ok(self.table.get(&relocation::get()?).await?)
     }
@@ -119,7 +117,8 @@ impl<'a> Mover<'a> {
         self.table.update(&update).await?.map(drop).map_err(|_| Stop::Late)
     }
 
-    /// Executes a transaction of the move. Its refusal is [`Stop::Late`] if it names the move.
+    /// Executes a transaction of the move. Returns [`Stop::Late`] if the action on the move's own
+    /// item is refused.
     async fn transact(
         &self,
         transaction: &Transaction<CategoryMoveAction>,

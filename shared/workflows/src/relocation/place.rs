@@ -13,10 +13,9 @@ use table::TableError;
 
 use crate::relocation::{Mover, RelocationError, Stop};
 
-/// How many entries of the list are read at once. One product may have many.
+/// The number of entries of the list that are read at once. One product may have several entries.
 const PAGE: usize = 100;
 
-/// A product and its destination.
 type Place<'a> = (&'a Stored<Product>, CategoryPath);
 
 impl Mover<'_> {
@@ -41,8 +40,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves the products that are still at the old place. The index only lists candidates, because
-    /// it may be outdated.
+    /// Moves the products that are still at the old place. The index may be outdated, so it only
+    /// gives candidates.
     async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
         let (mut places, mut members, mut new) = (Vec::<Place<'_>>::new(), Vec::new(), BTreeSet::new());
@@ -66,7 +65,7 @@ impl Mover<'_> {
         if places.is_empty() && members.is_empty() {
             return Ok(false);
         }
-        // A category that was created after the walk has no successor yet.
+        // A category that was created after the copies were made has no successor yet.
         let new: BTreeSet<CategoryPath> = new.iter().flat_map(CategoryPath::lineage).collect();
         self.add_missing(moving, new.into_iter().filter(|path| path.is_within(&moving.to)).collect()).await?;
         for (product, further) in members {
@@ -78,7 +77,7 @@ impl Mover<'_> {
         Ok(true)
     }
 
-    /// Moves a product's memberships, and the product itself if it is in the old place, too. If the
+    /// Moves a product's memberships, and the product itself if it is at the old place, too. If the
     /// product has changed since it was read, the next pass moves it.
     async fn transfer(
         &self,
@@ -94,8 +93,8 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Moves products together. If a product has changed since it was read, the next pass moves it.
-    /// A group with repeated conflicts is split into smaller groups.
+    /// Moves several products with one transaction. If a product has changed since it was read, the
+    /// next pass moves it. A group with repeated conflicts is split into smaller groups.
     async fn place(&self, moving: &Stored<CategoryMove>, places: &[Place<'_>]) -> Result<(), Stop> {
         let mut groups = vec![places.to_vec()];
         while let Some(mut group) = groups.pop() {

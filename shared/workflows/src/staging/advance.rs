@@ -1,13 +1,18 @@
-//! Sends transactions whose actions are partly optional.
+//! Sends transactions with some optional actions: if the table refuses only these, the transaction
+//! is sent again without them.
 
 use key_schema::order::OrderAction;
 use key_schema::request::Transaction;
 use table::{Refusal, Refusals, Table, TableError};
 
-/// Sends the transaction that changes an order's status. The customer's open orders may lack the
-/// order, because they have expired. The product of a line may have been revived, and then its
-/// pieces are no longer counted. The transaction is sent again without these actions. Returns the
-/// refusals of the last transaction.
+/// Sends the transaction that changes an order's status. If the table refuses only actions of these
+/// kinds, the transaction is sent again without them:
+///
+/// - the removal from the customer's open orders, because that list has expired
+/// - the return of pieces to a product that staff have created again, because its new stock does
+///   not count them
+///
+/// Returns the refusals of the last transaction.
 ///
 /// # Errors
 /// [`TableError`].
@@ -18,7 +23,8 @@ pub async fn advance(
     without_refused(table, transaction, |refusal| refusal.action == OrderAction::Open || is_revived(refusal)).await
 }
 
-/// Sends a transaction that returns pieces, without those of products that were revived.
+/// Sends a transaction that returns pieces. It leaves out pieces of products that staff created
+/// again.
 pub(crate) async fn return_pieces(
     table: &Table,
     transaction: Transaction<OrderAction>,
@@ -26,14 +32,12 @@ pub(crate) async fn return_pieces(
     without_refused(table, transaction, is_revived).await
 }
 
-/// Returns whether pieces are refused because the stock is of another incarnation of the product. A
-/// stock that is missing is an error.
+/// Returns whether a stock action is refused because the stock belongs to another incarnation of
+/// the product. A missing stock is an error.
 fn is_revived(refusal: &Refusal<OrderAction>) -> bool {
     matches!(refusal.action, OrderAction::Stock(_)) && refusal.item.is_some()
 }
 
-/// Sends a transaction. As long as only optional actions are refused, it is sent again without
-/// them.
 async fn without_refused(
     table: &Table,
     mut transaction: Transaction<OrderAction>,

@@ -13,13 +13,14 @@ use crate::staging::{StagingError, advance, give_back};
 pub enum Lapsed {
     /// This call has cancelled the order.
     Cancelled,
-    /// The order is not pending, or not due at all.
+    /// The order is not pending, or not yet due.
     Kept,
 }
 
-/// Cancels an order that has lapsed at `now`, and returns its stock. A payment, a cancellation or
-/// another lapse that comes first wins. A call that breaks off after the cancellation leaves the
-/// rest of a large order's stock to the list of unfinished orders.
+/// Cancels an order that has lapsed at `now`, and returns its stock. It does nothing if a payment,
+/// a cancellation or another lapse came first. If the call is interrupted after it cancelled a
+/// large order, the order stays in the list of unfinished orders. The janitor then returns the rest
+/// of the stock.
 ///
 /// # Errors
 /// [`StagingError`]. The next call cancels the order.
@@ -41,7 +42,7 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     if u64::try_from(lines.len()) != Ok(head.line_count) {
         return Err(StagingError::Contended);
     }
-    // Clocks may differ. The history is ordered by its instants and never runs backward.
+    // The clocks of two functions may differ. The instants of the history must increase.
     let at = now.max(last.plus_millis(1));
     lines.sort_by_key(|line| line.line);
     match advance(table, order::lapse(&head, &lines, at)?).await? {

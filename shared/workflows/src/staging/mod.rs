@@ -1,12 +1,13 @@
-//! Work on orders that takes several transactions. It places an order that is too large for one
-//! transaction, undoes it, and returns the stock of a cancelled or returned order. It also cancels
-//! orders that have lapsed.
+//! Work on orders that takes several transactions:
 //!
-//! [`key_schema::order::staged`] contains the transactions, and each is valid on its own. An
-//! interruption at any point leaves an order that is either invisible or already in its new status,
-//! and the janitor finds it. Two concurrent workers on one order, such as a slow function and the
-//! janitor, cannot both take the same step. The second one finds that the head has changed, and
-//! reads it again.
+//! - placing an order that is too large for one transaction, and undoing it
+//! - returning the stock of a cancelled or returned order
+//! - cancelling an order that has lapsed
+//!
+//! [`key_schema::order::staged`] contains the transactions. Each of them leaves a valid order. So
+//! after any interruption an order is either invisible or in its new status, and the janitor finds
+//! it. Two concurrent workers on one order, such as a slow function and the janitor, cannot both
+//! take the same step. The second worker's condition fails, and that worker reads the order again.
 
 mod advance;
 mod lapse;
@@ -25,13 +26,14 @@ pub use place::{Placing, place};
 pub use rest::give_back;
 pub use undo::{Undone, undo};
 
-/// How often work is attempted while other workers change the same order.
+/// The number of attempts while other workers change the same order.
 const ATTEMPTS: usize = 8;
 
-/// An error that stopped the work. Completed steps remain, and the janitor finds them.
+/// An error that stopped the work. The steps so far remain, and the janitor finds the order.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
-    /// A condition of the order itself or of a line does not hold. That transaction had no effect.
+    /// A condition of the order itself or of a line does not hold. The refused transaction changed
+    /// nothing.
     #[error("refused: {:?}", .0.iter().map(|refusal| refusal.action).collect::<Vec<_>>())]
     Refused(Refusals<OrderAction>),
     /// Other workers kept changing the same order.

@@ -13,7 +13,7 @@ use table::{Refusal, Refusals, Table};
 use crate::staging::StagingError;
 use crate::staging::undo::{Undone, undo};
 
-/// The maximum time that a request spends on undoing its order, after the time for placing it.
+/// The maximum time that a request spends on undoing its order, after it failed to place it.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The order to place.
@@ -24,36 +24,35 @@ pub struct Placing<'a> {
     pub order: &'a Stored<Order>,
     /// The order's lines.
     pub lines: &'a [Stored<OrderLine>],
-    /// The caller who places it.
+    /// The caller who places the order.
     pub by: &'a str,
     /// The claim of the idempotency key, if one was given.
     pub claim: Option<Guarded>,
     /// The order's entry in its customer's open orders, if the customer places it.
     pub open: Option<Guarded>,
-    /// The removal of the cart that the order was made from, if any.
+    /// The removal of the cart that contained the lines, if there is one.
     pub cart: Option<Guarded>,
 }
 
-/// Places an order. After a failure the order is undone completely, or the janitor finds the rest
-/// and undoes it.
+/// Places an order. After a failure the function undoes the order. If that fails too, the janitor
+/// undoes the order.
 ///
 /// # Errors
-/// - [`StagingError::Refused`] with every reason: all lines with too little stock, not only those
-///   of one transaction. If reading the other lines' stock fails, they are missing. The order is
-///   undone.
+/// - [`StagingError::Refused`] with every reason. These include all lines with too little stock,
+///   unless the stocks of the other transactions cannot be read. The order is undone.
 /// - [`StagingError::Contended`] when the outcome is unknown, or the order was not placed and could
 ///   not be undone yet.
-/// - [`StagingError::Table`] when a request failed. The order was not placed, and is undone.
+/// - [`StagingError::Table`] when a request failed. The order is undone.
 pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingError> {
     let id = &placing.order.id;
     let Err(error) = steps(table, &placing).await else { return Ok(()) };
-    // A lost response of the last transaction looks like a failure. The order itself shows the
-    // outcome.
+    // If the response of the last transaction was lost, the order may have been placed. `undo`
+    // reads the order and then does nothing.
     match tokio::time::timeout(PATIENCE, undo(table, id)).await {
         Ok(Ok(Undone::Visible)) => Ok(()),
         Ok(Ok(Undone::Gone)) => Err(complete(table, &placing, error).await),
-        // Until the janitor undoes it, the order's key is in use and its stock is reserved. The
-        // error must not say that nothing was done.
+        // Until the janitor undoes the order, its idempotency key is in use and its stock is
+        // reserved. The error must not say that nothing happened.
         Ok(Err(left)) => {
             tracing::warn!(order = %id, error = %left, "an order is left to the janitor");
             Err(StagingError::Contended)
@@ -69,8 +68,9 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     let mut head = placing.order.clone();
     table.transact(&staged::begin(&head, placing.claim.clone(), placing.open.clone())?).await??;
     telemetry::crash_point("orders.staged.begun");
-    // An order that cannot be served completely should not take stock from others, even briefly.
-    // The check runs after the claims, because a refused claim is the more useful response.
+    // If a line has too little stock, the order should not even briefly reserve stock that other
+    // orders could take. The claims come first, because a refused claim is the more useful
+    // response.
     let short = short(table, placing.lines).await?;
     if !short.is_empty() {
         return Err(short.into());
@@ -85,7 +85,7 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     Ok(())
 }
 
-/// Returns the lines that have too little stock now, as the refusals that their transactions would
+/// Returns the lines that now have too little stock, as the refusals that their transactions would
 /// get.
 async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<OrderAction>, StagingError> {
     let stocks = table.batch_get(&staged::available(lines.iter().map(|line| &line.product_id))?).await?;
@@ -105,8 +105,8 @@ fn serves(stock: &Stock, line: &OrderLine) -> bool {
     stock.sellable && stock.available >= line.quantity && stock.is_of(line.product_born.as_ref())
 }
 
-/// Adds the lines with too little stock from the other transactions. The order is already undone,
-/// so the stock that this function reads no longer lacks the order's own pieces.
+/// Adds the lines of the other transactions that have too little stock. The order is already
+/// undone, so the stocks include the pieces that the order had reserved.
 async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
     let StagingError::Refused(refusals) = error else { return error };
     if refusals.iter().any(|refusal| matches!(refusal.action, OrderAction::Stock(_)))

@@ -10,7 +10,7 @@ use table::Table;
 use crate::staging::advance::return_pieces;
 use crate::staging::{ATTEMPTS, StagingError};
 
-/// The transactions of the largest order, and additional attempts for conflicts with other workers.
+/// The number of transactions for the largest order, plus some for conflicts with other workers.
 const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
 
 /// Returns the rest of an order's stock. It is idempotent and may run concurrently.
@@ -31,13 +31,12 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     if u64::try_from(lines.len()) != Ok(head.line_count) {
         return Err(StagingError::Contended);
     }
-    // The head counts its progress in this order.
+    // The head counts the returned lines in this order.
     lines.sort_by_key(|line| line.line);
     for _ in 0..STEPS {
         let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };
         match return_pieces(table, transaction).await? {
             Ok(()) => advance(&mut head.data.unfinished, lines.len()),
-            // Another worker has changed the order.
             Err(refusals) if refusals.names(OrderAction::Order) => {
                 let Some(current) = table.get(&order::head(id)?).await? else { return Ok(()) };
                 head = current;
@@ -49,7 +48,7 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     Err(StagingError::Contended)
 }
 
-/// Applies the transaction's change to the head.
+/// Advances the head's count of returned lines, as the transaction does.
 fn advance(unfinished: &mut Option<Unfinished>, lines: usize) {
     if let Some(Unfinished { work: Work::Returning(done), .. }) = unfinished {
         *done += GIVEN_BACK_AT_ONCE as u64;

@@ -16,7 +16,7 @@ use crate::staging::{ATTEMPTS, StagingError};
 pub enum Undone {
     /// The order and its lines are gone.
     Gone,
-    /// The order was placed after all, and stays.
+    /// The order was placed, so it is kept.
     Visible,
 }
 
@@ -36,13 +36,14 @@ pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
                 _ => {}
             }
         }
-        // The head is removed together with the last lines.
+        // Without a head there are no lines either: one transaction removes the head and the last
+        // lines.
         let Some(head) = head else { return Ok(Undone::Gone) };
         if head.status != OrderStatus::Placing {
             return Ok(Undone::Visible);
         }
-        // If a reservation ran while the items were read, some lines are missing. The next attempt
-        // reads them.
+        // Another worker may have reserved further lines while the items were read. The next
+        // attempt reads them.
         if is_whole(&head, lines.len()) && attempt(table, head, &lines).await? {
             return Ok(Undone::Gone);
         }
@@ -53,7 +54,7 @@ pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
     Err(StagingError::Contended)
 }
 
-/// Returns whether these are all the reserved lines.
+/// Returns whether `lines` is the number of all reserved lines.
 fn is_whole(head: &Order, lines: usize) -> bool {
     match &head.unfinished {
         Some(Unfinished { work: Work::Placing { lines: reserved, .. }, .. }) => u64::try_from(lines) == Ok(*reserved),
@@ -76,7 +77,7 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
         telemetry::crash_point("orders.staged.undone");
     }
     let mut claims = Claims { reference: true, idempotency: true, open: true };
-    // Each iteration drops at least one claim, or ends the loop.
+    // Each iteration leaves out at least one refused claim, or ends the loop.
     loop {
         let done = return_pieces(table, staged::undo_last(&head, last, claims, at)?).await?;
         let Err(refusals) = done else { return Ok(true) };

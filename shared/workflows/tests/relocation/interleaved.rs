@@ -1,5 +1,5 @@
-//! Tests random trees with random changes between random pieces of the work. Every run must end in
-//! the state of a model that moves everything at once.
+//! Tests random trees, with random changes by clients between the steps of the move. Every run must
+//! end in the state of a model that moves everything at once.
 
 use fixture::crash_after;
 use key_schema::product::CategoryPath;
@@ -10,18 +10,17 @@ use crate::shop::{Shop, far, path};
 
 const TOPS: [&str; 2] = ["A", "Z"];
 
-/// A change by another client.
 #[derive(Debug, Clone)]
 enum Change {
     Create(CategoryPath),
-    /// A change by a request that has read the tree before the move began.
+    /// A request has read the tree before the move began, and writes now.
     CreateLate(CategoryPath),
     PutElsewhere(usize, CategoryPath),
     PutInto(usize, CategoryPath),
     Describe(CategoryPath),
 }
 
-/// Few names, so that changes collide.
+/// There are few names, so that changes often concern the same category.
 fn places() -> impl Strategy<Value = CategoryPath> {
     prop::collection::vec(prop::sample::select(vec!["B", "C#", "ä %"]), 0..4)
         .prop_map(|names| path(&[vec!["A"], names].concat()))
@@ -80,7 +79,8 @@ proptest! {
             for (waits, change) in &meanwhile {
                 let somebody = shop.table();
                 crash_after(*waits, Mover::new(&somebody).settling(1_000_000).go_on(far())).await;
-                // If a request has seen a category outside the moved subtree, that category exists.
+                // The request has seen its category, so the category must exist if it is outside
+                // the moved subtree.
                 if let Change::CreateLate(place) = change && !place.is_within(&from) {
                     shop.grow(place).await;
                 }
@@ -90,8 +90,8 @@ proptest! {
             let model = shop.known.moved(&from, &to);
             let titles = shop.titles(&TOPS).await;
             shop.assert_is(&crate::shop::Known { titles, ..model.clone() }, &TOPS).await;
-            // A new description of a category that has come back stays there. The earlier
-            // description is at the new place, and no description is lost.
+            // A category that was created again keeps its new description at the old place. The
+            // earlier description is at the new place. No description is lost.
             let said = shop.titles(&TOPS).await;
             for title in &shop.said {
                 assert!(said.values().any(|known| known == title), "{title}");

@@ -26,8 +26,9 @@ fn to() -> CategoryPath {
     path(&["Neu / 新", "100 %"])
 }
 
-/// Creates a shop with names that keys escape, and with products in the subtree, beside it and
-/// above it. It has memberships into the subtree, out of it, within it and in both directions.
+/// Creates a shop with products in the subtree, outside it and above it, and with names that keys
+/// must escape. Products in the subtree have memberships inside and outside it, and other products
+/// have memberships in it.
 async fn furnished() -> Shop {
     let mut shop = Shop::open().await;
     let inside = [
@@ -136,7 +137,7 @@ async fn concurrent_movers_do_each_step_once() {
     let tables: Vec<_> = (0..5).map(|_| shop.table()).collect();
     let all = tables.iter().map(|table| async move { Mover::new(table).settling(0).go_on(far()).await });
     for done in join_all(all).await {
-        // A worker with repeated conflicts may give up, because the others finish the move.
+        // A worker may give up after repeated conflicts, because the other workers finish the move.
         assert!(done.is_err() || done.unwrap().unwrap().phase == Phase::Done);
     }
     let done = shop.finish().await;

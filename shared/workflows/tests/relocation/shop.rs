@@ -19,7 +19,6 @@ use workflows::relocation::{Mover, Walk};
 
 pub use fixture::seed::path;
 
-/// A time in seconds, longer than any test runs.
 const FOREVER: i64 = 1_000_000;
 
 pub struct Shop {
@@ -37,12 +36,11 @@ impl Deref for Shop {
     }
 }
 
-/// The expected content of the shop, without regard to the move's progress.
+/// The content that the shop must have, independent of the move's progress.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     /// The category of each product, and its further categories.
     pub products: BTreeMap<String, (CategoryPath, BTreeSet<CategoryPath>)>,
-    /// The descriptions of categories.
     pub titles: BTreeMap<CategoryPath, String>,
 }
 
@@ -74,7 +72,6 @@ impl Shop {
         Self { test, known: Known::default(), said: Vec::new() }
     }
 
-    /// Adds a category and its ancestors.
     pub async fn grow(&self, path: &CategoryPath) {
         let nodes: Vec<_> = path.lineage().map(stored).collect();
         assert_eq!(self.own().batch_write(&category::add(&nodes).unwrap()).await.unwrap(), []);
@@ -104,7 +101,7 @@ impl Shop {
         (product, further)
     }
 
-    /// Changes a product's category, like a client's update.
+    /// Changes a product's category, as a client does.
     pub async fn put_elsewhere(&mut self, name: &str, path: &CategoryPath) {
         self.grow(path).await;
         let (product, _) = self.read(name).await;
@@ -141,7 +138,6 @@ impl Shop {
         done
     }
 
-    /// Begins the move of a category.
     pub async fn begin(&self, from: &CategoryPath, to: &CategoryPath) {
         if let Some(parent) = to.parent() {
             self.grow(&parent).await;
@@ -153,7 +149,7 @@ impl Shop {
         self.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await;
     }
 
-    /// Returns a worker that waits for requests in progress longer than any test runs.
+    /// Returns a worker with so long a wait for requests in progress that no test reaches its end.
     pub fn mover(&self) -> Mover<'_> {
         Mover::new(self.own()).settling(FOREVER)
     }

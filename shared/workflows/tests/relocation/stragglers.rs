@@ -6,8 +6,8 @@ use workflows::relocation::Mover;
 use crate::shop::{Shop, far, path};
 use crate::{TOPS, from, furnished, to};
 
-/// Returns a shop with a move that has removed the old categories and waits for requests that have
-/// seen them.
+/// Returns a shop with a move that has removed the old categories. The move still waits for
+/// requests that have seen these.
 async fn settling() -> Shop {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
@@ -20,7 +20,8 @@ async fn a_product_whose_request_has_seen_the_old_category_follows_it() {
     let mut shop = settling().await;
     shop.create_late("late", &from()).await;
     shop.create_late("late below", &path(&["A", "B #1", "x"])).await;
-    // The category was created after the walk had passed, and was removed with its parent.
+    // A client created the category after the copies were made. The move removed it together with
+    // its parent.
     shop.create_late("late at a new place", &path(&["A", "B #1", "x", "new"])).await;
     shop.put_into("p6", &path(&["A", "B #1", "x"])).await;
     let done = shop.finish().await;
@@ -42,7 +43,7 @@ async fn a_move_ends_only_after_all_requests_that_saw_the_old_category() {
 #[tokio::test]
 async fn a_category_that_returned_without_its_ancestors_gets_them_back() {
     let shop = settling().await;
-    // Written by a request that had seen the ancestors.
+    // A request that saw the ancestors before their removal creates this category.
     let orphan = path(&["A", "B #1", "ä~/%", "new"]);
     shop.add_alone(&orphan).await;
     shop.finish().await;
@@ -98,7 +99,7 @@ async fn two_descriptions_of_one_category_are_not_made_one() {
     for (place, title) in [(path(&["A", "B", "C"]), "old"), (path(&["Out", "B", "C"]), "new")] {
         assert!(shop.describe(&place, title).await);
     }
-    // Makes the destination free.
+    // Removes the new category, so that a client can create it.
     shop.remove_node(&to).await;
     shop.create("p", &path(&["A", "B", "C"])).await;
     shop.begin(&from, &to).await;

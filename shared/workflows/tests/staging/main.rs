@@ -14,14 +14,14 @@ use workflows::staging::{StagingError, Undone, undo};
 
 use shop::{Basket, STOCK, Shop, TAKEN};
 
-/// Three transactions of lines. The last one is not full.
+/// The number of lines of three transactions. The last transaction is not full.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 7;
-/// Interrupting at every point takes long with many lines. Few lines cover the same sequence of
-/// transactions.
+/// The number of lines of two transactions. Interrupting at every point would take long with more
+/// lines.
 const FEW: usize = RESERVED_AT_ONCE + 2;
 
-/// Interrupts at every point on the embedded table, and at every second one where a transaction
-/// takes long.
+/// Returns how many points to advance between two interruptions: every point on the embedded table,
+/// every second one on a slower table.
 fn stride() -> usize {
     if std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some() { 2 } else { 1 }
 }
@@ -68,7 +68,7 @@ async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_ite
     assert_eq!(shop.head(&basket.order.id).await, None);
     let (available, refilled) = (shop.available().await, [5, RESERVED_AT_ONCE + 3, LINES]);
     assert!(available.iter().zip(1..).all(|(left, n)| *left == if refilled.contains(&n) { TAKEN - 1 } else { STOCK }));
-    // The same key and reference can be used again.
+    // The idempotency key and the reference of the refused order can be used again.
     for number in refilled {
         shop.stock(number, STOCK, true).await;
     }
@@ -88,7 +88,7 @@ async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() 
     let error = shop.place(shop.own(), &second).await.unwrap_err();
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.action).collect::<Vec<_>>(), [OrderAction::Reference]);
-    // The conflicting claim still belongs to the first order.
+    // The second order did not take over the claim of the first one.
     let error = shop.place(shop.own(), &second).await.unwrap_err();
     assert!(matches!(error, StagingError::Refused(_)));
 }
@@ -106,12 +106,12 @@ async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
             shop.assert_placed(&basket, "nobody in between").await;
             break;
         }
-        // Another client takes the last line's product at this point.
+        // Another client buys all pieces of the last line's product at this point.
         shop.stock(LINES, 0, true).await;
         match placing.await {
             Ok(()) => {
-                // The line was already reserved, and the test has overwritten its stock. The order
-                // stays placed.
+                // The line was reserved before the test set its stock to 0, so the order stays
+                // placed.
                 assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Visible);
                 break;
             }
@@ -190,7 +190,8 @@ async fn a_slow_placer_takes_no_step_after_an_undoer_and_an_undoer_misses_no_ste
         shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
         shop.own().transact(&staged::reserve(&head, first).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, first.len(), true);
-        // The undoing worker has seen the first lines, and pauses at some point.
+        // The undoing worker has read the first lines, and pauses at a different point in each
+        // iteration.
         let other = shop.table();
         let mut undoing = Box::pin(undo(&other, &basket.order.id));
         let ended = crash_after(waits, &mut undoing).await;

@@ -9,8 +9,8 @@ use fixture::crash_after;
 use super::shop::{Basket, STOCK, Shop, at};
 use super::{FEW, LINES, lines_refused, stride};
 
-/// Cancels an order with more lines than one transaction can return. This returns the first of
-/// them.
+/// Cancels an order with more lines than one transaction can return. The cancellation returns the
+/// first of them.
 async fn cancelled(shop: &Shop, basket: &Basket) {
     let head = shop.head(&basket.order.id).await.unwrap();
     let lines: Vec<OrderLine> = basket.lines.iter().map(|line| line.data.clone()).collect();
@@ -61,7 +61,7 @@ async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions
     assert!(waits > 2);
 }
 
-/// Returns the stocks after some products were revived with one piece and all others are full.
+/// Returns the expected stocks: one piece of each revived product, and all pieces of the others.
 fn full_except(revived: &[usize], products: usize) -> Vec<u64> {
     (1..=products).map(|number| if revived.contains(&number) { 1 } else { STOCK }).collect()
 }
@@ -72,7 +72,7 @@ async fn a_cancelled_order_returns_no_pieces_to_products_that_were_revived() {
     let shop = Shop::open(lines).await;
     let basket = shop.basket(1, lines);
     shop.place(shop.own(), &basket).await.unwrap();
-    // Lines of both versions, in each of the two transactions.
+    // Lines with and without `product_born`, in each of the two transactions.
     let revived = [1, 2, lines - 1, lines];
     for number in revived {
         shop.revive(number, 1).await;
@@ -111,7 +111,7 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
     let error = shop.place(shop.own(), &basket).await.unwrap_err();
     assert_eq!(lines_refused(&error), [1, LINES as u64]);
     shop.assert_untouched(&basket, "refused").await;
-    // The transaction itself refuses as well.
+    // The transaction that reserves the line refuses as well.
     let begun = staged::begin(&basket.order, None, None).unwrap();
     shop.own().transact(&begun).await.unwrap().unwrap();
     let reserved =
@@ -149,7 +149,7 @@ async fn an_undone_order_leaves_the_idempotency_key_of_a_later_order_alone() {
     let (basket, later) = (shop.basket(1, FEW), shop.basket(2, FEW));
     let broken_off = crash_after(2 * stride(), shop.place(&shop.table(), &basket)).await;
     assert!(broken_off.is_none() && shop.head(&basket.order.id).await.is_some());
-    // The key has expired, and the later order has claimed it.
+    // The idempotency key has expired, and a later order has claimed it.
     shop.claim_again(&basket, &later).await;
     assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     assert_eq!(shop.available().await, vec![STOCK; FEW]);

@@ -69,7 +69,7 @@ impl Shop {
         self.put(&stored(Stock { sellable, ..seed::stock(product(number), available) })).await;
     }
 
-    /// Replaces the stock of a product by that of its next incarnation.
+    /// Replaces the stock of a product by the stock of its next incarnation.
     pub async fn revive(&self, number: usize, available: u64) {
         let product_born = Some(Born::new("b2").unwrap());
         self.put(&stored(Stock { product_born, ..seed::stock(product(number), available) })).await;
@@ -84,7 +84,7 @@ impl Shop {
         let id = OrderId::generate(at(NOW), [number; 10]);
         let scope = Scope { caller: "c1".to_owned(), key: format!("k{number}") };
         let line = |line: usize| OrderLine {
-            // Lines of earlier versions do not know it.
+            // Lines that earlier versions wrote have no `product_born`.
             product_born: (line % 2 == 1).then(|| Born::new("b1").unwrap()),
             quantity: TAKEN,
             total: usd(387),
@@ -110,7 +110,6 @@ impl Shop {
         self.own().get(&order::head(id).unwrap()).await.unwrap()
     }
 
-    /// Returns the stock of each product, by number.
     pub async fn available(&self) -> Vec<u64> {
         let products: Vec<ProductId> = (1..=self.products).map(product).collect();
         let stocks = self.own().batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
@@ -130,10 +129,10 @@ impl Shop {
         assert_eq!(record, None, "{when}: the key is still in use");
     }
 
-    /// Checks that the order exists completely, and once.
+    /// Checks that the order exists completely and only once.
     pub async fn assert_placed(&self, basket: &Basket, when: &str) {
         let items = self.own().query(&order::get(&basket.order.id).unwrap()).await.unwrap().items;
-        // The lines, the head, and the first entry of the history.
+        // The items are the lines, the head, and the first entry of the history.
         assert_eq!(items.len(), basket.lines.len() + 2, "{when}");
         let head = self.head(&basket.order.id).await.unwrap();
         assert_eq!(
@@ -156,7 +155,7 @@ impl Shop {
         self.put(&stored(IdempotencyRecord { scope: of.scope.clone(), ..by.record() })).await;
     }
 
-    /// Returns the order that has the idempotency key of this one.
+    /// Returns the order that now holds the idempotency key of this order.
     pub async fn claimant(&self, of: &Basket) -> Option<OrderId> {
         let record = self.own().get(&idempotency::get(&of.scope).unwrap()).await.unwrap()?;
         if let StoredResponse::Order(id) = record.data.answer { Some(id) } else { None }
@@ -168,7 +167,6 @@ impl Shop {
         self.own().query(&query).await.unwrap().items.into_iter().map(|order| order.id).collect()
     }
 
-    /// Returns a product's stock.
     pub async fn read_stock(&self, number: usize) -> u64 {
         self.own().get(&product::stock(&product(number)).unwrap()).await.unwrap().unwrap().available
     }

@@ -1,4 +1,4 @@
-//! Tests of the address that a customer changes, shares or proves otherwise.
+//! Tests of addresses that a customer changes, that two customers enter, or that a token proves.
 
 use http_api::sample::Call;
 use key_schema::instant::Instant;
@@ -10,7 +10,7 @@ use crate::shop::{Shop, if_match, sign_up, sign_up_unproven};
 #[tokio::test]
 async fn an_address_entered_by_another_person_stays_available_to_its_owner() {
     let shop = Shop::open().await;
-    // The squatter comes first and requests codes.
+    // Eve enters the victim's address first and requests codes.
     let squatter = sign_up_unproven("eve", "victim@example.com", "eve");
     assert_eq!(shop.send(squatter).await.status, 201);
     request(&shop, "eve").await;
@@ -18,11 +18,11 @@ async fn an_address_entered_by_another_person_stays_available_to_its_owner() {
     let owner = shop.send(sign_up("victim", "Victim@example.com", "victim")).await;
     assert_eq!((owner.status, &owner.body["email_verified"]), (201, &json!(true)));
     assert_eq!(shop.find("victim@example.com").await, std::slice::from_ref(&owner.body));
-    // Even with the code the squatter is too late.
+    // Eve cannot verify the address once its owner has, even with the code.
     let taken = enter(&shop, "eve", &code).await;
     assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
     assert_eq!(shop.read("eve").await.body["email_verified"], false);
-    // The squatter's changes and erasure leave the owner's claim alone.
+    // Eve's changes and her erasure keep the owner's claim.
     let moved = patch(&shop, patch_call().customer("eve"), "eve", &json!({ "email": "eve@example.com" })).await;
     assert_eq!(moved.status, 200);
     let back = patch(&shop, patch_call().customer("eve"), "eve", &json!({ "email": "victim@example.com" })).await;
@@ -64,7 +64,7 @@ async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_prove
     let proven = patch(&shop, proof, "ann", &json!({ "name": "Ann" })).await;
     assert_eq!((proven.status, &proven.body["email_verified"]), (200, &json!(true)));
     assert_eq!(shop.find("new@example.com").await, [proven.body]);
-    // Staff vouches for the address that it gives, and for no other.
+    // A change by staff verifies only an address that staff enters.
     let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "third@example.com" })).await;
     assert_eq!(changed.body["email_verified"], false);
     let kept = patch(&shop, patch_call().staff("s"), "ann", &json!({ "name": "Anna" })).await;
@@ -93,14 +93,14 @@ async fn a_token_that_proves_the_address_needs_no_mail() {
     assert_eq!((proven.status, proven.body), (202, json!({ "email_verified": true, "expires_at": null })));
     assert_eq!(pending(&shop, "ann").await, None);
     assert_eq!(shop.find("ann@example.com").await.len(), 1);
-    // Staff who requests a mail for a customer proves nothing with the own token.
+    // When staff requests a mail for a customer, staff's own token proves nothing.
     unverified(&shop, "bob").await;
     let claims =
         json!({ "sub": "s", "cognito:groups": "[staff]", "email": "bob@example.com", "email_verified": "true" });
     let mailed = shop.send(Call::new(route).path("id", "bob").claims(claims)).await;
     assert_eq!((mailed.status, &mailed.body["email_verified"]), (202, &json!(false)));
     assert!(pending(&shop, "bob").await.is_some());
-    // A proven address of another verified customer stays theirs.
+    // Another customer's token cannot take an address that is verified already.
     assert_eq!(shop.send(sign_up_unproven("eve", "ann@example.com", "eve")).await.status, 201);
     let taken = shop.send(Call::new(route).path("id", "eve").customer_with_email("eve", "ann@example.com")).await;
     assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
@@ -152,8 +152,8 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
     assert!(!stopped().await);
 }
 
-/// Its mail cannot be sent. Its folded form may be that of an address which gets mail, and must use
-/// up no codes of it.
+/// SES cannot send mail to such an address. Another address may have the same folded form, and its
+/// codes must not be used up.
 #[tokio::test]
 async fn an_unreachable_address_gets_no_code_and_uses_no_quota() {
     let shop = Shop::open().await;

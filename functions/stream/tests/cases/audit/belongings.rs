@@ -46,15 +46,15 @@ async fn an_erased_customers_expired_items_are_not_archived_and_audited_without_
     assert_eq!(shop.counts().await, (1, 3));
     let named: Vec<bool> = shop.entries().await.iter().map(|entry| entry.archive.is_some()).collect();
     assert_eq!(named.iter().filter(|named| **named).count(), 1, "{named:?}");
-    // The same holds if a record from before the erasure is replayed after its object was deleted.
+    // The sink also archives nothing if an older record is replayed after its object was deleted.
     shop.bucket.store.delete(&shop.bucket.names()[0]).await.unwrap();
     assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
     assert_eq!(shop.counts().await, (0, 3));
-    // A customer who returns with the same id owns nothing from before.
+    // The item is older than the new profile of a customer who signed up again.
     shop.sign_up("c1", Instant::now()).await;
     assert_eq!(shop.take(&late).await, None);
     assert_eq!(shop.counts().await, (0, 3));
-    // The books are kept for every customer.
+    // Orders are part of the books, even those of an erased customer.
     let mut head = order("o1", OrderStatus::Delivered, 6, 1);
     head.data.expires_at = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
     assert_eq!(shop.take(&[expire("5", &head)]).await, None);
@@ -134,7 +134,7 @@ async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clea
     }
 }
 
-/// DynamoDB removes items up to five years after their expiry.
+/// DynamoDB may remove an item up to five years after its expiry.
 #[tokio::test]
 async fn a_late_removal_has_its_own_time_and_an_implausible_one_that_of_the_expiry() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! The proxy's own error responses, in DynamoDB's words.
+//! The proxy's own error responses, in DynamoDB's form.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -9,7 +9,6 @@ use crate::access::Denied;
 use crate::contributors::Throttles;
 
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
-/// DynamoDB's media type, used instead of `application/json`.
 const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
 
 pub(super) fn throttled() -> Response<Full<Bytes>> {
@@ -21,8 +20,8 @@ pub(super) fn throttled() -> Response<Full<Bytes>> {
     )
 }
 
-/// Returns the response to `DescribeContributorInsights` for a table that counts only throttled
-/// keys.
+/// Returns the response to `DescribeContributorInsights` for a table with a rule for throttled keys
+/// only.
 pub(super) fn insights(body: &[u8], throttles: &Throttles) -> Response<Full<Bytes>> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(table) = request.get("TableName").and_then(Value::as_str) else {
@@ -89,7 +88,7 @@ fn error(status: StatusCode, code: &str, message: &str) -> Response<Full<Bytes>>
     json_answer(status, &json!({"__type": format!("{ERROR_PREFIX}{code}"), "message": message}))
 }
 
-/// Builds a response without `x-amz-crc32`. Clients check the sum only if it is present.
+/// Builds a response without `x-amz-crc32`. Clients verify the checksum only if it is present.
 fn json_answer(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
     *response.status_mut() = status;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::operation::Operation;
 
-/// A batch in two halves. Only the first one is processed.
+/// A batch that is split in two. Only the first half is processed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Halves {
     /// The request with the first half of its entries.
@@ -15,8 +15,8 @@ pub(super) struct Halves {
 }
 
 impl Halves {
-    /// Splits the entries of a batch over all of its tables. Returns `None` if it is not a batch of
-    /// at least two entries.
+    /// Splits a batch, across all of its tables. Returns `None` if it is not a batch of at least
+    /// two entries.
     pub(super) fn of(operation: Operation, body: &[u8]) -> Option<Self> {
         let mut request: Value = serde_json::from_slice(body).ok()?;
         let tables = request.get_mut("RequestItems")?.as_object_mut()?;
@@ -28,7 +28,8 @@ impl Halves {
         }
         let mut left = Map::new();
         for (table, entry) in tables.iter_mut() {
-            // A batch read has other members besides its keys. The unprocessed half repeats them.
+            // In a batch read, a table's entry has other members besides the keys. The unprocessed
+            // half repeats them.
             let mut rest = entry.clone();
             let list = entries(operation, entry)?;
             let kept = done.min(list.len());
@@ -51,7 +52,7 @@ impl Halves {
             answer.as_object_mut()?.entry(member).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
         for (table, mut rest) in self.left {
             match unprocessed.get_mut(&table) {
-                // The table itself left entries unprocessed, so both lists count.
+                // The table itself may leave entries unprocessed. The response has both lists.
                 Some(entry) => {
                     let rest = std::mem::take(entries(operation, &mut rest)?);
                     entries(operation, entry)?.extend(rest);
@@ -72,15 +73,14 @@ fn entries(operation: Operation, entry: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
-/// Returns the number of actions in a transaction.
 pub(super) fn count_actions(actions: &str, body: &[u8]) -> Option<usize> {
     let request: Value = serde_json::from_slice(body).ok()?;
     Some(request.get(actions)?.as_array()?.len())
 }
 
-/// Fixes the spelling of a TTL deletion's identity in stream records. DynamoDB's API uses `Type`
+/// Corrects the identity of TTL deletions in stream records. DynamoDB's API has the names `Type`
 /// and `PrincipalId`. The engine writes the names of Lambda's events, which SDKs ignore. Returns
-/// `None` if there is nothing to fix.
+/// `None` if there is nothing to correct.
 pub(super) fn with_repaired_identities(answer: &[u8]) -> Option<Bytes> {
     if !contains(answer, b"\"principalId\"") {
         return None;

@@ -42,16 +42,14 @@ pub use underway::TransactionTime;
 
 /// DynamoDB's limit for a request and for a response.
 const MAX_BODY: usize = 16 << 20;
-/// Maximum time for a response of the table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Durations of the faults that wait.
+/// Durations of the faults that delay.
 #[derive(Debug, Clone, Copy)]
 struct Delays {
-    /// Delay of a slow response.
     slow: Duration,
-    /// Delay before a connection without a response is closed. It is longer than a client should
-    /// wait.
+    /// Time after which a connection without a response is closed. It is longer than a client
+    /// should wait.
     silence: Duration,
 }
 
@@ -60,17 +58,18 @@ const DELAYS: Delays = Delays { slow: Duration::from_millis(300), silence: Durat
 type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 
 /// An HTTP proxy in front of a DynamoDB endpoint. It forwards requests unchanged unless a fault
-/// hits them. It also fixes the identity of TTL deletions in stream records (see the module
-/// `body`). It limits pages of stream records to DynamoDB's size (see the module `pages`).
+/// hits them. The module `body` corrects the identity of TTL deletions in stream records. The
+/// module `pages` limits pages of stream records to DynamoDB's size.
 ///
-/// The proxy parses bodies only if a fault or a setting requires it. Dropping the value closes it.
+/// The proxy parses bodies only if a fault or a setting requires it. Dropping the value closes the
+/// proxy.
 pub struct FaultProxy {
     url: String,
     faults: Faults,
     underway: Arc<Underway>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
-    // Holds the accepting task, which holds the connections' tasks. Dropping it ends them all.
+    // The accepting task holds the connections' tasks. Dropping it ends them all.
     _tasks: JoinSet<()>,
 }
 
@@ -116,15 +115,15 @@ impl FaultProxy {
         &self.url
     }
 
-    /// Returns the fault rules, to add to and to clear.
+    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Makes transactions take time from now on. During a transaction, single writes and other
-    /// transactions that use its items are refused as conflicts. The items of a `BatchWriteItem`
-    /// are not checked.
+    /// Makes transactions take time from now on. During a transaction the proxy refuses single
+    /// writes and other transactions that use its items. It does not check the items of a
+    /// `BatchWriteItem`.
     pub fn let_transactions_take(&self, time: TransactionTime) {
         self.underway.set(time);
     }
@@ -132,8 +131,9 @@ impl FaultProxy {
     /// Starts to count throttled requests by partition key. `partition` is the name of that
     /// attribute.
     ///
-    /// From now on faults can also be restricted to keys. The proxy itself answers
-    /// `DescribeContributorInsights`, which no emulator supports. The first setting stays.
+    /// From now on fault rules may also have a key prefix. The proxy itself answers
+    /// `DescribeContributorInsights`, which no emulator supports. Only the first call has an
+    /// effect.
     pub fn count_throttles(&self, partition: &str) -> Throttles {
         self.counting
             .get_or_init(|| Counting { partition: partition.to_owned(), throttles: Throttles::default() })
@@ -141,7 +141,7 @@ impl FaultProxy {
             .clone()
     }
 
-    /// Makes the proxy refuse calls that a function has no permission for.
+    /// Makes the proxy refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.guard.set(access);
     }
@@ -174,7 +174,7 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
                 Ok((stream, _)) => {
                     connections.spawn(converse(stream, Arc::clone(&gate)));
                 }
-                // For example, no file descriptors are left. Open connections continue, and may
+                // The process may have no file descriptors left. Open connections continue, and may
                 // free some.
                 Err(error) => {
                     tracing::warn!(%error, "the table's proxy cannot accept a connection");
@@ -187,20 +187,18 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
 }
 
 async fn converse(stream: TcpStream, gate: Arc<Gate>) {
-    // A socket without this option is only slower.
+    // Without this option the connection is only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| gate.answer(request));
-    // An error means that the client has disconnected, or that the proxy has closed the connection
-    // on purpose.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// Makes the server close the connection without a response.
+/// The error that makes the server close the connection without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("hung up on purpose")]
 struct HangUp;
 
-/// The throttle counts, and the attribute that they use as key.
+/// The throttle counts, and the name of the partition key attribute.
 struct Counting {
     partition: String,
     throttles: Throttles,
@@ -284,8 +282,8 @@ impl Gate {
         }
     }
 
-    /// Forwards a request. A transaction waits for its configured time first, and conflicts are
-    /// rejected.
+    /// Forwards a request. A transaction first waits for its configured time, and a conflicting
+    /// request is refused.
     async fn in_its_time(
         &self,
         head: hyper::http::request::Parts,
@@ -320,7 +318,7 @@ impl Gate {
         head.headers.remove(header::CONNECTION);
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers.remove(header::TRANSFER_ENCODING);
-        // Only this proxy uses the token.
+        // The session token names the calling function, which the table need not know.
         head.headers.remove(access::TOKEN);
         let request = Request::from_parts(head, Full::new(body));
         match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
@@ -333,7 +331,7 @@ impl Gate {
         }
     }
 
-    /// Returns a page of stream records, limited to DynamoDB's size and with fixed identities.
+    /// Returns a page of stream records of at most DynamoDB's size, with corrected identities.
     async fn records(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
         let Some(mut request) = pages::Request::read(&body) else {
             return self.passed_on(head, body).await;
@@ -345,7 +343,7 @@ impl Gate {
                 return response;
             }
             let (head, body) = response.into_parts();
-            // A single record is returned at any size.
+            // A page may be larger if it has only one record.
             let most = if limit > 1 { MAX_PAGE } else { MAX_BODY };
             match Limited::new(body, most).collect().await {
                 Ok(body) => {

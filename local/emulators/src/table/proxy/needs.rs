@@ -8,7 +8,6 @@ use serde::de::IgnoredAny;
 
 use crate::access::{Access, Need};
 
-/// The tables and indexes that a call names.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Named {
@@ -24,9 +23,9 @@ struct Action {
     table_name: String,
 }
 
-/// Returns the call's operation on every table and index that it names. For a transaction these are
-/// the operations of its actions. A call that cannot be parsed needs its operation on `*`, which no
-/// function is granted.
+/// Returns the permission for the call's operation on every table and index that it names. A
+/// transaction needs the permissions of its actions. A call that cannot be parsed needs its
+/// operation on `*`, which no function may do.
 pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Need> {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.and_then(|target| target.split_once('.')).map_or("Unknown", |(_, operation)| operation);

@@ -2,7 +2,7 @@ use hyper::HeaderMap;
 
 use crate::faults::FaultKind;
 
-/// The operation of a request, as far as faults and fixes distinguish operations.
+/// The operation of a request, with the distinctions that the proxy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Reads one item, a range or a statement.
@@ -47,7 +47,7 @@ impl Operation {
     }
 
     /// Returns whether a fault of this kind can hit the operation. `divisible` means a batch that
-    /// the table can process in part.
+    /// the proxy can split.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
             FaultKind::Partial => divisible,

@@ -1,8 +1,8 @@
 //! Limits the number of stream records per request to the engine.
 //!
-//! DynamoDB ends a page of records at 1 MB. The engine ends it at 1,000 records, which may be 800
-//! MB. The proxy therefore requests fewer records until they fit, and remembers the number that
-//! did.
+//! DynamoDB ends a page of records at 1 MB. The engine ends a page at 1,000 records, which may have
+//! 800 MB. So the proxy requests fewer and fewer records until they fit in 1 MB, and remembers that
+//! number.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 
 /// Maximum size in bytes of a page, unless it has only one record.
 pub(super) const MAX_PAGE: usize = 1 << 20;
-/// The first number to request. It is small, so that a page of the largest records wastes little
-/// work.
+/// The first number to request. It is small, because the proxy drops a page that is too large.
 const FIRST: u64 = 128;
 /// DynamoDB's maximum and default number of records.
 const MOST: u64 = 1000;
-/// Minimum size of a record in bytes. A page smaller than this per requested record is not full.
+/// Minimum size of a record in bytes. A page with less than this for each requested record is not
+/// full.
 const SMALLEST_RECORD: u64 = 256;
 
-/// The number of records to request next.
+/// The number of records that the proxy requests next.
 pub(super) struct Pages(AtomicU64);
 
 impl Default for Pages {
@@ -52,10 +52,8 @@ impl Pages {
     }
 }
 
-/// A request for records.
 pub(super) struct Request {
     body: Map<String, Value>,
-    /// Number of records that the client wants.
     pub(super) wanted: u64,
 }
 

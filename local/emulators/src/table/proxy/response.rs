@@ -14,13 +14,15 @@ pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Strike) -> Re
     let Operation::Transact { actions } = operation else {
         return answer::conflict();
     };
-    // A body that cannot be parsed gets one reason. The table would reject it anyway.
+    // If the body cannot be parsed, the response has one reason. The table would reject the request
+    // anyway.
     let actions = body::count_actions(actions, body).unwrap_or(1).max(1);
     let culprit = usize::try_from(strike.chance).unwrap_or_default() % actions;
     answer::cancelled(actions, culprit)
 }
 
-/// Returns a successful response with the body that `change` returns, if any.
+/// Returns a successful response with the body that `change` returns. If `change` returns none, the
+/// body is unchanged.
 pub(super) async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
     if !response.status().is_success() {
         return response;

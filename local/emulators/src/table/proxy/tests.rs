@@ -122,8 +122,7 @@ async fn a_slow_transaction_keeps_all_other_requests_off_its_items() {
     shop.proxy.let_transactions_take(TransactionTime { key, time });
     let first = shop.ask("TransactWriteItems", transaction(&["a", "b"]));
     let meanwhile = async {
-        // A refused write shows that the first transaction is in progress. Until then, writes
-        // succeed.
+        // Until the first transaction is in progress, writes succeed. Then they are refused.
         while shop.put("b").await.0 == 200 {
             assert!(shop.keys().await.contains(&"b".to_owned()));
         }
@@ -203,7 +202,7 @@ async fn a_request_with_a_lost_response_takes_effect_and_a_reset_one_does_not() 
 async fn a_partial_batch_does_half_and_returns_the_rest() {
     let shop = Shop::open().await;
     shop.fault(FaultKind::Partial);
-    // A single write or a batch of one entry cannot be halved.
+    // The proxy cannot split a single write or a batch of one entry.
     shop.put("z").await;
     let entries =
         |keys: &[&str]| -> Value { keys.iter().map(|key| json!({"PutRequest": {"Item": item(key)}})).collect() };
@@ -332,7 +331,7 @@ async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
         let proxy = FaultProxy::start(table.url()).await.unwrap();
         let http = reqwest::Client::new();
         let shop = Shop { table, proxy, http };
-        // The second run finds the table of the first run.
+        // The second system finds the table of the first one.
         assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
         shop.table.shutdown();
     }
@@ -362,7 +361,6 @@ impl Shop {
         self.ask("GetShardIterator", from).await.1["ShardIterator"].take()
     }
 
-    /// Returns every record of the stream through the API.
     async fn records(&self) -> Vec<Value> {
         let iterator = self.iterator().await;
         let page = self.ask("GetRecords", json!({"ShardIterator": iterator})).await.1;

@@ -1,7 +1,7 @@
-//! Makes transactions take time, as in DynamoDB. While one is in progress, single writes and
-//! transactions that use its items conflict.
+//! Makes transactions take time, as in DynamoDB. While a transaction is in progress, single writes
+//! and other transactions that use its items conflict.
 //!
-//! An emulator handles one request after the other, so that requests never conflict there.
+//! An emulator processes one request after the other, so its requests never conflict.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,6 @@ pub struct TransactionTime {
     pub time: Duration,
 }
 
-/// The transactions in progress.
 #[derive(Debug, Default)]
 pub(super) struct Underway {
     setting: OnceLock<TransactionTime>,
@@ -29,14 +28,15 @@ pub(super) struct Underway {
     met: AtomicU64,
 }
 
-/// The result of checking a request's items.
+/// The result of the check whether a request conflicts.
 #[derive(Debug)]
 pub(super) enum Found<'u> {
-    /// No transaction conflicts, and none begins.
+    /// The request conflicts with no transaction, and begins none.
     Free,
     /// A transaction begins. It holds its items for at least this duration.
     Taken(Hold<'u>, Duration),
-    /// Action `culprit` of `actions` actions conflicts with another transaction.
+    /// The request conflicts: action `culprit` of its `actions` actions uses an item of another
+    /// transaction.
     Met { actions: usize, culprit: usize },
 }
 
@@ -56,16 +56,14 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// An item that a request names.
 struct Named {
     item: String,
     is_written: bool,
 }
 
 impl Underway {
-    /// Makes transactions take time from now on. The first setting stays.
+    /// Makes transactions take time from now on. Only the first call has an effect.
     pub(super) fn set(&self, setting: TransactionTime) {
-        // A second call has no effect.
         let _ = self.setting.set(setting);
     }
 

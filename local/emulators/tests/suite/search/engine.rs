@@ -1,5 +1,5 @@
 //! Provides the engine of a test: the in-process one, or the OpenSearch at `SEARCH_ENDPOINT` if
-//! that variable is set. Each test has separate indices.
+//! that variable is set. Each test has its own indices.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,6 @@ use serde_json::Value;
 
 const DELETED_AT: &str = "2017-01-02T00:00:00.000Z";
 
-/// An engine with empty indices.
 pub struct Engine {
     pub client: SearchClient,
     pub endpoint: String,
@@ -36,7 +35,7 @@ impl Engine {
                 (server.url().to_owned(), Some(server))
             }
         };
-        // The limits are long, because the tests do not measure the speed of a real engine.
+        // The limits are long, because a real engine may be slow.
         let limits = Limits { attempt: Duration::from_secs(30), total: Duration::from_secs(60), ..Limits::default() };
         let prefix = unique_prefix();
         let config = SearchConfig::new(&endpoint, &prefix).unwrap().with_limits(limits);

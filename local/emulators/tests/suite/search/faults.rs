@@ -1,5 +1,5 @@
 //! Tests the search client with a failing engine. Also tests features of the in-process engine that
-//! OpenSearch lacks: faults, kept data and the rejection of unknown requests.
+//! OpenSearch lacks: faults, stored data and the rejection of unknown requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ async fn live(client: &SearchClient) -> u64 {
     client.count(Collection::Products).await.unwrap()
 }
 
-/// A folder that is removed at the end.
+/// A folder that is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -150,7 +150,7 @@ async fn operations_that_were_refused_are_sent_again_alone() {
     let outcomes = client.bulk(&writes(200)).await.unwrap();
     let refused: Vec<_> =
         outcomes.iter().enumerate().filter(|(_, outcome)| !outcome.is_durable()).map(|(n, _)| n).collect();
-    // Each write had four attempts, each with a failure rate of 50%.
+    // Each write has four attempts, and each attempt fails with a probability of 50%.
     assert!((1..50).contains(&refused.len()), "{} refused", refused.len());
     server.faults().clear();
     assert_eq!(live(&client).await, 200 - refused.len() as u64);
@@ -228,7 +228,6 @@ async fn a_write_that_was_cut_off_is_dropped_and_a_damaged_file_refused() {
     assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
 }
 
-/// Sends a request as a plain HTTP client.
 async fn send(server: &SearchServer, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let request = reqwest::Client::new().request(method.parse().unwrap(), format!("{}{path}", server.url()));
     let answer = request.json(body).send().await.unwrap();
@@ -322,7 +321,7 @@ async fn a_write_that_looked_up_its_index_before_the_swap_goes_to_the_new_one() 
         fail(&server, FaultKind::Slow, 1.0, Some(1));
         tokio::spawn(async move { client.bulk(&[write(1, 2)]).await })
     };
-    // The call has looked up its index but has not written yet.
+    // The call has looked up its target index, but has not written yet.
     struck(&server).await;
     let rebuild = client.begin_rebuild(Collection::Products).await.unwrap();
     client.bulk_into(rebuild.new_index(), &[write(1, 2)]).await.unwrap();

@@ -63,7 +63,7 @@ async fn a_tombstone_hides_the_document_and_holds_back_older_writes() {
     let stored = engine.client.get::<ProductDocument>(&key("milk")).await.unwrap().unwrap();
     assert_eq!((stored.rev, stored.document), (2, None));
     assert_eq!(engine.client.get::<ProductDocument>(&key("unknown")).await.unwrap(), None);
-    // A new product may use the same key.
+    // A new product may have the key of a removed one.
     engine.write(&[write(&shop()[2], 3)]).await;
     assert_eq!(engine.ids("milk").await, ["milk"]);
 }
@@ -201,7 +201,7 @@ async fn every_order_pages_through_all_products_once() {
             let Some(end) = page.end().cloned() else {
                 break;
             };
-            // The cursor survives serialization.
+            // The end of a page can be serialized and read again.
             query.after = Some(serde_json::from_str(&serde_json::to_string(&end).unwrap()).unwrap());
             seen.extend(page.hits.into_iter().map(|hit| hit.document));
         }

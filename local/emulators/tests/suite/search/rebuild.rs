@@ -1,5 +1,5 @@
-//! Tests the rebuild of an index with concurrent readers and writers, on any engine. This is case
-//! 26 of the consumer's cases and the basis of case 24.
+//! Tests the rebuild of an index with concurrent readers and writers, on any engine. It covers case
+//! 26 of the consumer's cases, and the basis of case 24.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ fn named(id: &str, name: &str) -> ProductDocument {
     product(id, name, "brand", &["c"], 1)
 }
 
-/// Returns each index's number, and whether clients read it and write it.
+/// Returns each index's number, whether searches read it, and whether changes are written to it.
 async fn layout(client: &SearchClient) -> Vec<(u64, bool, bool)> {
     let indices = client.indices(PRODUCTS).await.unwrap();
     indices.into_iter().map(|index| (index.number, index.read, index.written)).collect()
@@ -95,7 +95,8 @@ async fn a_rebuild_loses_no_write_of_concurrent_writers() {
     let engine = Engine::with_products(&[]).await;
     let client = engine.client.clone();
     let stop = Arc::new(AtomicBool::new(false));
-    // The writer repeats 20 ids with a rising rev. So the table would hold each id at the last rev.
+    // The writer writes the same 20 ids again and again with a rising `rev`. The table would have
+    // the last `rev` of each id.
     let writer = tokio::spawn({
         let (client, stop) = (client.clone(), stop.clone());
         async move {
@@ -128,7 +129,7 @@ async fn a_rebuild_loses_no_write_of_concurrent_writers() {
 async fn a_rebuild_that_was_interrupted_is_found_and_resumed() {
     let engine = Engine::with_products(&shop()).await;
     let begun = engine.client.begin_rebuild(PRODUCTS).await.unwrap();
-    // This client represents another process after a crash.
+    // The client plays the part of another process after a crash.
     let client = engine.client.clone();
     assert!(matches!(
         client.begin_rebuild(PRODUCTS).await,
@@ -152,7 +153,8 @@ async fn a_rebuild_that_was_interrupted_can_be_abandoned() {
     client.abandon_rebuild(&rebuild).await.unwrap();
     client.abandon_rebuild(&rebuild).await.unwrap();
     assert_eq!(layout(client).await, [(1, true, true)]);
-    // A backfill that has not noticed the abandonment writes to no index, and the swap fails.
+    // The backfill does not know that the rebuild was abandoned. It writes to no index, and then
+    // the rebuild cannot be finished.
     let outcomes = client.bulk_into(rebuild.new_index(), &[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 404, .. }]), "{outcomes:?}");
     assert!(matches!(client.finish_rebuild(&rebuild).await, Err(SearchError::Request(_))));
@@ -201,10 +203,9 @@ async fn an_index_of_a_deployment_without_write_aliases_gets_one() {
     assert_eq!(engine.client.count(PRODUCTS).await.unwrap(), 5);
 }
 
-/// The current index definition.
 const PRODUCTS_INDEX: &str = include_str!("../../../../../shared/search-index/src/indices/products.json");
 
-/// Creates an index as an earlier version of the shop did, without some current fields.
+/// Creates an index as an earlier version of Bodega did, without some of the current fields.
 async fn make_old_index(engine: &Engine, brand: Value) {
     let mut body: Value = serde_json::from_str(PRODUCTS_INDEX).unwrap();
     let properties = body["mappings"]["properties"].as_object_mut().unwrap();
@@ -223,8 +224,8 @@ async fn a_mapping_that_changed_takes_effect_with_a_rebuild() {
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     let rebuild = client.begin_rebuild(PRODUCTS).await.unwrap();
-    // The client reports a write as rejected if one of the two indices rejects it. The other index
-    // still stores it.
+    // If one of the two indices rejects a write, the client reports it as rejected. The other index
+    // stores it anyway.
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     assert_eq!(rev_in(client, rebuild.new_index(), "ice").await, Some(1));
@@ -294,7 +295,7 @@ async fn tombstones_are_copied_to_the_new_index_unless_it_has_a_newer_document()
     client.finish_rebuild(&rebuild).await.unwrap();
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Live).await.unwrap(), 2);
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Tombstones).await.unwrap(), 3);
-    // A late replay of a change that is older than the removal has no effect.
+    // A late replay of a change from before the removal has no effect.
     assert_eq!(client.bulk(&[write(&shop()[0], 3)]).await.unwrap(), [BulkOutcome::Stale]);
 }
 

@@ -49,7 +49,7 @@ async fn a_difference_is_named_field_by_field() {
     assert_eq!(ice.differences(&write(&other, 1)).unwrap(), ["in_stock", "price_amount"]);
     assert_eq!(ice.differences(&write(&shop()[0], 2)).unwrap(), ["rev"]);
     assert!(ice.differences(&remove("ice", 1)).unwrap().contains(&"deleted".to_owned()));
-    // A write that bypasses the shop.
+    // This write goes directly to the index, without the client.
     let action = json!({"index": {"_index": format!("{}-products-v1", engine.prefix), "_id": key("rice")}});
     engine.send_lines(format!("{action}\n{}\n", json!({"id": "rice"}))).await;
     let rice = stored("rice").await;
@@ -116,9 +116,10 @@ async fn a_document_that_came_back_survives_the_purge() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     engine.write(&[remove("ice", 2), remove("rice", 2), remove("milk", 2)]).await;
-    // On an engine that shows writes late, the purge's search does not see these yet.
+    // An engine may show these writes late, so the purge's search may not find them yet.
     let back = ProductDocument { version: 3, ..shop()[0].clone() };
-    // The second one has the same rev, which only a manual repair can cause.
+    // The second document has the same `rev` as its tombstone, which only a manual repair can
+    // cause.
     let outcomes = client.bulk(&[write(&back, 3), write(&shop()[1], 2)]).await.unwrap();
     assert_eq!(outcomes, [BulkOutcome::Applied, BulkOutcome::Applied]);
     let page = client.purge_tombstones(PRODUCTS, "2018-01-01T00:00:00.000Z", 100, None).await.unwrap();

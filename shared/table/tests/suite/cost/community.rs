@@ -1,4 +1,4 @@
-//! Measures follows, likes, and the graph of both.
+//! Measures follows, likes, and the lists of followers and likers.
 
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer};

@@ -34,7 +34,7 @@ impl Bench {
         Self { test, table, costs: Vec::new() }
     }
 
-    /// Returns all items of the table. A test may use Scan.
+    /// Returns all items of the table with a Scan, which only tests and `ops` may use.
     pub(super) async fn everything(&self) -> BTreeMap<Key, Item> {
         let mut all = BTreeMap::new();
         let mut pages = self

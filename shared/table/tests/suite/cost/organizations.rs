@@ -73,7 +73,7 @@ pub async fn measure(bench: &mut Bench) {
     bench.transact("an admin", organization::remove_ghost(&ghost).unwrap()).await;
 }
 
-/// Measures the invitation of a customer with no other one, into a team.
+/// Measures the invitation of a customer into a team. The customer has no other invitation.
 async fn invitations(bench: &mut Bench) {
     let (id, admin, customer, team) = (id(), customer_id(1), customer_id(21), TeamId::new("team-0").unwrap());
     let data = Invitation {

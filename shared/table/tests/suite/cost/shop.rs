@@ -1,4 +1,4 @@
-//! Costs of customers, products and orders.
+//! Measures customers, products and orders.
 
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Tier, TierIndexKey};

@@ -1,0 +1,8 @@
+//! The program under test: `bodega`, built for this package, because cargo gives the path of a
+//! program only to the tests of its own package.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    local::cli::main()
+}
