@@ -80,6 +80,7 @@ pub mod item;
 pub mod key;
 pub mod pattern;
 pub mod prelude;
+mod query;
 pub mod reach;
 pub mod request;
 pub mod shard;

@@ -96,6 +96,15 @@ pub trait TransactionRequest<L>: Sized {
     /// Adds an action with the label that its refusal has.
     #[must_use]
     fn action(self, label: L, guarded: Guarded) -> Self;
+
+    /// Adds an action if there is one.
+    #[must_use]
+    fn optional(self, label: L, guarded: Option<Guarded>) -> Self {
+        match guarded {
+            Some(guarded) => self.action(label, guarded),
+            None => self,
+        }
+    }
 }
 
 impl<L> TransactionRequest<L> for Transaction<L> {
@@ -109,7 +118,7 @@ impl<L> TransactionRequest<L> for Transaction<L> {
     }
 }
 
-/// Makes a write with its condition.
+/// Makes a write with its condition, or without one.
 pub trait GuardedWrite: Sized {
     /// Writes a whole item.
     ///
@@ -125,6 +134,18 @@ pub trait GuardedWrite: Sized {
 
     /// Writes nothing and checks the condition, for a transaction that depends on another item.
     fn check(key: Key, condition: Condition) -> Self;
+
+    /// Writes a whole item, without a condition.
+    ///
+    /// # Errors
+    /// [`EncodeError`].
+    fn overwrite<T: Entity>(item: &Stored<T>) -> Result<Self, EncodeError>;
+
+    /// Changes some attributes of an item, or creates the item, without a condition.
+    fn modify<T: Entity>(key: Key, change: Change<T>) -> Self;
+
+    /// Deletes an item if it exists, without a condition.
+    fn remove(key: Key) -> Self;
 }
 
 impl GuardedWrite for Guarded {
@@ -142,6 +163,18 @@ impl GuardedWrite for Guarded {
 
     fn check(key: Key, condition: Condition) -> Self {
         Self { write: Write::Check { key }, condition: Some(condition) }
+    }
+
+    fn overwrite<T: Entity>(item: &Stored<T>) -> Result<Self, EncodeError> {
+        Ok(Self { write: Write::Put { item: item.to_item()? }, condition: None })
+    }
+
+    fn modify<T: Entity>(key: Key, change: Change<T>) -> Self {
+        Self { write: Write::Update { key, steps: change.into_steps() }, condition: None }
+    }
+
+    fn remove(key: Key) -> Self {
+        Self { write: Write::Delete { key }, condition: None }
     }
 }
 

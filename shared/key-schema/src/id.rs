@@ -35,8 +35,8 @@ ids! { check_id:
     SectionName
     /// The name of a metric.
     MetricName
-    /// The id of a metric's point, given by the client or generated. A point that the client sends
-    /// again under its id is the same point.
+    /// The id of a metric's point, given by the client or generated. If the client sends an id
+    /// again, it means the same point.
     PointId
     /// The name of a counter, such as `product:1082185`.
     CounterName
@@ -45,13 +45,14 @@ ids! { check_id:
 }
 
 ids! { check:
-    /// A client's own number for an order, unique across all orders. No path carries it.
+    /// A client's own number for an order ([`crate::order::ReferenceClaim`]). No URL path contains
+    /// it.
     OrderReference
 }
 
 impl StoreId {
-    /// Returns `online`, the shop of all orders that were placed in no shop. Staff may enter it
-    /// like any other shop, to set the country and city under which its sales count.
+    /// Returns `online`, the shop of all orders that were placed in no shop. Staff may create it
+    /// like any other shop, to set the country and city of its sales.
     #[must_use]
     pub fn online() -> Self {
         Self("online".to_owned())
@@ -59,7 +60,7 @@ impl StoreId {
 }
 
 impl PointId {
-    /// Returns the birth mark of the point. Sending the point again writes it whole, with the same
+    /// Returns the birth mark of the point. A client that sends the point again writes the same
     /// birth mark.
     #[must_use]
     pub fn born(&self) -> Born {
@@ -68,8 +69,7 @@ impl PointId {
 }
 
 impl EntryId {
-    /// Returns the birth mark of the items that this movement creates. It is as unique as the
-    /// movement.
+    /// Returns the birth mark of the items that this movement creates.
     #[must_use]
     pub fn born(&self) -> Born {
         Born::of(self)

@@ -3,15 +3,15 @@
 //! One table serves the whole shop. This crate declares, on top of [`item_model`]:
 //!
 //! - the ids of the shop ([`id`]) and its indexes ([`index`]);
-//! - the entities with all their index keys and access patterns: one module each, in the folder of
-//!   its area;
+//! - the entities with their index keys and access patterns: one module for each entity, in the
+//!   folder of its area;
 //! - the registry of all access patterns ([`registry`]);
 //! - one decoder for stored and streamed items ([`entity::AnyEntity`]);
 //! - the pure rules that derive copies and totals.
 //!
-//! It passes the types of `item_model` on to its users, but not the means to make a request
-//! ([`item_model::prelude`]). So only this crate builds the requests of Bodega's functions.
-//! The operators' commands also scan the table, and read any item by its key.
+//! The crate re-exports the types of `item_model`, but not the constructors of requests
+//! ([`item_model::prelude`]). So a function can only send requests that this crate builds. Only the
+//! operators' commands build others: they scan the table and read any item by its key.
 
 mod catalogue;
 mod community;

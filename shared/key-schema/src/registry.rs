@@ -1,4 +1,5 @@
-//! The registry of all access patterns. Docs, model and cost snapshot are generated from it.
+//! The registry of all access patterns. Tests generate the docs, the data model and the cost
+//! snapshot from it.
 
 use crate::pattern::Pattern;
 

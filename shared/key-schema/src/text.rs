@@ -12,8 +12,8 @@ use crate::id;
 /// folding. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, full-width letters to plain ones,
 /// and `a\u{200D}nn` to `ann`.
 ///
-/// This contains the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width, case
-/// and NFC. The profile also refuses spaces and symbols, which user names may contain here.
+/// This form includes the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width,
+/// case and NFC. The profile also refuses spaces and symbols. User names may contain them here.
 #[must_use]
 pub fn fold(text: &str) -> String {
     claim_form(&without_invisible(text))
@@ -25,7 +25,7 @@ fn without_invisible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }
 
-/// The property of Unicode 17. It includes the code points that Unicode reserves for it.
+/// Returns whether a character has that property in Unicode 17, reserved code points included.
 const fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -62,7 +62,7 @@ const fn is_unprintable(c: char) -> bool {
 /// have this form. It equals [`fold`] for a text without invisible characters, which earlier
 /// versions accepted in names.
 fn claim_form(text: &str) -> String {
-    // A fast path: most names are ASCII, and every read of a customer folds two names.
+    // Most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -74,12 +74,13 @@ fn claim_form(text: &str) -> String {
 /// The longest name in a mail, in characters.
 pub const MAX_MAILED_NAME: usize = 60;
 
-/// Returns a customer's name in a form that is safe in a mail, or `None` if nothing is left of it.
+/// Returns a customer's name in a form that is safe in a mail, or `None` if no character remains.
 ///
-/// Customers choose their names, and a mail carries the shop's reputation. So the result is one
+/// A customer could choose a name that misleads the reader of the shop's mail. So the result is one
 /// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters
-/// that reorder or hide text. It has no web or mail address: no paths, schemes, `www…` and dotted
-/// domains in every script. Numbers stay, so a mail program may show a link to a telephone number.
+/// that reorder or hide text. It has no web or mail address: no path, no scheme, no `www…` and no
+/// dotted domain in any script. Numbers stay, so a mail program may show a link to a telephone
+/// number.
 #[must_use]
 pub fn mailed_name(name: &str) -> Option<String> {
     // NFKC turns look-alikes such as full-width letters, colons and dots into plain ones.
@@ -96,11 +97,12 @@ pub fn mailed_name(name: &str) -> Option<String> {
     mailed.chars().any(char::is_alphanumeric).then(|| mailed.to_owned())
 }
 
-/// Returns a character in a mail: a blank for a break, nothing for an invisible character.
+/// Returns the character for a mail: a blank instead of a line break, and nothing for an invisible
+/// character.
 fn mailed_char(c: char) -> Option<char> {
     match c {
         c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => Some(' '),
-        // The marks of annotations as well.
+        // Interlinear annotation characters are invisible too.
         '\u{FFF9}'..='\u{FFFB}' => None,
         c if is_invisible(c) => None,
         c => Some(c),
@@ -113,7 +115,8 @@ fn is_link(word: &str) -> bool {
     if word.contains([':', '/', '\\', '@', '<', '>']) || word.to_lowercase().starts_with("www") {
         return true;
     }
-    // A domain has a dot between a name and a longer name. Initials such as `J.R.R.` have none.
+    // In a domain, a label of two or more characters follows a dot. In initials such as `J.R.R.`,
+    // no label is that long.
     let labels: Vec<&str> = word.split(DOTS).collect();
     let is_long = |label: &str| label.chars().filter(|c| c.is_alphanumeric()).count() >= 2;
     labels.iter().zip(labels.iter().skip(1)).any(|(before, after)| !before.is_empty() && is_long(after))
@@ -164,7 +167,7 @@ macro_rules! folded {
             }
 
             /// Returns whether the request had exactly the text of a name that an earlier version
-            /// stored with invisible characters. Then it changes nothing.
+            /// stored with invisible characters. Such a request does not change the name.
             #[must_use]
             pub fn is_typed_as(&self, stored: &Self) -> bool {
                 self.typed.as_deref() == Some(stored.as_str())
@@ -199,7 +202,8 @@ macro_rules! folded {
             }
         }
 
-        /// Reads a stored name and keeps its text, whose claim depends on every character.
+        /// Reads a stored name and keeps its exact text, because the key of its claim depends on
+        /// every character.
         impl TryFrom<String> for $name {
             type Error = NameError;
 
@@ -238,7 +242,7 @@ folded! {
 }
 
 impl Email {
-    /// The error for a text that is no address without its invisible characters.
+    /// The error for a text that is not an address after its invisible characters were removed.
     const INVISIBLE: NameError = NameError::Email;
     const UNPRINTABLE: NameError = NameError::Email;
 
@@ -255,11 +259,11 @@ impl Email {
         if plausible(text) && plausible(&claim_form(text)) { Ok(()) } else { Err(NameError::Email) }
     }
 
-    /// Returns whether a mail service takes the text as exactly one recipient.
+    /// Returns whether a mail service reads the text as exactly one recipient.
     ///
-    /// The characters that it refuses make lists, names, groups and comments in an address field.
-    /// SES sends only to ASCII. A domain with an empty label, such as a dot at its end, would be
-    /// another spelling of an address, with mails of its own.
+    /// The refused characters make lists, names, groups and comments in an address field. SES sends
+    /// only to ASCII. A domain with an empty label, such as a dot at its end, would be another
+    /// spelling of an address. Each spelling has a separate limit of mails.
     #[must_use]
     pub fn is_mailable(&self) -> bool {
         const SPECIAL: [char; 11] = [',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'];
@@ -269,7 +273,7 @@ impl Email {
 }
 
 impl Username {
-    /// The error for a text that is no name without its invisible characters.
+    /// The error for a text that is not a name after its invisible characters were removed.
     const INVISIBLE: NameError = NameError::Blank;
     const UNPRINTABLE: NameError = NameError::Unprintable;
 

@@ -1,7 +1,6 @@
 //! Tests that each route uses the access patterns that it declares.
 
-use std::collections::BTreeSet;
-
+use fixture::Recorder;
 use http_api::sample::Call;
 use key_schema::code::Subject;
 use key_schema::document::{self, CustomerDocument, Document, DocumentSection, Tie};
@@ -16,26 +15,6 @@ use key_schema::verification;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up, sign_up_unproven};
-
-/// Sends calls, and records the patterns that each route uses.
-struct Recorder<'s> {
-    shop: &'s Shop,
-    routes: BTreeSet<String>,
-    used: BTreeSet<(String, &'static str)>,
-}
-
-impl Recorder<'_> {
-    /// Sends a call, expects a status and returns the body.
-    async fn expect(&mut self, status: u16, call: Call) -> Value {
-        let (meter, route) = (self.shop.app.table.meter(), call.event()["routeKey"].as_str().unwrap().to_owned());
-        let _ = meter.take();
-        let answer = self.shop.send(call).await;
-        assert_eq!(answer.status, status, "{route}: {}", answer.body);
-        self.used.extend(meter.take().iter().map(|cost| (route.clone(), cost.pattern.id)));
-        self.routes.insert(route);
-        answer.body
-    }
-}
 
 fn of(route: &'static str, id: &str) -> Call {
     Call::new(route).path("id", id)
@@ -54,7 +33,7 @@ fn stored<T: Entity>(data: T) -> Stored<T> {
 }
 
 /// Signs up, reads, finds and changes a customer.
-async fn keep_a_profile(recorder: &mut Recorder<'_>) {
+async fn keep_a_profile(recorder: &mut Recorder<'_, Shop>) {
     recorder.expect(201, sign_up("eve", "eve@example.com", "eve")).await;
     let change = |body: Value, version| if_match(of("PATCH /v1/customers/{id}", "eve").staff("s").json(&body), version);
     let at_home = |route: &'static str| of(route, "eve").path("name", "home").customer("eve");
@@ -74,7 +53,7 @@ async fn keep_a_profile(recorder: &mut Recorder<'_>) {
 }
 
 /// Uses a session and a cart.
-async fn sign_in_and_shop(recorder: &mut Recorder<'_>) {
+async fn sign_in_and_shop(recorder: &mut Recorder<'_, Shop>) {
     let begin = of("POST /v1/customers/{id}/sessions", "eve").customer("eve").json(&json!({ "device": "phone" }));
     let session = recorder.expect(201, begin).await;
     let session = session["id"].as_str().unwrap();
@@ -95,7 +74,7 @@ async fn sign_in_and_shop(recorder: &mut Recorder<'_>) {
 }
 
 /// Verifies two addresses: one with a code, and one with a token that proves it.
-async fn verify_addresses(recorder: &mut Recorder<'_>) {
+async fn verify_addresses(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
     for id in ["kim", "may"] {
         let signed_up = shop.send(sign_up_unproven(id, &format!("{id}@example.com"), id)).await;
@@ -122,7 +101,7 @@ async fn code(shop: &Shop, customer: &str) -> String {
 }
 
 /// Erases ann, who has everything that an erasure removes.
-async fn erase(recorder: &mut Recorder<'_>) {
+async fn erase(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
@@ -199,14 +178,10 @@ async fn write(shop: &Shop, document: &str, organization_id: Option<Organization
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let shop = Shop::open().await;
-    let mut recorder = Recorder { shop: &shop, routes: BTreeSet::new(), used: BTreeSet::new() };
+    let mut recorder = Recorder::new(&shop);
     keep_a_profile(&mut recorder).await;
     sign_in_and_shop(&mut recorder).await;
     verify_addresses(&mut recorder).await;
     erase(&mut recorder).await;
-
-    let declared = customers::routes();
-    assert_eq!(recorder.routes, declared.keys().map(str::to_owned).collect());
-    let declared = declared.patterns().map(|(route, pattern)| (route.to_owned(), pattern.id));
-    assert_eq!(recorder.used, declared.collect());
+    recorder.assert_as_declared();
 }

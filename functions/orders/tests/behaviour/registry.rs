@@ -1,10 +1,6 @@
 //! Tests that each route uses the access patterns that it declares.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-
+use fixture::Recorder;
 use futures::future::join_all;
 use http_api::sample::Call;
 use key_schema::id::{CustomerId, OrderId};
@@ -22,60 +18,6 @@ use crate::shop::{Shop, checkout, moved, order, staff_order, stored};
 const LARGE: usize = 60;
 /// The number of lines of an order whose cancellation takes three further transactions.
 const LARGEST: usize = RETURNED_AT_ONCE + 2 * GIVEN_BACK_AT_ONCE + 1;
-
-/// Sends calls, and records the patterns that each route uses.
-struct Recorder<'s> {
-    shop: &'s Shop,
-    routes: BTreeSet<String>,
-    used: BTreeSet<(String, &'static str)>,
-}
-
-impl Recorder<'_> {
-    /// Sends a call, expects a status and returns the body.
-    async fn expect(&mut self, status: u16, call: Call) -> Value {
-        let (shop, route) = (self.shop, route_of(&call));
-        let _ = shop.requests();
-        let answer = shop.send(call).await;
-        self.record(&route, shop.requests());
-        assert_eq!(answer.status, status, "{route}: {}", answer.body);
-        answer.body
-    }
-
-    /// Sends a call and expects a status. The call pauses after it has used `pattern`, until
-    /// `meanwhile` has ended.
-    async fn expect_paused(
-        &mut self,
-        status: u16,
-        call: Call,
-        pattern: &'static str,
-        meanwhile: impl Future<Output = ()>,
-    ) {
-        let (shop, route) = (self.shop, route_of(&call));
-        let _ = shop.requests();
-        let mut answer = pin!(shop.send(call));
-        poll_fn(|context| {
-            assert!(answer.as_mut().poll(context).is_pending(), "{route} has not used {pattern}");
-            let used = shop.requests();
-            let is_reached = used.contains_key(pattern);
-            self.record(&route, used);
-            if is_reached { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        meanwhile.await;
-        let answer = answer.await;
-        self.record(&route, shop.requests());
-        assert_eq!(answer.status, status, "{route}: {}", answer.body);
-    }
-
-    fn record(&mut self, route: &str, used: BTreeMap<&'static str, u32>) {
-        self.routes.insert(route.to_owned());
-        self.used.extend(used.into_keys().map(|pattern| (route.to_owned(), pattern)));
-    }
-}
-
-fn route_of(call: &Call) -> String {
-    call.event()["routeKey"].as_str().unwrap().to_owned()
-}
 
 fn euros(amount: i64) -> Money {
     Money::new(amount, "EUR".parse().unwrap())
@@ -98,7 +40,7 @@ fn on(route: &'static str, order: &Value) -> Call {
 }
 
 /// Places orders of both sizes. Some are refused. Returns the order with all `lines`.
-async fn place(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) -> Value {
+async fn place(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) -> Value {
     let shop = recorder.shop;
     // The function reads the open orders again while one of them is only partly stored.
     shop.put(&open_orders(1, 1_000)).await;
@@ -123,7 +65,7 @@ async fn place(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) -> Value {
 }
 
 /// Checks out carts of both sizes.
-async fn check_out(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) {
+async fn check_out(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) {
     let shop = recorder.shop;
     // The cached settings expire.
     shop.wait(30);
@@ -139,7 +81,7 @@ async fn check_out(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) {
 }
 
 /// Pays an order, refunds it, and cancels the order with the most lines. Returns the first order.
-async fn change(recorder: &mut Recorder<'_>, largest: &Value) -> Value {
+async fn change(recorder: &mut Recorder<'_, Shop>, largest: &Value) -> Value {
     let shop = recorder.shop;
     shop.priced_product("cocoa", euros(100)).await;
     let cocoa = recorder.expect(201, order(&[("cocoa", 1)], "k8")).await;
@@ -158,7 +100,7 @@ async fn change(recorder: &mut Recorder<'_>, largest: &Value) -> Value {
 }
 
 /// Issues an order's invoice, adds to its log, and reads every list.
-async fn read(recorder: &mut Recorder<'_>, order: &Value) {
+async fn read(recorder: &mut Recorder<'_, Shop>, order: &Value) {
     let invoice = recorder.expect(201, on("POST /v1/orders/{id}/invoice", order).staff("sam")).await;
     let number = invoice["number"].to_string();
     let note = on("POST /v1/orders/{id}/log", order).staff("sam").json(&json!({ "text": "Fragile." }));
@@ -189,14 +131,10 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     shop.product("tea", 100).await;
     shop.product("salt", 0).await;
     let lines: Vec<(&str, u64)> = products.iter().map(|product| (product.as_str(), 1)).collect();
-    let mut recorder = Recorder { shop: &shop, routes: BTreeSet::new(), used: BTreeSet::new() };
+    let mut recorder = Recorder::new(&shop);
     let largest = place(&mut recorder, &lines).await;
     check_out(&mut recorder, &lines).await;
     let order = change(&mut recorder, &largest).await;
     read(&mut recorder, &order).await;
-
-    let declared = orders::routes();
-    assert_eq!(recorder.routes, declared.keys().map(str::to_owned).collect());
-    let declared = declared.patterns().map(|(route, pattern)| (route.to_owned(), pattern.id));
-    assert_eq!(recorder.used, declared.collect());
+    recorder.assert_as_declared();
 }

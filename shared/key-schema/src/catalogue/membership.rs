@@ -1,21 +1,20 @@
 //! Memberships: a product in further categories, besides its own category.
 //!
-//! A product and its categories are a many-to-many relation. In one direction, the list
-//! [`ProductCategories`] is one item in the product's partition. In the other direction, each
-//! category has an item, [`Membership`]. The item copies the attributes that a category's list
-//! shows, and it has a key in that list's index. So one Query lists a category's own products and
-//! its further products. One transaction writes both sides. The list has a `rev`, and every such
-//! transaction is conditional on it. So the number of memberships stays bounded under concurrent
-//! writes.
+//! A product and its categories are a many-to-many relation. One item, the list
+//! [`ProductCategories`], names the further categories of a product. For each of them, an item
+//! [`Membership`] copies the attributes that a category's list shows. It has a key in that list's
+//! index, so one Query lists a category's own products and its further products. One transaction
+//! changes a membership and the list, on the condition that the list's `rev` is unchanged. So
+//! concurrent writes cannot exceed the limit of memberships.
 //!
-//! # Why the copies end on the newest
+//! # Why a membership ends with the newest attributes
 //!
-//! A membership stores the `rev` of the product from which it was copied. The stream refreshes it
-//! from the image in a record, and only if the copy is older. A request creates a membership from a
-//! product that it has read, on the condition that the product's `version` is unchanged. So every
-//! later visible change appears in the stream after the membership exists, and the stream finds the
-//! membership. The condition is not on `rev`, because copies of stock and ratings move `rev` too,
-//! and no membership shows them.
+//! A membership stores the `rev` of the product from which it was copied. The stream's consumer
+//! refreshes it from the image in a record, and only if the copy is older. A request creates a
+//! membership from a product that it has read, on the condition that the product's `version` is
+//! unchanged. So every later visible change appears in the stream after the membership exists, and
+//! the consumer finds the membership. The condition is not on `rev`, because copies of stock and
+//! ratings move `rev` too, and no membership shows them.
 
 use crate::index::GSI2;
 use std::collections::BTreeSet;
@@ -97,7 +96,6 @@ fn key(product: &ProductId, path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::new(format!("IN#{}", path.key_text()))? })
 }
 
-/// The key of a product in the list of a further category.
 #[derive(Debug, Clone, Copy)]
 struct FurtherIndexKey<'a> {
     path: &'a CategoryPath,
@@ -146,14 +144,14 @@ impl Entity for ProductCategories {
 
 impl ProductCategories {
     /// Returns the first further category at or below `category`. A list shows a product only once:
-    /// under its own category, or else under this one.
+    /// under its own category or, if the list does not include that, under this one.
     #[must_use]
     pub fn first_under(&self, category: &CategoryPath) -> Option<&CategoryPath> {
         self.paths.iter().find(|path| path.is_within(category))
     }
 }
 
-/// An action of a membership transaction, which labels its refusal.
+/// An action of a membership transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MembershipAction {
     /// The product has changed since it was read.
@@ -265,7 +263,6 @@ pub fn remove(
         .action(MembershipAction::Member, Guarded::delete(key(id, path)?, Condition::Exists)))
 }
 
-/// Returns the check that the product is in the catalogue, at the version that was read.
 pub(crate) fn unchanged(product: &Stored<Product>) -> Result<Guarded, KeyError> {
     let same = product::in_catalogue().and(Condition::version(product.meta.version));
     Ok(Guarded::check(product::key(&product.id)?, same))
@@ -296,7 +293,6 @@ pub(crate) fn exchange(
     Ok(actions)
 }
 
-/// Makes the product's membership in a further category.
 fn member(product: &Stored<Product>, path: &CategoryPath, born: &Born, at: Instant) -> Stored<Membership> {
     let mut member = Stored::new(Membership::of(product, path.clone()), born.clone(), at);
     member.meta.version = product.meta.version;
@@ -354,7 +350,7 @@ pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
 }
 
 /// Refreshes a membership from its product. DynamoDB refuses the write if the membership is newer
-/// or missing. The membership of a retired product leaves the list, and returns when the product is
+/// or missing. The membership of a retired product leaves the category's list until the product is
 /// revived.
 ///
 /// # Errors

@@ -143,16 +143,16 @@ pub struct ReviewSummary {
 
 view!(ReviewSummary of Review);
 
-/// An action of a review transaction, which labels its refusal.
+/// An action of a review transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewAction {
     /// The review already exists, is missing, or is at another version.
     Review,
     /// The product is not in the catalogue.
     Product,
-    /// The statistics, a write without a condition.
+    /// The write of the statistics, which has no condition.
     Stats,
-    /// The entry in the list of all reviews, a write without a condition.
+    /// The write of the entry in the list of all reviews, which has no condition.
     Recent,
     /// The author has no profile.
     Customer,
@@ -253,8 +253,7 @@ fn count(product: &ProductId, reviews: i64, sum: i64, born: &Born, at: Instant) 
         .set("product_id", product)?
         .add("rating_count", reviews)
         .add("rating_sum", sum);
-    let write = crate::request::Write::Update { key: product::stats_key(product)?, steps: change.into_steps() };
-    Ok(Guarded { write, condition: None })
+    Ok(Guarded::modify(product::stats_key(product)?, change))
 }
 
 fn signed(rating: u64) -> i64 {

@@ -6,15 +6,15 @@
 //! million followers spread over several partitions. The list of followers merges these partitions,
 //! newest first.
 //!
-//! # Why only the follower is guarded
+//! # Why only the follower has a condition
 //!
 //! The condition of a new edge is that the follower's profile exists. After an erasure a token that
 //! is still valid can therefore create no edge.
 //!
-//! The followed customer is only read before, and must exist and not be in an erasure. With a
-//! condition check, all new followers of a famous customer would conflict on that customer's
-//! profile ([`crate::request::Transaction`]). Without it, a request that read the profile just
-//! before the erasure can leave an edge. Such an edge shows only an id.
+//! The function reads the followed customer before the transaction, and refuses the follow if that
+//! customer does not exist or is being erased. With a condition check in the transaction, all new
+//! followers of a famous customer would conflict on one profile. Without it, a request that read
+//! the profile just before the erasure can leave an edge. Such an edge shows only an id.
 
 use crate::index::GSI1;
 use item_model::prelude::*;
@@ -28,17 +28,16 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
 use crate::shard::Shards;
 
 /// The shards of each customer's list of followers.
 pub const FOLLOWER_SHARDS: Shards = Shards(4);
 
-/// The prefix of the sort keys of a customer's follows.
 const FOLLOWS: &str = "FOLLOWS";
 
 entity! {
-    /// An edge: one customer follows another since the item was created.
+    /// An edge: one customer has followed another since the item was created.
     Follow = "Follow" {
         fixed {
             /// The follower.
@@ -85,7 +84,7 @@ pub struct Follower {
 
 view!(Follower of Follow);
 
-/// An action of a follow's transaction, which labels its refusal.
+/// An action of a follow's transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowAction {
     /// The edge already exists.
@@ -175,13 +174,12 @@ pub fn put(follow: &Stored<Follow>) -> Result<Transaction<FollowAction>, EncodeE
         .action(FollowAction::Customer, customer::check(&follow.customer_id)?))
 }
 
-/// Removes a follow, whether or not it exists.
+/// Removes a follow if it exists.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn remove(follower: &CustomerId, followed: &CustomerId) -> Result<Single<()>, KeyError> {
-    let write = Write::Delete { key: key(follower, followed)? };
-    Ok(Single::new(&REMOVE, Guarded { write, condition: None }))
+    Ok(Single::new(&REMOVE, Guarded::remove(key(follower, followed)?)))
 }
 
 /// Reads one edge.

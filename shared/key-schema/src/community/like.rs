@@ -13,22 +13,23 @@
 //!
 //! # Why the count is spread over several items
 //!
-//! Two transactions on the same item conflict, and one of them must retry. One counter would let
-//! some forty likes of a product a second succeed and fail the others. So a product's count is the
-//! sum of [`COUNTERS`] items. The customer's id decides which item a like moves. A like and its
-//! removal move the same item, so that no item is ever below 0.
+//! Two transactions on the same item conflict, and one of them must retry. A single counter would
+//! limit a product to some forty likes a second. So a product's count is the sum of [`COUNTERS`]
+//! items. The customer's id decides which item a like moves. A like and its removal move the same
+//! item, so that no item is ever below 0.
 //!
-//! For the same reason the product is read before, without a condition check: all likes of a
-//! product would conflict on it. So a like may be written while its product is being retired. It
-//! has the same result as a like a moment earlier, because likes outlive the retirement. The
-//! transaction does guard the customer's profile. After an erasure a token that is still valid can
-//! therefore create no like.
+//! For the same reason the transaction does not check the product: all likes of a product would
+//! conflict on that check. The function reads the product before. So a request may like a product
+//! that is just being retired. That has the same result as a like a moment earlier, because likes
+//! outlive the retirement. The transaction does check the customer's profile. So after an erasure a
+//! token that is still valid can create no like.
 //!
 //! # Where the counters are
 //!
-//! The counters (`LIKES#<shard>`) are in the product's partition. A Query reads them, and beside it
-//! a GetItem reads the product. One range over both would also read the notes of the product's
-//! uploads, whose number has no bound. The range of a product page begins after the counters.
+//! The counters (`LIKES#<shard>`) are in the product's partition. A Query reads them, and a
+//! separate GetItem reads the product. One range over both would also read the notes of the
+//! product's uploads, whose number has no bound. The range of a product page begins after the
+//! counters.
 
 use crate::index::GSI1;
 use item_model::prelude::*;
@@ -44,24 +45,22 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::product::{self, Product};
-use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
+use crate::request::{Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
 /// The shards of a product's count.
 pub const COUNTERS: Shards = Shards(8);
 /// The shards of each product's list of likers.
 pub const LIKER_SHARDS: Shards = Shards(4);
-/// The number of likes that one transaction removes at most. Each takes two actions, and so few
-/// seldom conflict with other transactions.
+/// The number of likes that one transaction removes at most. Each takes two actions. Small
+/// transactions seldom conflict with others.
 pub const ERASED_AT_ONCE: usize = 10;
 
-/// The prefix of the sort keys of a customer's likes.
 const LIKE: &str = "LIKE";
-/// The prefix of the sort keys of a product's counters.
 const LIKES: &str = "LIKES";
 
 entity! {
-    /// A like: a customer likes a product since the item was created.
+    /// A like: a customer has liked a product since the item was created.
     Like = "Like" {
         fixed {
             /// The customer.
@@ -135,14 +134,14 @@ fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of(LIKES, &[&shard])? })
 }
 
-/// An action of a like's transaction, which labels its refusal.
+/// An action of a like's transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LikeAction {
     /// The like already exists, or does not exist.
     Like,
     /// The customer does not exist.
     Customer,
-    /// The count. No condition guards it.
+    /// The write of the count, which has no condition.
     Count,
 }
 
@@ -230,7 +229,7 @@ patterns! {
     }
 }
 
-/// Moves the shard of a product's count that the customer belongs to.
+/// Adds to the shard of a product's count that the customer's id selects.
 fn count(
     customer: &CustomerId,
     product: &ProductId,
@@ -244,10 +243,7 @@ fn count(
         .set("product_id", product)?
         .set("shard", shard)?
         .add("likes", likes);
-    Ok(Guarded {
-        write: Write::Update { key: counter_key(product, shard)?, steps: change.into_steps() },
-        condition: None,
-    })
+    Ok(Guarded::modify(counter_key(product, shard)?, change))
 }
 
 /// Reads the product to be liked, strongly.

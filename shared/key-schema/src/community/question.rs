@@ -1,19 +1,20 @@
 //! Questions to the shop, and the answers of staff.
 //!
-//! Each question has its own partition with its answers. A copy is in the customer's partition,
-//! right behind the profile, newest first. So one Query reads the profile and the newest questions
-//! (see [`crate::customer`]). One transaction writes question and copy, so they never differ. A
-//! question that waits for its first answer is in a sharded, sparse list, and the first answer
-//! removes it.
+//! Each question has its own partition with its answers. A copy is in the customer's partition. The
+//! copies sort directly after the profile, newest first. So one Query reads the profile and the
+//! newest questions (see [`crate::customer`]). One transaction writes question and copy, so they
+//! never differ. A question that waits for its first answer is in a sharded, sparse list, and the
+//! first answer removes it.
 //!
 //! # Erasure
 //!
 //! Questions and answers are personal data, so erasing a customer deletes them. The erasure finds
 //! them through the customer's copies. Therefore it deletes the question first, so that no answer
-//! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repeated
-//! one finds the rest.
+//! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repetition
+//! finds the remaining items.
 
-use crate::index::GSI2;
+mod patterns;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -26,17 +27,19 @@ use crate::encoding::{NewestFirst, join};
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{AnswerId, CustomerId, QuestionId};
+use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
+pub use patterns::*;
+
 /// The maximum number of answers to a question. One request reads a question with all its answers.
 pub const MAX_ANSWERS: usize = 100;
-/// The number of questions shown with a customer's profile.
+/// The number of questions in the response with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
 /// The shards of the list of open questions.
 pub const OPEN_SHARDS: Shards = Shards(4);
@@ -45,7 +48,7 @@ pub const OPEN_SHARDS: Shards = Shards(4);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionStatus {
-    /// The question waits for an answer.
+    /// The question has no answer yet.
     Open,
     /// The question has at least one answer.
     Answered,
@@ -202,7 +205,6 @@ impl Entity for Answer {
     }
 }
 
-/// The index of the list of open questions.
 const LIST: Index = GSI2;
 /// The prefix of the answers' sort keys. It sorts before the question's sort key.
 const ANSWER: &str = "ANSWER";
@@ -248,12 +250,12 @@ pub struct QuestionSummary {
 
 view!(QuestionSummary of Question);
 
-/// An action of a question transaction, which labels its refusal.
+/// An action of a question transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAction {
     /// The customer does not exist.
     Customer,
-    /// The customer has asked all questions of the day.
+    /// The customer has used up the day's quota of questions.
     Quota,
     /// The question already exists, is missing, or has no room for another answer.
     Question,
@@ -265,102 +267,6 @@ pub enum QuestionAction {
     Idempotency,
 }
 
-patterns! {
-    ASK {
-        id: "questions.ask",
-        purpose: "Ask a question",
-        request: TransactWriteItems,
-        key: "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = \
-            QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = QUOTA#<hash of \
-            the customer>, SK = DAY#<day>; PK = IDEMPOTENCY#<caller>#<key> with one",
-        requires: "does not exist; the customer exists; fewer questions on the day than the quota; \
-            ADD questions; the key is new",
-        callers: "owner",
-    }
-    EDIT {
-        id: "questions.edit",
-        purpose: "Read a question before answering it",
-        request: GetItem,
-        key: "PK = QUESTION#<id>, SK = QUESTION",
-        returns: "the question",
-        consistency: Consistency::Strong("staff may answer a question right after it was asked"),
-        callers: "staff",
-    }
-    ANSWER_IT {
-        id: "questions.answer",
-        purpose: "Answer a question",
-        request: TransactWriteItems,
-        key: "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = \
-            QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one",
-        requires: "the question and its copy exist and have room for an answer; ADD 1, SET \
-            answered; the answer and the key are new",
-        callers: "staff",
-    }
-    GET {
-        id: "questions.get",
-        purpose: "Read a question with its answers",
-        request: Query,
-        key: "PK = QUESTION#<id>, SK from ANSWER# to QUESTION",
-        returns: "the answers, oldest first, then the question",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    OF_CUSTOMER {
-        id: "questions.of-customer",
-        purpose: "List a customer's questions",
-        request: Query,
-        key: "PK = CUSTOMER#<customer>, SK under QUESTION#",
-        returns: "questions, newest first",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    SUPPORT {
-        id: "questions.support",
-        purpose: "Read the profile and the newest questions in one request",
-        request: Query,
-        key: "PK = CUSTOMER#<customer>, SK from PROFILE to QUESTION$",
-        returns: "the profile, then the newest 10 questions",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    OPEN {
-        id: "questions.open",
-        purpose: "List the questions that wait for an answer",
-        request: ShardedQuery on GSI2,
-        key: "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>",
-        returns: "open questions, oldest first",
-        consistency: Consistency::Eventual,
-        callers: "staff",
-    }
-    ERASABLE {
-        id: "questions.erasable",
-        purpose: "Find the questions of an erased customer",
-        request: Query,
-        key: "PK = CUSTOMER#<customer>, SK under QUESTION#",
-        returns: "the remaining questions",
-        consistency: Consistency::Strong("no later step finds a missed question"),
-        callers: "owner",
-    }
-    ANSWERS {
-        id: "questions.answers",
-        purpose: "Find the answers to an erased customer's question",
-        request: Query,
-        key: "PK = QUESTION#<id>, SK under ANSWER#",
-        returns: "the answers to a deleted question",
-        consistency: Consistency::Strong("no later step finds a missed answer"),
-        callers: "owner",
-    }
-    ERASE {
-        id: "questions.erase",
-        purpose: "Erase a customer's questions",
-        request: BatchWriteItem,
-        key: "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK \
-            = QUESTION#<complement of created_at>#<id>",
-        requires: "no condition",
-        callers: "owner",
-    }
-}
-
 /// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the
 /// request has a key.
 ///
@@ -368,15 +274,12 @@ patterns! {
 /// [`EncodeError`].
 pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transaction<QuestionAction>, EncodeError> {
     let copy = CustomerQuestion::of(question);
-    let transaction = Transaction::new(&ASK)
+    Ok(Transaction::new(&ASK)
         .action(QuestionAction::Question, Guarded::put(question, Condition::NotExists)?)
         .action(QuestionAction::Copy, Guarded::put(&copy, Condition::NotExists)?)
         .action(QuestionAction::Customer, customer::check(&question.customer_id)?)
-        .action(
-            QuestionAction::Quota,
-            quota::count(&question.customer_id, Quota::Questions, question.meta.created_at)?,
-        );
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(QuestionAction::Idempotency, claim)))
+        .action(QuestionAction::Quota, quota::count(&question.customer_id, Quota::Questions, question.meta.created_at)?)
+        .optional(QuestionAction::Idempotency, claim))
 }
 
 /// Reads a question with strong consistency, before it is answered.
@@ -404,11 +307,11 @@ pub fn answer(
         Change::<Question>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1).leave(LIST);
     let copy = Change::<CustomerQuestion>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1);
     let copy_key = copy_key(&question.customer_id, question.meta.created_at, &question.id)?;
-    let transaction = Transaction::new(&ANSWER_IT)
+    Ok(Transaction::new(&ANSWER_IT)
         .action(QuestionAction::Question, Guarded::update(key(&question.id)?, head, room()))
         .action(QuestionAction::Copy, Guarded::update(copy_key, copy, room()))
-        .action(QuestionAction::Answer, Guarded::put(answer, Condition::NotExists)?);
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(QuestionAction::Idempotency, claim)))
+        .action(QuestionAction::Answer, Guarded::put(answer, Condition::NotExists)?)
+        .optional(QuestionAction::Idempotency, claim))
 }
 
 /// Reads a question's answers, oldest first, then the question.

@@ -1,32 +1,32 @@
 //! Objects in the media bucket: pictures, and texts that are too large for an item.
 //!
-//! A client uploads with a URL that is valid for one object under `pending/`. The bucket deletes
-//! this object after a day. To use an upload, a function copies it to a name under `kept/`. Clients
-//! cannot upload to `kept/`, and no lifecycle rule deletes from it. Then an item references the
-//! object: the list of a product's pictures ([`crate::picture`]) or the product's content
-//! ([`crate::product::ProductContent`]).
+//! A client uploads an object to `pending/`, with a URL that is valid only for this object. The
+//! bucket deletes the object after a day. To use an upload, a function copies it to a name under
+//! `kept/`. Clients cannot upload to `kept/`, and no lifecycle rule deletes from it. Then an item
+//! references the object: the list of a product's pictures ([`crate::picture`]) or the product's
+//! content ([`crate::product::ProductContent`]).
 //!
 //! # How the janitor deletes every unreferenced object and no referenced one
 //!
-//! Bucket and table share no transaction. Therefore the table records every possible change of the
-//! bucket in advance: **an object under `kept/` is referenced, or it has an [`UnsettledObject`], or
-//! both.**
+//! No transaction can include both the bucket and the table. Therefore the table records every
+//! possible change of the bucket in advance: **an object under `kept/` is referenced, or it has an
+//! [`UnsettledObject`], or both.**
 //!
 //! 1. Before a function copies an object, it notes the object as unsettled ([`note`]). The
 //!    transaction that references the object deletes this note. DynamoDB refuses the transaction if
 //!    the note is missing ([`settled`]).
 //! 2. The transaction that ends a reference writes a note in its place ([`unsettled`]).
-//! 3. Only the janitor deletes objects. First it dooms the note ([`doom`]), and from then on
-//!    DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the object is
-//!    referenced ([`references`]). If it is not, no transaction can reference it any more, and the
-//!    janitor deletes the object. In both cases it deletes the doomed note at last ([`forget`]),
-//!    and the object may be copied again.
+//! 3. Only the janitor deletes objects. First it marks the note as *doomed* ([`doom`]), and from
+//!    then on DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the
+//!    object is referenced ([`references`]). If it is not, no transaction can reference it any
+//!    more, and the janitor deletes the object. In both cases it deletes the doomed note at last
+//!    ([`forget`]), and the object may be copied again.
 //!
 //! So every referenced object was copied after a note that was never doomed, and no deletion
-//! happened in between, however slow the copy was. A copy that starts before a deletion and ends
-//! after it would stay for ever. Therefore the janitor selects only notes that are older than any
-//! copy can last. It also waits that long before it takes over a note that another janitor has
-//! doomed.
+//! happened in between, however slow the copy was. An object whose copy starts before a deletion
+//! and ends after it would stay for ever. Therefore the janitor selects only notes that are older
+//! than any copy can last. It also waits that long before it takes over a note that another janitor
+//! has doomed.
 //!
 //! A function that fails between two of these steps leaves a note. The janitor finds the note
 //! through a sparse index. A referenced object may still have a note, for example when two requests
@@ -151,7 +151,6 @@ fn key(product: &ProductId, id: &MediaId) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of("OBJECT", &[id])? })
 }
 
-/// The key of a note in the janitor's list.
 #[derive(Debug, Clone, Copy)]
 struct UnsettledIndexKey<'a> {
     since: Instant,
@@ -269,8 +268,8 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// Dooms an object with a note from `before` or earlier, and returns the note. A doomed note can be
-/// doomed again after the same time, because the janitor that doomed it first has failed by then.
+/// Dooms an object with a note from `before` or earlier, and returns the note. If the doomed note
+/// is that old too, the janitor that doomed it has failed, and the note can be doomed again.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -65,7 +65,7 @@ impl Entity for ProductPictures {
     }
 }
 
-/// An action of a picture transaction, which labels its refusal.
+/// An action of a picture transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureAction {
     /// The product is not in the catalogue.

@@ -16,12 +16,11 @@ use crate::text::Email;
 
 /// The digits of a code.
 pub const DIGITS: usize = 6;
-/// The number of codes.
 const CODES: u64 = 1_000_000;
 /// Separates these keys from the keys of cursors.
 const LABEL: &[u8] = b"bodega email verification code, version 1";
 
-/// The values that a code belongs to.
+/// The values from which a key derives a code.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The customer.
@@ -36,7 +35,7 @@ impl Subject<'_> {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for text in [self.customer.as_str(), self.email.as_str(), self.nonce] {
-            // Lengths keep ("ab", "c") and ("a", "bc") apart.
+            // The lengths distinguish ("ab", "c") from ("a", "bc").
             bytes.extend((text.len() as u64).to_be_bytes());
             bytes.extend(text.as_bytes());
         }
@@ -44,7 +43,7 @@ impl Subject<'_> {
     }
 }
 
-/// The keys of codes. The first key makes new codes. Every key checks.
+/// The keys of codes. The first key makes new codes. A code of any of the keys is valid.
 pub struct CodeKeys {
     keys: Vec<(String, Key)>,
 }
@@ -74,7 +73,7 @@ impl CodeKeys {
         self.keys.first().map_or("", |(name, _)| name)
     }
 
-    /// Returns the code, or `None` if the key is no longer known.
+    /// Returns the code, or `None` if this is not one of the keys.
     #[must_use]
     pub fn code(&self, key: &str, subject: &Subject<'_>) -> Option<String> {
         let (_, key) = self.keys.iter().find(|(name, _)| name == key)?;

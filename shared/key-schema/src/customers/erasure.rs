@@ -6,18 +6,18 @@
 //! ([`crate::archive::belongings`]) and removes the note. If a round is interrupted, the note stays
 //! and the next round continues.
 //!
-//! # Why nothing comes to the archive afterwards
+//! # Why nothing is archived afterwards
 //!
 //! The stream's consumer archives a session or a cart only after it has read the customer's
 //! profile, strongly ([`crate::archive::owner`]). Once the profile is removed, no consumer can read
-//! it. A consumer that has read it before may still be writing, for as long as one of its
-//! invocations lasts. So the janitor waits longer than an invocation before it handles a note.
+//! it. A consumer that read the profile earlier may still archive an item until its invocation
+//! ends. So the janitor waits longer than an invocation before it handles a note.
 //!
 //! # Why the janitor looks at sessions and carts again
 //!
-//! Items can still appear during the erasure. A request that has seen the profile may fill a cart,
-//! and the index may not yet show a new session. The janitor removes both. A customer who has
-//! signed up again keeps the items that began under the new profile.
+//! Items can still appear during the erasure. A request that has read the profile may fill a cart,
+//! and the index may not yet contain a new session. The janitor removes both. It keeps the items
+//! that began under a new profile, if the customer has signed up again.
 
 use crate::index::GSI1;
 use item_model::prelude::*;
@@ -30,7 +30,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{Guarded, Query, Range, Single, Write};
+use crate::request::{Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
 /// The shards of the list of notes.
@@ -103,7 +103,7 @@ patterns! {
 /// Writes the note, in the transaction that removes the profile. It replaces a note of the
 /// customer's earlier erasure.
 pub(crate) fn note(erasure: &Stored<Erasure>) -> Result<Guarded, EncodeError> {
-    Ok(Guarded { write: Write::Put { item: erasure.to_item()? }, condition: None })
+    Guarded::overwrite(erasure)
 }
 
 /// Lists the erasures up to `before`, the oldest first.

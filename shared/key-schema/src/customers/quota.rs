@@ -5,7 +5,7 @@
 //! beyond the quota.
 //!
 //! The key holds a hash of the customer's id, and the item outlives an erasure by its time to live.
-//! So a customer who is erased and signs up again on the same day has no new quota.
+//! So a customer who is erased and signs up again on the same day gets no new quota.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Quota {
     /// Every quota.
     pub const ALL: [Self; 5] = [Self::Codes, Self::Documents, Self::Organizations, Self::Questions, Self::Sessions];
 
-    /// Returns the name of the counter, which also names the things in messages.
+    /// Returns the name of the counter, which error messages also use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Quota {
         }
     }
 
-    /// Returns the number of requests on a day.
+    /// Returns the maximum number of requests on a day.
     #[must_use]
     pub const fn limit(self) -> u64 {
         match self {
@@ -123,8 +123,8 @@ fn key(customer: &CustomerHash, day: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("QUOTA", &[&customer.0])?, sk: SortKey::new(crate::encoding::join("DAY", &[&day]))? })
 }
 
-/// Counts a request of a customer, as an action of a transaction. DynamoDB refuses it beyond the
-/// quota.
+/// Counts a request of a customer, as an action of a transaction. DynamoDB refuses the action if
+/// the quota is used up.
 pub(crate) fn count(customer: &CustomerId, quota: Quota, at: Instant) -> Result<Guarded, EncodeError> {
     let (customer, day) = (CustomerHash::of(customer), at.day());
     let expires_at = at.plus_seconds(LIFETIME_SECONDS);

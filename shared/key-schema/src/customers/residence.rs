@@ -27,12 +27,9 @@ use crate::shard::Shards;
 /// The shards of each country's list of customers.
 pub const PLACE_SHARDS: Shards = Shards(4);
 
-/// The key of a customer in the lists of a country and of a city.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Residence<'a> {
-    /// The country and city.
     pub(crate) place: &'a Place,
-    /// The id of the customer.
     pub(crate) id: &'a CustomerId,
 }
 

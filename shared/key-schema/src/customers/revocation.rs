@@ -1,18 +1,19 @@
 //! Revocations: sign-ins whose tokens the functions refuse, because a session was ended.
 //!
 //! A token is valid until it expires. The functions therefore look up whether the token's sign-in
-//! was ended. The claim `sid` names the sign-in, or Cognito's `origin_jti`, which all tokens of one
-//! sign-in share, also refreshed ones
+//! was ended. The token's claim `sid`, or Cognito's `origin_jti`, identifies the sign-in. All
+//! tokens of one sign-in share it, refreshed ones as well
 //! (<https://docs.aws.amazon.com/cognito/latest/developerguide/token-revocation.html>).
 //!
-//! # Nobody ends another's sign-in
+//! # Why no customer can end another's sign-in
 //! A revocation is stored under a hash of the customer and the claim ([`SignIn`]). A customer can
-//! only begin and end sessions of their own, so the hash always has their own `sub`. The hash also
-//! keeps the customer's id and the claim out of the table, so a revocation may outlive an erasure.
+//! only begin and end sessions of their own, so the hash always includes their own `sub`. The hash
+//! also keeps the customer's id and the claim out of the table, so a revocation may outlive an
+//! erasure.
 //!
 //! # Lifetime
-//! A refreshed token has the claim of its sign-in. So a revocation lasts as long as a sign-in can
-//! be refreshed, and not only as long as a token ([`LIFETIME_SECONDS`]).
+//! A refreshed token belongs to the same sign-in. So a revocation lasts as long as a sign-in can be
+//! refreshed, and not only as long as one token ([`LIFETIME_SECONDS`]).
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -20,7 +20,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
-use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
 use crate::revocation::{Revocation, SignIn};
 
 entity! {
@@ -79,8 +79,8 @@ impl IndexEntry for SessionIndexKey<'_> {
     }
 }
 
-/// Returns the index partition of a customer's sessions. The archive names expired sessions after
-/// it.
+/// Returns the index partition of a customer's sessions. The names of archived sessions contain its
+/// hash.
 pub(crate) fn partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("SESSIONS", &[customer])
 }
@@ -122,8 +122,8 @@ pub struct SessionSummary {
 
 view!(SessionSummary of Session);
 
-/// An action of the transaction that begins or ends a session. It labels the refusal of that
-/// action.
+/// An action of the transaction that begins or ends a session. A refusal names the action whose
+/// condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionAction {
     /// A session with the new id already exists, or the session to end is another customer's.
@@ -132,7 +132,7 @@ pub enum SessionAction {
     Customer,
     /// The customer has used up the day's quota of sessions.
     Quota,
-    /// A revocation. No condition guards it.
+    /// The write of a revocation, which has no condition.
     Revocation,
 }
 
@@ -257,15 +257,15 @@ pub fn extend(
 }
 
 /// Returns the sign-ins that the end of a session revokes. One is the sign-in of the token that
-/// began the session. The other has the session's id as its name.
+/// began the session. The other is named by the session's id.
 #[must_use]
 pub fn sign_ins(session: &Session) -> Vec<SignIn> {
     let own = SignIn::of(&session.customer_id, session.id.as_str());
     std::iter::once(own).chain(session.sign_in.clone()).collect()
 }
 
-/// Ends a session and revokes its sign-ins. Both also happen if the session has expired and was
-/// removed in the meantime.
+/// Ends a session and revokes its sign-ins. It also does so if the session has expired and DynamoDB
+/// has removed it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -274,9 +274,8 @@ pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<Sessio
     let mut transaction =
         Transaction::new(&END).action(SessionAction::Session, Guarded::delete(key(&session.id)?, mine));
     for sign_in in sign_ins(session) {
-        let item = Revocation::new(sign_in, &session.meta.born, now).to_item()?;
-        transaction =
-            transaction.action(SessionAction::Revocation, Guarded { write: Write::Put { item }, condition: None });
+        let revocation = Revocation::new(sign_in, &session.meta.born, now);
+        transaction = transaction.action(SessionAction::Revocation, Guarded::overwrite(&revocation)?);
     }
     Ok(transaction)
 }
@@ -300,8 +299,8 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<SessionSummary>, KeyEr
     Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
-/// Reads sessions in any state, in the given order. The index of a customer's sessions has no
-/// sign-ins.
+/// Reads sessions in any state, in the given order. The caller needs their sign-ins, which the
+/// index does not carry.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -309,8 +308,8 @@ pub fn read_all<'a>(ids: impl IntoIterator<Item = &'a SessionId>) -> Result<Batc
     Ok(BatchGet::new(&READ_ALL, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
-/// Revokes the sign-ins of sessions. Callers send [`end_all`] afterwards, so that every removed
-/// session has its sign-ins revoked.
+/// Revokes the sign-ins of sessions. Callers send [`end_all`] afterwards, so that no session is
+/// removed before its sign-ins are revoked.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,15 +1,15 @@
 //! The verification of an email address.
 //!
-//! A customer requests a mail with a code and enters the code. One item beside the profile holds
-//! the state of the latest request. It does not hold the code ([`crate::code`]). The item also
-//! remembers the instants of the customer's mails, so it outlives the code by a day.
+//! A customer requests a mail with a code and enters the code. One item in the customer's partition
+//! holds the state of the latest request. It does not hold the code ([`crate::code`]). The item
+//! also remembers the instants of the customer's mails, so it outlives the code by a day.
 //!
 //! Every rule is a condition of a write:
 //!
 //! - A request is written only while the profile has the address and is not verified. It counts for
 //!   the customer and for the address, in items that outlive the profile. So neither an erasure nor
-//!   many accounts give more codes, and so more tries, for an address.
-//! - A try is counted before the code is compared. The count ends at [`MAX_TRIES`].
+//!   a second account gives a customer more codes, and so more tries, for an address.
+//! - A try is counted before the code is compared. After [`MAX_TRIES`] tries, no try is accepted.
 //! - The profile is verified only while it has the address, and together with the unique claim of
 //!   the address. A request proves an address at most once.
 
@@ -26,7 +26,7 @@ use crate::key::{Key, KeyError, SortKey};
 use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::recipient;
-use crate::request::{BatchGet, Guarded, Single, Transaction, Write};
+use crate::request::{BatchGet, Guarded, Single, Transaction};
 use crate::text::Email;
 
 /// How long a code is valid.
@@ -47,7 +47,7 @@ entity! {
             /// The address that the code proves, as the profile held it.
             email: Email,
             /// The instant at which the item expires, which is also its time to live. The last mail
-            /// no longer counts then.
+            /// no longer counts from then on.
             expires_at: Instant,
         }
         mutable by EmailVerificationChanges {
@@ -79,13 +79,14 @@ impl Entity for EmailVerification {
     }
 }
 
-/// Sorts after the questions, outside every range of the customer's partition.
+/// The key sorts after the questions, so no other read of the customer's partition contains the
+/// item.
 fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("VERIFICATION")? })
 }
 
-/// The error for a customer who has had all mails of the period. It holds the instant of the next
-/// one.
+/// The error for a customer who has had all mails of the period. It holds the instant from which
+/// another mail is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no more mails before {0}")]
 pub struct TooManyMails(pub Instant);
@@ -136,7 +137,7 @@ impl EmailVerification {
     }
 }
 
-/// An action of a transaction of this module. It labels the refusal of that action.
+/// An action of a transaction of this module. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerificationAction {
     /// The profile has another address, is verified already, is being erased, or does not exist.
@@ -145,7 +146,7 @@ pub enum VerificationAction {
     Claim,
     /// The request is not the one that was read.
     Request,
-    /// The customer, or the address, has had all codes of the day.
+    /// The customer has used up the day's quota of codes, or the address has.
     Count,
 }
 
@@ -236,8 +237,8 @@ pub fn count_try(
     Ok(Single::new(&TRY, Guarded::update(key(customer)?, change, open)))
 }
 
-/// Verifies the email address of a profile and claims it. `nonce` is the one whose code was
-/// entered. Without it, the caller's token has proven the address.
+/// Verifies the email address of a profile and claims it. `nonce` is the nonce of the entered code.
+/// It is [`None`] if the caller's token proves the address.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -267,7 +268,7 @@ pub fn verify(
 /// Removes a customer's request, in the transaction that removes the profile. No request can be
 /// written without a profile.
 pub(crate) fn discard(customer: &CustomerId) -> Result<Guarded, KeyError> {
-    Ok(Guarded { write: Write::Delete { key: key(customer)? }, condition: None })
+    Ok(Guarded::remove(key(customer)?))
 }
 
 /// Requires that the profile has exactly this address, unverified, and is not being erased.

@@ -5,12 +5,13 @@
 //! ```
 //!
 //! The first hash groups the objects that belong together. An order's head, lines and history are
-//! under their own partition, and so are a customer's carts. Each session has a separate partition,
-//! so sessions are under the index partition that lists the customer's sessions. The second hash
-//! identifies the item. The sequence number distinguishes several removals of one key.
+//! under the hash of their own partition, and so are a customer's carts. Each session has a
+//! separate partition, so sessions are under the index partition that lists the customer's
+//! sessions. The second hash identifies the item. The sequence number distinguishes several
+//! removals of one key.
 //!
 //! A name contains hashes for two reasons. A key can be longer than an object name may be. It can
-//! also contain ids that an operator's list of names should not show.
+//! also contain ids of customers, which an operator who lists the names should not see.
 
 use item_model::prelude::*;
 use serde::Deserialize;
@@ -72,8 +73,8 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
     Ok([collection(&session::partition(customer)?), collection(&cart::key(customer)?.pk)])
 }
 
-/// The creation time of a customer's current profile. A session or a cart is archived only if it
-/// began under that profile.
+/// The creation time of a customer's current profile. The consumer archives only sessions and carts
+/// that began later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
     /// When the profile was created.
@@ -117,7 +118,7 @@ pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
 /// at `until`.
 ///
 /// The restored item is the same incarnation. Its removal used the next `rev`, and the search index
-/// has that `rev`, so the restored item takes the one after it. Its `version` grows by one, so that
+/// may have it. So the restored item has the `rev` after that. Its `version` grows by one, so that
 /// clients see a new version.
 ///
 /// # Errors
@@ -157,7 +158,7 @@ pub fn restored(item: Item, at: Instant, until: Instant) -> Result<AnyEntity, Re
     Ok(entity)
 }
 
-/// Writes a restored item unless its key exists. An item that used the key since then stays.
+/// Writes a restored item, unless another item has the key by now.
 ///
 /// # Errors
 /// [`EncodeError`].

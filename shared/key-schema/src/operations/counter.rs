@@ -1,29 +1,27 @@
 //! Counters with many concurrent writers, such as `product:<id>` for the views of a product.
 //!
 //! A counter is the sum of its shards. The shards are in separate partitions, because a partition
-//! takes 1,000 write units a second however many items it has. A counter begins with one shard.
-//! When that becomes too hot, the number of shards doubles, up to [`MAX_SHARDS`]. The counter's
-//! head records the number. The first split creates the head, so a counter without a head has one
-//! shard.
+//! takes only 1,000 write units a second. A counter begins with one shard. When its shards become
+//! too hot, their number doubles, up to [`MAX_SHARDS`]. The counter's head records the number. The
+//! first split creates the head, so a counter without a head has one shard.
 //!
 //! # Why a sum is right before, during and after a split
 //!
 //! The number of shards only grows, and the shards of a smaller number are also shards of a larger
-//! one. A writer picks a shard by the number that it has last read. An outdated number is smaller,
-//! so every reader reads that shard too. A split therefore moves nothing and is one write of the
-//! head.
+//! one. A writer selects a shard by the number of shards that it last read. If that number is
+//! outdated, it is smaller, so every reader also reads the selected shard. A split therefore moves
+//! nothing and is one write of the head.
 //!
-//! A reader reads the head strongly, and also every shard that the head names ([`read`], [`rest`]).
-//! It starts all these reads after its own request began. Its number of shards is therefore at
-//! least the number of every writer that got a response before. The sum contains the additions of
-//! those writers.
+//! A reader reads the head and all its shards strongly ([`read`], [`rest`]). It starts these reads
+//! after its own request began. So it knows at least as many shards as every writer that got a
+//! response before. The sum contains the additions of those writers.
 //!
 //! # Why nothing is counted twice
 //!
-//! An addition is a transaction because a transaction has a token. An attempt with a lost response
-//! counts as the same attempt when it is sent again. A writer tries another shard only if DynamoDB
-//! has certainly cancelled the attempt. If the client sends an Idempotency-Key, the same
-//! transaction writes the record of the key.
+//! An addition is a transaction because a transaction has a client request token. If the response
+//! is lost, the writer sends the same token again, and DynamoDB adds only once. A writer tries
+//! another shard only if DynamoDB has certainly cancelled the attempt. If the client sends an
+//! Idempotency-Key, the same transaction writes the record of the key.
 
 use item_model::prelude::*;
 
@@ -36,15 +34,15 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{BatchGet, Get, Guarded, Single, Transaction, Write};
+use crate::request::{BatchGet, Get, Guarded, Single, Transaction};
 
 /// The maximum number of shards. They take at most 32,000 additions a second. A partition takes
 /// 1,000 write units a second, and an addition costs two because it is a transaction.
 pub const MAX_SHARDS: u32 = 64;
 /// The maximum amount of one addition.
 pub const MAX_ADD: u32 = 1000;
-/// The minimum time from a split to the next one that conflicting additions cause. In that time the
-/// last split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
+/// The minimum time from a split to the next one that conflicting additions cause. During that time
+/// the last split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
 pub const PAUSE_SECONDS: i64 = 10;
 /// The number of throttled requests in a minute that makes a counter hot. Retries absorb a smaller
 /// number.
@@ -103,14 +101,14 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
 }
 
 /// Returns the counter to which a partition belongs as a shard, from the partition's key. Returns
-/// `None` for every other partition. That includes a counter's head, because a split does not cool
-/// it.
+/// `None` for every other partition, and for that of a counter's head, because a split does not
+/// relieve the head.
 #[must_use]
 pub fn counter_of(partition: &str) -> Option<CounterName> {
     let parts = encoding::split(partition)?;
     let [_, name, shard] = parts.as_slice() else { return None };
     let (name, shard) = (CounterName::stored(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
-    // Building the key again excludes other entities and other spellings.
+    // The comparison with a new key excludes other entities and other spellings.
     let key = shard_key(&name, shard).ok()?;
     (shard < MAX_SHARDS && key.pk.as_str() == partition).then_some(name)
 }
@@ -162,10 +160,10 @@ patterns! {
     }
 }
 
-/// An action of an addition to a counter, which labels its refusal.
+/// An action of an addition to a counter. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterAction {
-    /// The shard. No condition guards it.
+    /// The write of the shard, which has no condition.
     Shard,
     /// The idempotency key is in use.
     Idempotency,
@@ -195,9 +193,9 @@ pub fn add(
         .set("name", name)?
         .set("shard", shard)?
         .add("counted", i64::from(amount));
-    let write = Write::Update { key: shard_key(name, shard)?, steps: change.into_steps() };
-    let transaction = Transaction::new(&ADD).action(CounterAction::Shard, Guarded { write, condition: None });
-    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(CounterAction::Idempotency, claim)))
+    Ok(Transaction::new(&ADD)
+        .action(CounterAction::Shard, Guarded::modify(shard_key(name, shard)?, change))
+        .optional(CounterAction::Idempotency, claim))
 }
 
 /// The reason for a split.
@@ -205,8 +203,8 @@ pub fn add(
 pub enum Reason {
     /// Staff requested the split.
     Asked,
-    /// Additions conflicted. Many writers see that at the same time, so it causes one split in
-    /// [`PAUSE_SECONDS`].
+    /// Additions conflicted. Many writers notice that at the same time, so conflicts cause at most
+    /// one split in [`PAUSE_SECONDS`].
     Hot,
     /// The table throttled the counter in the minute that begins here.
     ///
@@ -215,8 +213,8 @@ pub enum Reason {
     Throttled(Instant),
 }
 
-/// Doubles the number of shards, if it is still the number that the caller has seen. Returns the
-/// head. Returns `None` when the counter already has [`MAX_SHARDS`].
+/// Doubles the number of shards, if it is still the number that the caller has read. Returns the
+/// new head, or `None` if the counter already has [`MAX_SHARDS`].
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,8 +1,8 @@
 //! The audit of expirations: one entry for each removal of an expired item, kept permanently.
 //!
-//! The entries of a day are in a few partitions named after that day. An entry's key is a function
-//! of its stream record, and it is written only if the key is free. A record that is delivered
-//! twice therefore gives one entry.
+//! The entries of a day are in a few partitions named after that day. An entry's key is derived
+//! from its stream record, and an existing entry is never replaced. So a record that is delivered
+//! twice gives one entry.
 //!
 //! Because an entry is permanent, it names no customer. It identifies the item by the hash of its
 //! key, which every reader who knows the key can compute. It also names the archive object that
@@ -28,7 +28,7 @@ pub const SHARDS: Shards = Shards(4);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RemovedBy {
-    /// DynamoDB, because the item's time to live was over.
+    /// DynamoDB, after the item's time to live.
     Ttl,
     /// An identity that is neither DynamoDB's nor a caller's.
     Unknown,
@@ -124,7 +124,7 @@ pub fn of_day(day: &str) -> Result<Query<Stored<Expiration>>, KeyError> {
     Ok(Query::sharded(&OF_DAY, shards, Range::All).descending())
 }
 
-/// Returns the day of a sort key in that list, such as the one at which a page ended.
+/// Returns the day of a sort key in the list of [`of_day`], such as the end of a page.
 #[must_use]
 pub fn day_of(sort_key: &str) -> Option<String> {
     sort_key.split('#').next()?.parse().ok().map(Instant::day)

@@ -1,8 +1,10 @@
-//! The heartbeat: an item that changes every minute and so reveals a stream without readers.
+//! The heartbeat: an item that changes every minute, so that an alarm notices a stream without
+//! readers.
 //!
-//! A disabled mapping invokes no function and causes no error, no lag and no metric. In a quiet
-//! hour this looks normal. So the janitor writes this item in each round. Both mappings deliver it,
-//! and each consumer answers with a metric. An alarm fires when the metric is missing.
+//! A disabled event source mapping invokes no function, and causes no error and no metric. In an
+//! hour without writes this looks normal. So the janitor writes this item in each round. Both
+//! mappings of the stream deliver it, and each consumer then emits a metric. An alarm fires when
+//! the metric is missing.
 
 use item_model::prelude::*;
 
@@ -11,7 +13,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::request::{Guarded, Single, Write};
+use crate::request::{Guarded, Single};
 
 entity! {
     /// The heartbeat. Its `updated_at` is the time of the last write.
@@ -53,6 +55,5 @@ patterns! {
 /// [`EncodeError`].
 pub fn beat(at: Instant) -> Result<Single<()>, EncodeError> {
     let change = Change::<Heartbeat>::visible(at).or_create(&Born::counter(), at).round(&at)?;
-    let write = Write::Update { key: key()?, steps: change.into_steps() };
-    Ok(Single::new(&BEAT, Guarded { write, condition: None }))
+    Ok(Single::new(&BEAT, Guarded::modify(key()?, change)))
 }

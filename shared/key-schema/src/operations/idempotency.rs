@@ -1,9 +1,9 @@
 //! Idempotency keys: a record of the request and its first response, written in the transaction of
 //! the request's effect.
 //!
-//! A record exists exactly when its effect does. A second request with the same key finds the
-//! record and gets the first response. Two concurrent requests race for the record inside their
-//! transactions. DynamoDB refuses one of the two transactions as a whole.
+//! A record exists if and only if the effect of its request exists. A second request with the same
+//! key finds the record and gets the first response. Two concurrent requests race for the record
+//! inside their transactions. DynamoDB refuses one of the two transactions as a whole.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::request::{Get, Guarded};
 /// How long a response is replayed.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
-/// An idempotency key and the caller to whom it belongs. Another caller's equal key is another
+/// An idempotency key and the caller to whom it belongs. The same key of another caller is another
 /// scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
@@ -33,8 +33,8 @@ pub struct Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoredResponse {
-    /// The response to a created order, which is built again from the order's items. The fields in
-    /// that response never change. The record stays small for an order of any size.
+    /// The response to a created order. It is built again from the order's items, because its
+    /// fields never change. So the record stays small for an order of any size.
     Order(OrderId),
     /// The response itself.
     Body {
@@ -98,7 +98,8 @@ pub fn get(scope: &Scope) -> Result<Get<Stored<IdempotencyRecord>>, KeyError> {
     Ok(Get::new(&GET, key(scope)?))
 }
 
-/// Writes a record inside the transaction of its effect. Refused while the key is in use.
+/// Writes a record inside the transaction of its effect. DynamoDB refuses the write while the key
+/// is in use.
 ///
 /// # Errors
 /// [`EncodeError`].

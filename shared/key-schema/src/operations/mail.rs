@@ -3,11 +3,11 @@
 //!
 //! A consumer claims the message, sends it and records the result. The claim is a lease. If an
 //! attempt ends without a result, its lease blocks other attempts until the lease expires. The
-//! items outlive every path by which an event can be delivered again ([`LIFETIME_SECONDS`]).
+//! record lives longer than its event can be delivered again ([`LIFETIME_SECONDS`]).
 //!
 //! The first claim of a message counts it for its recipient, in the same transaction. A later
-//! attempt does not count it again. Every attempt requires that mail to the recipient is not
-//! stopped ([`crate::recipient`]).
+//! attempt does not count it again. DynamoDB refuses each claim if mail to the recipient is stopped
+//! ([`crate::recipient`]).
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -130,12 +130,13 @@ pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<AnyEnt
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, order::copy_key(customer, order)?]))
 }
 
-/// An action of the transaction that claims a message. It labels the refusal of that action.
+/// An action of the transaction that claims a message. A refusal names the action whose condition
+/// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailAction {
-    /// Another attempt has claimed the message, or it is settled.
+    /// Another attempt has claimed the message, or its final state is recorded.
     Claim,
-    /// The recipient has had all mails of the day.
+    /// The recipient has received the maximum number of mails of the day.
     Limit,
     /// Mail to the recipient is stopped.
     Stop,
@@ -158,7 +159,7 @@ pub fn claim(
         .action(MailAction::Stop, recipient::not_stopped(to)?))
 }
 
-/// Claims the message of an attempt whose lease has expired. That attempt has counted it.
+/// Claims a message again after its lease has expired. The first claim has counted it.
 ///
 /// # Errors
 /// [`EncodeError`].

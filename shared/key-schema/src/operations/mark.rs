@@ -1,8 +1,8 @@
 //! Marks: proofs that a consumer has processed an event, so that a repeated delivery is not
 //! processed again.
 //!
-//! A consumer writes the mark after the work, never before. Work without a mark is repeated, but a
-//! mark without the work would lose the work. Work that must not run twice needs more than a mark.
+//! A consumer writes the mark after the work, never before. Work without a mark is repeated. A mark
+//! without the work would lose the work. So a mark cannot protect work that must not run twice.
 
 use item_model::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction};
 
-/// The lifetime of a mark: as long as its event can be delivered again. A stream keeps its records
+/// The lifetime of a mark, longer than its event can be delivered again. A stream keeps its records
 /// for 24 hours. After that, Lambda's on-failure destination or the quarantine may keep a record
 /// for 30 more days. The rest is margin.
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
@@ -37,7 +37,7 @@ entity! {
 
 impl Mark {
     /// Makes the mark of an event that was processed `at` this instant. The event's id is the
-    /// mark's incarnation, so every write of the mark is the same incarnation.
+    /// mark's `born`, so all writes of the mark have the same `born`.
     ///
     /// # Errors
     /// [`IdError`] for an invalid event id.

@@ -3,14 +3,14 @@
 //! A series has many writers and few readers, so its keys spread the writes. One day of a series
 //! uses [`SHARDS`] partitions, and a point's shard is computed from its id. The shard is not
 //! random, because a point that is sent again must overwrite the first one. For the same reason a
-//! point stores only data from its sender. Two writes of one point are equal to the last byte.
+//! point stores only data from its sender, so both writes are equal to the last byte.
 //!
 //! # Reading
 //!
 //! A reader queries a range day by day. It queries all shards of a day in parallel and merges them
-//! by instant and id ([`of_name`] returns one query for each day). Readers visit every day, at most
-//! [`MAX_DAYS`], because no point is older. A directory of days would save some of the few reads,
-//! but it would cost one more write for every point.
+//! by instant and id ([`of_name`] returns one query for each day). Readers query every day of the
+//! range, at most [`MAX_DAYS`]. A directory of the days with points would save a few reads, but it
+//! would cost one more write for every point.
 //!
 //! # 30 days
 //!
@@ -116,7 +116,7 @@ entity! {
             name: MetricName,
             /// The instant of the measurement.
             at: Instant,
-            /// The id that tells apart the points of one instant.
+            /// The id that distinguishes the points of one instant.
             id: PointId,
         }
         mutable by MetricPointChanges {
@@ -174,17 +174,15 @@ pub enum Untimely {
     /// The point has already expired.
     #[error("must not be older than 30 days")]
     TooOld,
-    /// The sender's clock is wrong.
+    /// The point is too far in the future, so the sender's clock is wrong.
     #[error("must not be more than 5 minutes in the future")]
     InFuture,
 }
 
-/// Returns the instant of the oldest point that has not expired.
 fn oldest(now: Instant) -> Instant {
     now.plus_seconds(-LIFETIME_SECONDS).plus_millis(1)
 }
 
-/// Returns the instant of the newest point that is accepted.
 fn newest(now: Instant) -> Instant {
     now.plus_seconds(MAX_AHEAD_SECONDS)
 }

@@ -1,11 +1,11 @@
-//! The shop's records about the recipients of its mail. A record counts the mails of a day to one
-//! address, or stops all further mail to it.
+//! The shop's records about the recipients of its mail. One kind counts the mails of a day to an
+//! address. The other, the stop mark, stops all further mail to it.
 //!
 //! The keys hold a hash of the folded address instead of the address. An erased customer's address
 //! is therefore not in these items, and a complaint stays effective after the erasure.
 //!
-//! An address has a stop mark after a permanent bounce or a complaint. The mark has no time to
-//! live: only staff lifts it.
+//! A permanent bounce or a complaint creates a stop mark. It has no time to live: only staff can
+//! remove it.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
-use crate::request::{Guarded, Single, Write};
+use crate::request::{Guarded, Single};
 use crate::text::Email;
 
 /// The maximum number of mails to one address on a day of UTC.
@@ -139,7 +139,7 @@ patterns! {
     }
 }
 
-/// Stops mail to an address. DynamoDB refuses the write if it is stopped already.
+/// Stops mail to an address. DynamoDB refuses the write if mail to it is already stopped.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -153,25 +153,23 @@ pub fn stop(recipient: &RecipientHash, reason: StopReason, at: Instant) -> Resul
 /// # Errors
 /// [`KeyError`].
 pub fn lift(recipient: &RecipientHash) -> Result<Single<()>, KeyError> {
-    let write = Write::Delete { key: stop_key(recipient)? };
-    Ok(Single::new(&LIFT, Guarded { write, condition: None }))
+    Ok(Single::new(&LIFT, Guarded::remove(stop_key(recipient)?)))
 }
 
-/// Requires that mail to an address is not stopped, as an action of a transaction.
 pub(crate) fn not_stopped(recipient: &RecipientHash) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(stop_key(recipient)?, Condition::NotExists))
 }
 
-/// Counts a mail to an address, as an action of a transaction. DynamoDB refuses it beyond the
-/// limits of a day.
+/// Counts a mail to an address, as an action of a transaction. DynamoDB refuses the action if a
+/// limit of the day is reached.
 pub(crate) fn count(recipient: &RecipientHash, has_code: bool, at: Instant) -> Result<Guarded, EncodeError> {
     let all = Condition::count_below("mails", MAX_MAILS);
     let condition = if has_code { all.and(Condition::count_below("codes", MAX_CODES)) } else { all };
     count_on(recipient, (1, i64::from(has_code)), condition, at)
 }
 
-/// Counts a request for a code for an address, as an action of a transaction. DynamoDB refuses it
-/// beyond [`MAX_CODES`] of a day.
+/// Counts a request for a code for an address, as an action of a transaction. DynamoDB refuses the
+/// action if the day already has [`MAX_CODES`].
 pub(crate) fn count_request(email: &Email, at: Instant) -> Result<Guarded, EncodeError> {
     let of = RecipientHash::of_requests_for(email);
     count_on(&of, (0, 1), Condition::count_below("codes", MAX_CODES), at)

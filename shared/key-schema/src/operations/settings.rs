@@ -1,12 +1,12 @@
 //! The shop's settings, which every client reads.
 //!
-//! A single item would concentrate all its readers on one partition. So there are ten copies
-//! ([`COPIES`]), each in a separate partition, and a reader picks one at random. One transaction
-//! writes all copies under the same condition. So the copies never differ, and either all exist or
-//! none does.
+//! Every client reads the settings, and the partition of one item could not serve all these reads.
+//! So there are ten copies ([`COPIES`]), each in a separate partition, and a reader picks one at
+//! random. One transaction writes all copies under the same condition. So the copies never differ,
+//! and either all exist or none does.
 //!
-//! Clients decide the meaning of the values. The table stores the JSON text as it was given, so
-//! that no number loses a digit.
+//! Only clients interpret the values. The table stores the JSON text as it was sent, so that no
+//! number loses a digit.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::request::{Get, Guarded, Transaction};
 
 /// The number of copies.
 pub const COPIES: u64 = 10;
-/// The maximum number of bytes of all values together, as they were given.
+/// The maximum number of bytes of all values together, as they were sent.
 pub const MAX_BYTES: usize = 32 * 1024;
 
 entity! {
@@ -65,7 +65,6 @@ pub struct Known {
 }
 
 impl Default for Known {
-    /// Returns the settings before the first change: two empty objects.
     fn default() -> Self {
         Self { version: 0, values: "{}".to_owned(), private: "{}".to_owned() }
     }

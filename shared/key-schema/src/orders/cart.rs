@@ -44,8 +44,7 @@ entity! {
         fixed {
             /// The cart's owner.
             customer_id: CustomerId,
-            /// When the cart expires; also its time to live. Setting a line moves it
-            /// ([`put_line`]).
+            /// When the cart expires; also its time to live. Each [`put_line`] prolongs it.
             expires_at: Instant,
         }
         mutable by CartChanges {
@@ -172,8 +171,8 @@ pub fn create(cart: &Stored<Cart>, now: Instant) -> Result<Single<()>, EncodeErr
     Ok(Single::new(&CREATE, Guarded::put(cart, free)?))
 }
 
-/// Sets one line of a cart that has not expired, and returns the cart. Refused when a new line
-/// would exceed [`MAX_LINES`].
+/// Sets one line of a cart that has not expired, and returns the cart. DynamoDB refuses the write
+/// if a new line would exceed [`MAX_LINES`].
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -207,10 +206,11 @@ pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> 
 /// # Errors
 /// [`KeyError`].
 pub fn discard(customer: &CustomerId) -> Result<Single<()>, KeyError> {
-    Ok(Single::new(&DISCARD, Guarded { write: crate::request::Write::Delete { key: key(customer)? }, condition: None }))
+    Ok(Single::new(&DISCARD, Guarded::remove(key(customer)?)))
 }
 
-/// Removes a cart that was created before `than`. Refused when the cart is newer or missing.
+/// Removes a cart that was created before `than`. DynamoDB refuses the write if the cart is newer
+/// or missing.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -219,8 +219,8 @@ pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()
     Ok(Single::new(&DISCARD, Guarded::delete(key(customer)?, earlier)))
 }
 
-/// Removes the cart that was read, as an action of the transaction that places its order. Refused
-/// when the cart changed since the read.
+/// Removes the cart that was read, as an action of the transaction that places its order. DynamoDB
+/// refuses the write if the cart has changed since the read.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -120,12 +120,13 @@ pub fn counter() -> Result<Get<Stored<InvoiceCounter>>, KeyError> {
     Ok(Get::new(&COUNTER, counter_key()?))
 }
 
-/// An action of the transaction that issues an invoice. It labels the refusal of that action.
+/// An action of the transaction that issues an invoice. A refusal names the action whose condition
+/// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvoiceAction {
     /// Another request has taken the number.
     Counter,
-    /// An invoice with this number exists. The counter was tampered with.
+    /// An invoice with this number exists, so something else has changed the counter.
     Invoice,
     /// The order is not as it was read.
     Order,

@@ -18,31 +18,31 @@
 //! # Why the sum is exact
 //!
 //! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation
-//! takes the amount from that shard. Only a function of an earlier release takes it from shard 0
-//! instead, so only shard 0 may fall below zero. A reader reads every shard that may have a part
-//! of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is the partition of earlier
-//! releases, and proofs without a shard were counted there.
+//! takes the amount from that shard. A function of an earlier release takes it from shard 0
+//! instead, so shard 0 may be negative. No other shard can. A reader reads every shard that may
+//! have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is the partition of
+//! earlier releases, which counted the orders whose proof has no shard.
+
+mod path;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use item_model::prelude::*;
-use serde::Serialize;
 
 use crate::change::Change;
 use crate::encoding::{encode, join};
 use crate::expression::Condition;
-use crate::id::{IdError, OrderId, StoreId, check};
+use crate::id::{OrderId, StoreId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Currency, Money};
 use crate::order::Order;
 use crate::pattern::Consistency;
-use crate::product::segment;
 use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
+
+pub use path::{Month, MonthError, PlacePath, PlacePathError};
 
 /// The partitions of a country's month. One transaction on a total costs two write units, so the
 /// online orders of a country can take 8,000 transactions a second. Another number needs a
@@ -172,8 +172,8 @@ entity! {
             date: String,
             /// The currency of the amount.
             currency: Currency,
-            /// The number of orders. A part may be below zero: a release before the shards takes a
-            /// cancelled order from shard 0, whichever shard counted it.
+            /// The number of orders. It may be negative in shard 0: a release without shards takes
+            /// a cancelled order from shard 0, whichever shard counted it.
             orders: i64,
             /// The sum of the orders' totals, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]
@@ -202,6 +202,9 @@ impl PlaceSales {
         self.amount = self.amount.saturating_add(part.amount);
     }
 }
+
+/// The length of a month's text, `2017-01`.
+const MONTH: usize = 7;
 
 fn total_key(
     country: &str,
@@ -243,84 +246,7 @@ pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Resu
         change = change.set("shard", shard)?;
     }
     let key = total_key(country, city, store_id, &date, currency, *shard)?;
-    Ok(Guarded { write: crate::request::Write::Update { key, steps: change.into_steps() }, condition: None })
-}
-
-/// The length of a month's text, `2017-01`.
-const MONTH: usize = 7;
-
-/// Returns whether the text is a day as [`Instant::day`] writes it. The parser of instants is more
-/// lenient.
-fn is_day(text: &str) -> bool {
-    format!("{text}T00:00:00Z").parse::<Instant>().is_ok_and(|midnight| midnight.day() == text)
-}
-
-/// A calendar month, such as `2017-01`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Month(String);
-
-/// An error for a text that is not a month such as `2017-01`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be a month such as 2017-01")]
-pub struct MonthError;
-
-impl FromStr for Month {
-    type Err = MonthError;
-
-    fn from_str(text: &str) -> Result<Self, MonthError> {
-        if is_day(&format!("{text}-01")) { Ok(Self(text.to_owned())) } else { Err(MonthError) }
-    }
-}
-
-impl fmt::Display for Month {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A part of a country: a city, a shop in it, or a day of that shop. A URL encodes the names like
-/// those of a category path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacePath(Vec<String>);
-
-/// An error for a text that is not a part of a country.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PlacePathError {
-    /// The text is not 1 to 3 names joined by `~`.
-    #[error(
-        "must be a city, a shop and a day such as 2017-01-01, or the first or first two, joined by `~`, with every \
-         byte outside A-Z a-z 0-9 - written _HH"
-    )]
-    Form,
-    /// A name in the path breaks the rule of ids.
-    #[error("each name {0}")]
-    Name(#[from] IdError),
-    /// The third name is not a day.
-    #[error("the third name must be a day such as 2017-01-01")]
-    Day,
-}
-
-impl FromStr for PlacePath {
-    type Err = PlacePathError;
-
-    fn from_str(text: &str) -> Result<Self, PlacePathError> {
-        let names = segment::decode(text).filter(|names| names.len() <= 3).ok_or(PlacePathError::Form)?;
-        for name in &names {
-            check(name)?;
-        }
-        if names.get(2).is_none_or(|day| is_day(day)) { Ok(Self(names)) } else { Err(PlacePathError::Day) }
-    }
-}
-
-impl PlacePath {
-    /// Returns the shop, if the path names one.
-    fn shop(&self) -> Option<&str> {
-        self.0.get(1).map(String::as_str)
-    }
-
-    fn key_text(&self) -> String {
-        self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")
-    }
+    Ok(Guarded::modify(key, change))
 }
 
 patterns! {

@@ -1,7 +1,7 @@
-//! Sales: one row per order line, which the stream derives from orders.
+//! Sales: one row per order line, which the stream's consumer derives from orders.
 //!
-//! The stream never deletes a row. A row stores the `rev` of the order from which it was derived,
-//! and the stream overwrites only an older row. The rows of a cancelled or returned order lose
+//! The consumer never deletes a row. A row stores the `rev` of the order from which it was derived,
+//! and the consumer overwrites only an older row. The rows of a cancelled or returned order lose
 //! their index keys, so the lists, which read sparse indexes, do not show them. A replayed old
 //! record cannot bring them back, because its `rev` is lower.
 //!
@@ -10,9 +10,9 @@
 //! A row also proves whether its line is counted. The transaction that writes the row also changes
 //! the product's counter, by the difference between the old and the new row. Its condition is that
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
-//! not reversed. It does not matter how often, how late, in which order or by how many writers an
-//! order is derived. One more item, `PLACE`, proves the totals of the order's place in the same way
-//! ([`crate::place`]).
+//! not reversed. That holds even if many writers derive an order, repeatedly, late or out of order.
+//! One more item, `PLACE`, proves in the same way that the totals of the order's place contain the
+//! order ([`crate::place`]).
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ use crate::order::{Order, OrderLine};
 use crate::pattern::Consistency;
 use crate::place::{self, SalePlace};
 use crate::product::{self, ProductSales};
-use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction, Write};
+use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 
 entity! {
     /// The sale of one order line.
@@ -247,9 +247,9 @@ pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
 /// The maximum number of rows in one transaction: two actions each, plus two for the place.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 2;
 
-/// Returns the transactions that bring the sales of an order to the state of its head. The list is
-/// empty if the sales are up to date. Each transaction is independent of the others. `place`
-/// applies only to an order that was not counted before. Any other order keeps its stored place.
+/// Returns the transactions that update the sales of an order to its head. The list is empty if the
+/// sales are up to date. Each transaction is independent of the others. `place` applies only to an
+/// order that was not counted before. Any other order keeps its stored place.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -297,8 +297,7 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, 
             .set("product_id", product)?
             .add("quantity", quantity)
             .add("orders", orders);
-        let write = Write::Update { key: product::sales_key(product)?, steps: change.into_steps() };
-        transaction = transaction.action((), Guarded { write, condition: None });
+        transaction = transaction.action((), Guarded::modify(product::sales_key(product)?, change));
     }
     Ok(transaction)
 }

@@ -33,8 +33,8 @@ impl Currency {
     }
 }
 
-/// The codes of ISO 4217 as of 2026, with the three that it withdrew in 2024 and later: `ANG`,
-/// `BGN` and `ZWL`.
+/// The codes of ISO 4217 as of 2026, and three that it has withdrawn since 2024: `ANG`, `BGN` and
+/// `ZWL`.
 pub const LISTED: &str = "\
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD \
     BTN BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD \
@@ -84,7 +84,7 @@ impl TryFrom<String> for Currency {
     }
 }
 
-/// An amount in minor units (cents for USD). A negative amount flows in the opposite direction.
+/// An amount in minor units (cents for USD).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Money {

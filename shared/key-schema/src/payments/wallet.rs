@@ -22,13 +22,14 @@
 //!
 //! # Wallets of earlier versions
 //!
-//! In earlier versions the first money set the only currency of a wallet for good. If this was not
+//! In earlier versions a wallet had only one currency, that of its first movement. If this was not
 //! the shop's currency, then `currency` and `amount` still hold that balance. Every reader accepts
-//! this. A movement in that currency, or into the wallet, is refused. [`convert`] then moves the
-//! balance to its own attribute, and the caller repeats the movement. Code of an earlier version
-//! reads every wallet and knows only the balance in `currency`.
-//!
-//! Amounts in the arguments are positive. [`EntryKind`] and [`Side`] decide the sign in the entry.
+//! such a wallet. DynamoDB refuses a movement in that currency, or into the wallet. [`convert`]
+//! then moves the balance to its own attribute, and the caller repeats the movement. Code of an
+//! earlier version reads every wallet and knows only the balance in `currency`.
+
+mod patterns;
+mod requests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,17 +38,14 @@ use item_model::prelude::*;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::change::Change;
-use crate::customer;
-use crate::entity::AnyEntity;
-use crate::expression::{Compare, Condition, number, value};
 use crate::id::{CustomerId, EntryId, OrderId};
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity, Stored};
+use crate::item::Entity;
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Currency, Money};
-use crate::pattern::Consistency;
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+
+pub use patterns::*;
+pub use requests::*;
 
 /// The largest balance in one currency, in minor units. It is below 2^53, so that every JSON reader
 /// reads it exactly.
@@ -281,11 +279,11 @@ pub enum Side {
     To,
 }
 
-/// An action of a wallet transaction, which labels its refusal.
+/// An action of a wallet transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalletAction {
-    /// The wallet. For the stored item, [`convert`], then [`minus`] or [`plus`] return the reason.
-    /// For a deposit, the wallet may also have changed since it was read.
+    /// The wallet. [`convert`], then [`minus`] or [`plus`] find the reason in the stored item. For
+    /// a deposit, the wallet may also have changed since it was read.
     Wallet(Side),
     /// The customer does not exist.
     Customer(Side),
@@ -293,249 +291,4 @@ pub enum WalletAction {
     Entry,
     /// The idempotency record: an earlier attempt of the request has a response already.
     Idempotency,
-}
-
-patterns! {
-    READ {
-        id: "wallet.read",
-        purpose: "Read a balance",
-        request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = WALLET#<id>, SK = WALLET",
-        returns: "the customer, and the wallet if it was opened",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    EDIT {
-        id: "wallet.edit",
-        purpose: "Read a balance before a deposit",
-        request: GetItem,
-        key: "PK = WALLET#<id>, SK = WALLET",
-        returns: "the wallet",
-        consistency: Consistency::Strong("the deposit computes the new balance from it and is \
-            conditional on it"),
-        callers: "staff",
-    }
-    ENTRIES {
-        id: "wallet.entries",
-        purpose: "List the movements of a wallet",
-        request: Query,
-        key: "PK = WALLET#<id>, SK under ENTRY#, backward",
-        returns: "the movements, newest first",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    DEPOSIT {
-        id: "wallet.deposit",
-        purpose: "Pay money into a wallet once",
-        request: TransactWriteItems,
-        key: "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE \
-            (check); PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "the balance in the money's currency is unchanged; the customer exists; the \
-            entry and the key are new",
-        callers: "staff",
-    }
-    TRANSFER {
-        id: "wallet.transfer",
-        purpose: "Move money from one wallet to another once",
-        request: TransactWriteItems,
-        key: "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = \
-            CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = \
-            IDEMPOTENCY#<caller>#<key>",
-        requires: "from: enough money of the currency; to: room for money of the currency; both \
-            customers exist; the entries and the key are new",
-        callers: "owner",
-    }
-    CONVERT {
-        id: "wallet.convert",
-        purpose: "Convert a wallet that an earlier version opened in another currency",
-        request: UpdateItem,
-        key: "PK = WALLET#<id>, SK = WALLET",
-        requires: "the wallet's currency is not the shop's, and its amount is unchanged; SET \
-            currency, amount, ADD <currency>",
-        callers: "owner",
-    }
-}
-
-/// Reads the profile, then the wallet.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
-    Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
-}
-
-/// Reads a wallet with strong consistency, before a deposit.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn read_for_update(customer: &CustomerId) -> Result<Get<Stored<Wallet>>, KeyError> {
-    Ok(Get::new(&EDIT, key(customer)?))
-}
-
-/// Lists the movements of a wallet, newest first.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyError> {
-    Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
-}
-
-/// Makes the shop's currency the one of `currency` and `amount`, in a wallet that an earlier
-/// version opened in another currency. Returns [`None`] for any other wallet. The conversion
-/// changes no balance, so it moves only `rev`. It fails if the wallet has changed since it was
-/// read.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
-    let Wallet { customer_id, currency, amount, others: _ } = wallet;
-    if *currency == Currency::SHOP {
-        return Ok(None);
-    }
-    let unchanged = in_currency(*currency)?.and(Condition::Is("amount", number(amount)));
-    let change = Change::<Wallet>::copied()
-        .set("currency", Currency::SHOP)?
-        .set("amount", 0)?
-        .add_named(currency.as_str(), *amount);
-    Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
-}
-
-/// Pays an entry's money into the wallet, on the condition that the balance in its currency is
-/// still as it was `seen`. So the balance in the response ([`plus`]) is the stored balance right
-/// after this deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn deposit(
-    entry: &WalletEntry,
-    seen: Option<&Stored<Wallet>>,
-    claim: Guarded,
-) -> Result<Transaction<WalletAction>, EncodeError> {
-    let customer = &entry.customer_id;
-    let unchanged = match seen {
-        Some(wallet) => in_currency(Currency::SHOP)?.and(match wallet.amount_in(entry.currency) {
-            Some(amount) => compared(entry.currency, Compare::Is(number(amount))),
-            None => compared(entry.currency, Compare::Lacks),
-        }),
-        None => Condition::NotExists,
-    };
-    Ok(Transaction::new(&DEPOSIT)
-        .action(WalletAction::Wallet(Side::To), Guarded::update(key(customer)?, receipt(entry)?, unchanged))
-        .action(WalletAction::Entry, written(entry)?)
-        .action(WalletAction::Customer(Side::To), exists(customer)?)
-        .action(WalletAction::Idempotency, claim))
-}
-
-/// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<WalletAction>, EncodeError> {
-    let [paid, received] = transfer.entries();
-    Ok(Transaction::new(&TRANSFER)
-        .action(WalletAction::Wallet(Side::From), taken(&paid)?)
-        .action(WalletAction::Wallet(Side::To), given(&received)?)
-        .action(WalletAction::Entry, written(&paid)?)
-        .action(WalletAction::Entry, written(&received)?)
-        .action(WalletAction::Customer(Side::From), exists(&transfer.from)?)
-        .action(WalletAction::Customer(Side::To), exists(&transfer.to)?)
-        .action(WalletAction::Idempotency, claim))
-}
-
-/// Pays for an order. The returned actions belong to the caller's transaction. DynamoDB refuses
-/// them if the wallet has too little money of this currency. The refusal has the label
-/// [`WalletAction::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and
-/// `id` is new.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn debit(
-    customer: &CustomerId,
-    money: Money,
-    order: &OrderId,
-    id: &EntryId,
-    at: Instant,
-) -> Result<Vec<(WalletAction, Guarded)>, EncodeError> {
-    let entry = for_order(customer, Money::new(-money.amount, money.currency), order, EntryKind::Payment, id, at);
-    Ok(vec![(WalletAction::Wallet(Side::From), taken(&entry)?), (WalletAction::Entry, written(&entry)?)])
-}
-
-/// Refunds a payment for an order. The returned actions belong to the caller's transaction.
-/// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
-/// label [`WalletAction::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least
-/// 0, and `id` is new.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn credit(
-    customer: &CustomerId,
-    money: Money,
-    order: &OrderId,
-    id: &EntryId,
-    at: Instant,
-) -> Result<Vec<(WalletAction, Guarded)>, EncodeError> {
-    let entry = for_order(customer, money, order, EntryKind::Refund, id, at);
-    Ok(vec![(WalletAction::Wallet(Side::To), given(&entry)?), (WalletAction::Entry, written(&entry)?)])
-}
-
-fn for_order(
-    customer: &CustomerId,
-    Money { amount, currency }: Money,
-    order: &OrderId,
-    kind: EntryKind,
-    id: &EntryId,
-    at: Instant,
-) -> WalletEntry {
-    let (customer_id, id, order_id) = (customer.clone(), id.clone(), Some(order.clone()));
-    WalletEntry { customer_id, id, amount, currency, kind, at, counterparty: None, order_id, note: None }
-}
-
-fn in_currency(currency: Currency) -> Result<Condition, EncodeError> {
-    Ok(Condition::Is("currency", value(currency)?))
-}
-
-/// Returns the name of the attribute with the balance in a currency.
-fn attribute(currency: Currency) -> String {
-    if currency == Currency::SHOP { "amount".to_owned() } else { currency.to_string() }
-}
-
-fn compared(currency: Currency, compare: Compare) -> Condition {
-    Condition::Named(attribute(currency), compare)
-}
-
-/// Takes the entry's amount from the wallet, on the condition that the wallet has enough money in
-/// the same currency.
-fn taken(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
-    let enough = in_currency(Currency::SHOP)?.and(compared(entry.currency, Compare::AtLeast(number(-entry.amount))));
-    let change = Change::<Wallet>::visible(entry.at).add_named(&attribute(entry.currency), entry.amount);
-    Ok(Guarded::update(key(&entry.customer_id)?, change, enough))
-}
-
-/// Gives the entry's amount to the wallet, on the condition that the wallet has room for it or is
-/// missing.
-fn given(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
-    let room = compared(entry.currency, Compare::Below(number(MAX_BALANCE - entry.amount + 1)));
-    let room = if entry.currency == Currency::SHOP { room } else { compared(entry.currency, Compare::Lacks).or(room) };
-    let fits = Condition::NotExists.or(in_currency(Currency::SHOP)?.and(room));
-    Ok(Guarded::update(key(&entry.customer_id)?, receipt(entry)?, fits))
-}
-
-/// Adds the entry's amount to the wallet, and creates the wallet if it is missing.
-fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
-    let change = Change::<Wallet>::visible(entry.at)
-        .or_create(&entry.id.born(), entry.at)
-        .set("customer_id", &entry.customer_id)?
-        .set("currency", Currency::SHOP)?
-        .add_named(&attribute(entry.currency), entry.amount);
-    // Every wallet has an amount in the shop's currency.
-    Ok(if entry.currency == Currency::SHOP { change } else { change.add("amount", 0) })
-}
-
-fn written(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
-    Guarded::put(&Stored::new(entry.clone(), entry.id.born(), entry.at), Condition::NotExists)
-}
-
-fn exists(customer: &CustomerId) -> Result<Guarded, EncodeError> {
-    Ok(customer::check(customer)?)
 }

@@ -41,7 +41,6 @@ fn the_schema_depends_on_neither_the_aws_sdk_nor_a_runtime() {
 /// A package of the workspace with all dependencies of its manifest, including those for tests and
 /// builds.
 struct Package {
-    /// The folder, such as `functions/orders`.
     folder: String,
     name: String,
     depends_on: Vec<String>,
@@ -113,9 +112,8 @@ fn the_schema_depends_only_on_the_model_and_the_model_on_no_crate_of_the_workspa
     assert!(depends_on("bodega-item-model").is_empty());
 }
 
-/// Without `item-model` a crate has no constructor of a request. So every request to the table of
-/// the shop is a function of `key-schema`, and the executor makes none of its own. The library is
-/// another product with its own table.
+/// A crate without `item-model` has no constructor of a request. So only `key-schema` builds the
+/// requests to the shop's table. The library is another product with its own table.
 #[test]
 fn only_schemas_and_the_executor_depend_on_the_model() {
     let packages = packages();

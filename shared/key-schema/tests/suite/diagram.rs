@@ -1,4 +1,5 @@
-//! The generator of `docs/entities.md`: one entity relationship diagram for each area of the schema.
+//! The generator of `docs/entities.md`: one entity relationship diagram for each area of the
+//! schema.
 //!
 //! The golden items give the keys, and the attributes give the references. So a diagram cannot show
 //! a relation that the stored items do not have.

@@ -1,4 +1,5 @@
-//! The generator of `docs/access-patterns.md` without its patterns, from the golden items.
+//! The generator of `docs/access-patterns.md` from the golden items, except its section of
+//! patterns.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ pub fn keep_fresh(name: &str, text: &str) {
     assert!(kept == text, "docs/{name} is stale: UPDATE_DOCS=1 cargo test -p bodega-key-schema rewrites it");
 }
 
-/// The suite of the whole system generates the section of the patterns, because only the functions
-/// know their routes.
+/// The tests of the whole system generate the section of patterns, because only functions know the
+/// routes.
 #[test]
 fn the_entities_and_indexes_of_the_access_patterns_are_fresh() {
     let goldens = goldens(&World::plain());

@@ -23,7 +23,6 @@ use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
 
-/// Returns the requests of all constructors, by area.
 pub fn exercises() -> Vec<Shown> {
     let world = World::plain();
     [

@@ -19,9 +19,7 @@ use serde_dynamo::AttributeValue;
 use crate::support::{assert_same, item_json, parse_item};
 use crate::world::World;
 
-/// An entity and its stored item.
 pub struct Golden {
-    /// The name of the entity and of its variant.
     pub name: &'static str,
     pub entity: AnyEntity,
     pub item: Item,
@@ -36,19 +34,16 @@ impl Golden {
         Self { name, item: stored.to_item().unwrap(), own, entity: any(stored) }
     }
 
-    /// Returns whether the item is in an index.
     pub fn is_in(&self, index: Index) -> bool {
         self.item.contains_key(index.partition_attribute())
     }
 }
 
-/// Returns a variant of an example.
 fn with<T>(mut stored: Stored<T>, change: impl FnOnce(&mut T)) -> Stored<T> {
     change(&mut stored.data);
     stored
 }
 
-/// Returns every entity with its variants.
 pub fn goldens(world: &World) -> Vec<Golden> {
     use AnyEntity as Any;
     vec![
@@ -261,8 +256,8 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
     }
 }
 
-/// Technique F10 in `docs/patterns.md`: a bare `STATUS#paid` would send the writes of the whole
-/// shop to one partition. The items of the 64 worlds agree in everything but their ids.
+/// Technique F10 in `docs/patterns.md`: a key `STATUS#paid` without a shard would send the writes
+/// of the whole shop to one partition. The items of the 64 worlds differ only in their ids.
 #[test]
 fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
     let mut partitions: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
@@ -294,7 +289,7 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
             AnyEntity::Mark(mark) => Some(mark.expires_at),
             AnyEntity::Mail(mail) => Some(mail.expires_at),
             AnyEntity::Invitation(invitation) => Some(invitation.expires_at),
-            // The last one stays named for a week after it has expired.
+            // The list names its last invitation for a week after the expiry.
             AnyEntity::Invitations(roster) => {
                 roster.open.values().map(|open| open.expires_at.plus_seconds(7 * 24 * 60 * 60)).max()
             }

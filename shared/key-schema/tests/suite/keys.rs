@@ -1,4 +1,4 @@
-//! Tests of the longest keys, and of the places that take a key apart.
+//! Tests of the longest keys, and of the code that splits a key.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::goldens::goldens;
 use crate::support::{assert_same, at};
 use crate::world::World;
 
-/// Ids, names, paths and keys that pass the checks at the edge can also be stored. So no legal
-/// request fails with a key that is too long.
+/// Ids, names, paths and keys that the API accepts can also be stored. So no valid request fails
+/// because of a key that is too long.
 #[test]
 fn the_longest_legal_ids_fit_every_key_of_every_entity() {
     for golden in goldens(&World::longest()) {
@@ -100,12 +100,11 @@ fn a_key_is_taken_apart_in_the_named_places_only() {
     assert_same(&found.iter().map(String::as_str).collect(), &named);
 }
 
-/// Collects the lines that split a key.
 fn takes_apart(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        // The encoding itself takes keys apart, and tests look into them.
+        // The encoding and the tests may split keys.
         if path.is_dir() && name != "tests" {
             takes_apart(&path, found);
         } else if name.ends_with(".rs") && name != "encoding.rs" {

@@ -33,7 +33,6 @@ fn list<V: FromItem + Debug + PartialEq>(pattern: &'static Pattern, name: &str) 
     List { pattern, needed: needed.collect() }
 }
 
-/// Returns the attributes of an item that an index carries.
 fn entry(item: &Item, index: Index, without: Option<&str>) -> Item {
     let keys = ["PK", "SK", index.partition_attribute(), index.sort_attribute()];
     let carried = keys.iter().chain(index.projected()).filter(|name| Some(**name) != without);

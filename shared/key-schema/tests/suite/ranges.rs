@@ -23,7 +23,7 @@ use serde_dynamo::AttributeValue;
 use crate::categories::path;
 use crate::support::{at, deterministic, instant, instant_since_epoch, text};
 
-/// Generates parts that differ little and sort close to the bounds.
+/// Generates parts of keys that differ little and sort close to the bounds.
 fn part() -> impl Strategy<Value = String> {
     prop_oneof![
         select(&["a", "a#", "a$", "a%", "a&", "aa", "a#b", "b", "", "é", "~", "\u{10FFFF}"][..])
@@ -145,7 +145,8 @@ proptest! {
         let before = review::recent::months_before(&one).unwrap();
         let found = covers(&before, other.as_str()) && before.page_end() != Some(other.as_str());
         prop_assert_eq!(found, other.as_str() < one.as_str());
-        // After a page with the rest of a month, the query finds nothing more in that month.
+        // After a page that ends with the month's last review, the query finds no more reviews in
+        // that month.
         let rest = review::recent::of_month(&one).unwrap().after(Some(one.as_str().to_owned()));
         let first = join(&format!("{}-01T00:00:00.000Z", one.as_str()), &[&"p", &"c"]);
         prop_assert!(!covers(&rest, &first));
@@ -272,7 +273,6 @@ fn sort_key() -> impl Strategy<Value = String> {
     (kind, part()).prop_map(|(kind, id)| join(&kind, &[&id]))
 }
 
-/// A list, reduced to its paging.
 struct List {
     name: &'static str,
     descending: bool,
@@ -288,8 +288,8 @@ impl List {
         (self.ask)(after)
     }
 
-    /// Reads pages like the executor. For each page it queries every shard from the end of the last
-    /// page, drops that end, merges the results and returns a page.
+    /// Reads pages like the executor. For each page it queries every shard from the end of the
+    /// previous page, drops that item, and merges the results.
     fn read(&self, keys: &BTreeSet<String>, shards: usize, size: usize) -> Vec<Vec<String>> {
         let (mut pages, mut end) = (Vec::new(), None::<String>);
         loop {

@@ -19,11 +19,8 @@ pub struct Shown {
     pub pattern: &'static Pattern,
     /// The actual operation, independent of the pattern.
     pub operation: Operation,
-    /// The keys of the items that the request names.
     pub keys: Vec<Key>,
-    /// The partitions that the request queries.
     pub partitions: Vec<PartitionKey>,
-    /// The conditional writes of the request.
     pub writes: Vec<Guarded>,
     lines: Vec<String>,
 }

@@ -26,8 +26,7 @@ fn each_request_is_rendered_as_recorded() {
     settings.bind(|| insta::assert_snapshot!("requests", text));
 }
 
-/// A pattern without a constructor is not an access pattern, and the cost snapshot could not price
-/// it.
+/// No request uses a pattern without a constructor, and the cost snapshot cannot contain it.
 #[test]
 fn every_pattern_is_produced_by_a_constructor() {
     let produced: BTreeSet<&str> = exercises().iter().map(|shown| shown.pattern.id).collect();
@@ -52,9 +51,10 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
         if path.is_dir() {
-            // The folder of an area is no part of a constructor's path.
+            // The label of a constructor names the module in the folder of its area, and no
+            // submodule.
             let is_area = folder.ends_with("src");
-            constructors(&path, (!is_area).then_some(stem), found);
+            constructors(&path, module.or((!is_area).then_some(stem)), found);
             continue;
         }
         let source = std::fs::read_to_string(&path).unwrap();

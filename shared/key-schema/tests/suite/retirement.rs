@@ -34,7 +34,6 @@ fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Store
     ((1..=lines).map(line).collect(), vec![world.status_event(), delivered])
 }
 
-/// Returns the labels of each transaction's actions.
 fn labels(transactions: &[Transaction<OrderAction>]) -> Vec<Vec<OrderAction>> {
     transactions.iter().map(|one| one.actions().iter().map(|(label, _)| *label).collect()).collect()
 }
@@ -136,8 +135,7 @@ fn an_interrupted_retirement_continues_with_the_remaining_items_and_its_own_time
         let Write::Update { steps, .. } = &guarded.write else { panic!("not an update") };
         assert!(steps.contains(&Step::Set("ttl", AttributeValue::N(world.expiry().as_seconds().to_string()))));
     }
-    // The condition fails after the head has left its list, because then the retirement is
-    // complete.
+    // The condition fails once the head has left its list, because the retirement is complete then.
     assert_eq!(condition(&left[0].actions()[0].1), "(#0 = :0 AND attribute_exists(#1))");
 }
 

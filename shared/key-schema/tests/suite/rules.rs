@@ -88,7 +88,8 @@ fn a_category_and_its_place_after_a_move_lead_to_each_other() {
     assert_eq!((moving.destination(&after), moving.source(&before)), (None, None));
 }
 
-/// A list shows the version of the product, and the same transaction moves the product.
+/// A category's list shows the product's version from the membership. The transaction moves both,
+/// so the membership needs the version that the product gets.
 #[test]
 fn a_membership_that_moves_with_its_product_has_the_products_next_version() {
     let (world, now) = (World::plain(), at("2017-02-01T09:00:00.000Z"));
@@ -175,7 +176,8 @@ fn invitations_count_until_they_expire_except_that_of_the_same_organization() {
     assert!(list.has_room(&new, later) && list.has_room_for(&inviter, &new, later));
 }
 
-/// 100 actions fit into a transaction of DynamoDB. Fewer lines at once would only cost more.
+/// A transaction has at most 100 actions. With fewer lines in each, an order would take more
+/// transactions.
 #[test]
 fn the_steps_of_a_large_order_use_a_whole_transaction() {
     assert_eq!((RESERVED_AT_ONCE, UNDONE_AT_ONCE, GIVEN_BACK_AT_ONCE), (49, 48, 99));
@@ -204,9 +206,9 @@ fn a_new_day_counts_its_orders_from_the_beginning() {
     (open.data.day, open.data.placed) = (Some("2017-02-01".into()), 7);
     assert_eq!(open.placed_on_day(at("2017-02-01T23:59:59.999Z")), 7);
     assert_eq!(open.placed_on_day(at("2017-02-02T00:00:00.000Z")), 0);
-    // A slower clock does not begin the day again.
+    // An instant of the previous day does not reset the count.
     assert_eq!(open.placed_on_day(at("2017-01-31T23:59:59.999Z")), 7);
-    // An item of an earlier version counts nothing.
+    // An item of an earlier version has no count of the day.
     open.data.day = None;
     assert_eq!(open.placed_on_day(at("2017-02-01T00:00:00.000Z")), 0);
 }
@@ -299,7 +301,6 @@ fn a_place_is_one_segment_of_a_url_that_reads_back() {
     assert!(place.to_segment().contains('~'), "{}", place.to_segment());
 }
 
-/// DynamoDB takes 100 actions in a transaction.
 #[test]
 fn the_sales_of_the_largest_order_are_derived_in_whole_transactions() {
     let world = World::plain();

@@ -53,7 +53,6 @@ fn rank(name: &str) -> (usize, usize) {
     }
 }
 
-/// Parses the text of [`item_json`].
 pub fn parse_item(text: &str) -> Item {
     serde_json::from_str(text).unwrap()
 }

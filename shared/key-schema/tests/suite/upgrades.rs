@@ -1,5 +1,5 @@
-//! Tests of releases side by side. During a deployment and after a rollback, old code reads new
-//! items, and new code reads old items.
+//! Tests of two releases that run at the same time. During a deployment and after a rollback, old
+//! code reads new items, and new code reads old items.
 //!
 //! The items in `released/` were written by a release, and they never change. With `UPDATE_DOCS=1`
 //! the test adds the item of a new entity or variant.
@@ -38,8 +38,8 @@ fn items_of_earlier_releases_can_be_read() {
     }
 }
 
-/// Every profile of that release has the claim of its address. The shop's mail must not end with an
-/// upgrade.
+/// Every profile of that release has a claim on its address, so it counts as verified. Otherwise
+/// its customer would get no mail after the upgrade.
 #[test]
 fn a_profile_of_an_earlier_release_counts_as_verified() {
     let item = parse_item(&std::fs::read_to_string(released("Customer.json")).unwrap());

@@ -33,7 +33,6 @@ impl World {
         wallet
     }
 
-    /// Makes the entry of a received transfer.
     pub fn wallet_entry(&self) -> Stored<WalletEntry> {
         let mut entry = self.payment();
         entry.data.kind = EntryKind::Transfer;
@@ -95,7 +94,6 @@ fn a_balance_stays_between_zero_and_its_limit() {
     assert_eq!(plus(Some(&wallet(MAX_BALANCE)), euros(1)), Ok(euros(1)), "each currency has its own room");
 }
 
-/// Returns the amount that an action adds to a balance.
 fn added(guarded: &Guarded) -> i64 {
     let Write::Update { steps, .. } = &guarded.write else { panic!("no update") };
     let amounts = steps.iter().filter_map(|step| match step {
@@ -162,8 +160,8 @@ fn a_balance_is_added_to_under_conditions_and_never_set() {
     }
 }
 
-/// The item of this release is one of an earlier release with one more attribute. So both releases
-/// can read it while they run side by side.
+/// The item of this release has only one attribute more than that of an earlier release. So both
+/// releases can read it while they run at the same time.
 #[test]
 fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attributes() {
     let earlier = crate::support::parse_item(include_str!("released/Wallet.json"));
@@ -192,8 +190,8 @@ fn an_earlier_wallet_in_another_currency_is_converted_with_the_same_balance() {
     }
 }
 
-/// A stranger can send a coin of every listed currency. The wallet stays below the 4 KB that a
-/// transaction writes for 8 units.
+/// Another customer can send money in every listed currency. The wallet must stay below 4 KB, so
+/// that a transaction writes it for at most 8 units.
 #[test]
 fn a_wallet_with_every_currency_has_less_than_four_kilobytes() {
     let codes: Vec<&str> = LISTED.split_ascii_whitespace().collect();

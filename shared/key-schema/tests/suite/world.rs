@@ -1,6 +1,6 @@
-//! One example of every entity. Values that a key could confuse with each other must differ within
-//! an item, because otherwise a template names the wrong attribute. No number equals a shard in the
-//! item's keys.
+//! One example of every entity. Within an item, all values that may be part of a key differ.
+//! Otherwise a template of a key ([`crate::templates`]) would name the wrong attribute. For the
+//! same reason no number equals a shard in the item's keys.
 
 mod catalog;
 mod orders;
@@ -30,7 +30,6 @@ use crate::support::at;
 /// The ids and names in the keys of the examples.
 pub struct World {
     pub customer: CustomerId,
-    /// Another customer.
     pub other: CustomerId,
     pub product: ProductId,
     pub order: OrderId,
@@ -122,9 +121,8 @@ impl World {
         }
     }
 
-    /// Returns a world whose ids differ from those of all other numbers.
+    /// Returns a world whose ids occur in no world of another number.
     pub fn numbered(number: u8) -> Self {
-        // Spread like the random part of real ids.
         let spread = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
         let random = std::array::from_fn(|at| spread[at % spread.len()]);
         let id = |what: &str| format!("{what}-{number}");

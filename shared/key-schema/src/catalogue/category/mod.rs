@@ -1,7 +1,7 @@
 //! The category tree. A node is stored under its parent, so one Query reads a category's children
 //! without the rest of the subtree.
 //!
-//! A category has two items. The node says only that the category exists. All writers write the
+//! A category has two items. The node only records that the category exists. All writers write the
 //! same node, so an import may write it without a condition. The description ([`CategoryAbout`]) is
 //! a separate item with a separate version.
 //!
@@ -94,7 +94,7 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: children_partition(Some(path))?, sk: SortKey::new("ABOUT")? })
 }
 
-/// An action of a category transaction, which labels its refusal.
+/// An action of a category transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryAction {
     /// The node already exists, does not exist, or is moving.
@@ -216,8 +216,8 @@ pub fn create(
     })
 }
 
-/// Describes an existing category for the first time. Refused when the category is moving or
-/// already has a description.
+/// Describes an existing category for the first time. DynamoDB refuses the write if the category is
+/// moving or already has a description.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -253,8 +253,7 @@ pub fn children(path: &CategoryPath) -> Result<Query<Stored<CategoryNode>>, KeyE
     Ok(Query::new(&CHILDREN, children_partition(Some(path))?, Range::under("CHILD")))
 }
 
-/// Reads a category's ancestors, from the top, and then the category itself. The last item shows in
-/// the same request whether the category exists.
+/// Reads a category's ancestors, from the top, and then the category itself.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -4,20 +4,21 @@
 //!
 //! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
 //! `rev` grows with every write and never restarts. So if records arrive twice, late or out of
-//! order, the copy still ends on the newest delivered record. A copy moves only the product's
+//! order, the copy still ends with the newest delivered record. A copy moves only the product's
 //! `rev`, so it breaks no editor's If-Match.
 //!
 //! # Why not every record is copied
 //!
-//! Each sale changes the stock, but its availability changes seldom. The stream copies only the
-//! records in which the availability changes. That loses nothing: between two such records, every
-//! state of the stock has the availability of the earlier record. So the newest state agrees with
-//! the newest copied record, or with the value at the product's creation. The same holds for the
-//! ratings.
+//! Each sale changes the stock, but its availability changes seldom. The stream's consumer copies
+//! only the records in which the availability changes. That loses nothing: between two such
+//! records, every state of the stock has the availability of the earlier record. So the newest
+//! state agrees with the newest copied record, or with the value at the product's creation. The
+//! same holds for the ratings.
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
-//! the stream confirms it. Retiring a product is a record in which the availability changes.
+//! the consumer confirms it. The retirement of a product changes the availability of its stock, so
+//! the consumer copies that record too.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,8 @@ use crate::expression::{Condition, number};
 use crate::item::{EncodeError, Stored};
 use crate::request::{Guarded, Single};
 
-/// The copies on a product. Only the stream updates them, so [`Product`] has no setter for them.
+/// The copies on a product. Only the stream's consumer updates them, so [`Product`] has no setter
+/// for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Copied {
@@ -54,7 +56,6 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The first `rev` of a product's stock.
 const FIRST_REV: u64 = 1;
 
 impl Copied {

@@ -11,10 +11,11 @@
 
 mod category_path;
 pub mod copies;
+mod patterns;
 mod requests;
 pub mod segment;
+mod stock;
 
-use crate::index::GSI2;
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
@@ -22,8 +23,8 @@ use serde_dynamo::AttributeValue;
 use crate::change::IndexEntry;
 use crate::encoding::{DELIMITER, Part as _};
 use crate::expression::{Condition, value};
-use crate::id::{Born, CustomerId, ProductId};
-use crate::instant::Instant;
+use crate::id::ProductId;
+use crate::index::GSI2;
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, decode, entity_name};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::media::MediaObject;
@@ -33,20 +34,18 @@ use crate::shard::Shards;
 
 pub use category_path::{CategoryError, CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
 pub use copies::{Copied, copy_rating, copy_stock};
+pub use patterns::*;
 pub use requests::*;
+pub use stock::*;
 
 /// The shards of each top category's list. A top category is a low-cardinality value, and without
 /// shards its list would be a hot partition.
 pub const CATEGORY_SHARDS: Shards = Shards(4);
-/// The maximum number of pieces in a stock, and in one adjustment.
-pub const MAX_STOCK: u64 = 1_000_000_000_000;
-/// The number of pieces below which a stock is low, where the deployment sets no other threshold.
-pub const STOCK_LOW: u64 = 10;
 
 entity! {
     /// The attributes of a product that lists and search show. A product that is taken out of the
     /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts, and
-    /// a late stream record never outranks a newer one.
+    /// no late stream record has a higher `rev` than a newer one.
     Product = "Product" {
         fixed {
             /// The id of the product.
@@ -158,117 +157,6 @@ impl Entity for Product {
 }
 
 entity! {
-    /// The number of pieces for sale. The stock stays when its product is retired, so that a
-    /// cancelled order can return its pieces until the product is revived.
-    Stock = "Stock" {
-        fixed {
-            /// The id of the product.
-            product_id: ProductId,
-            /// The available pieces, never negative, because every write that takes pieces is
-            /// conditional. Only functions of this module change it.
-            available: u64,
-            /// Whether orders may take from the stock, which they may not after the product was
-            /// retired.
-            sellable: bool,
-            /// The incarnation of the product to which the pieces belong, once the product was
-            /// revived. It is the product's `born`.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            product_born: Option<Born>,
-        }
-        mutable by StockChanges {
-            /// The last adjustment by hand, with its author and reason, for readers of the stream.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            last_adjustment: Option<Adjustment>,
-        }
-    }
-}
-
-impl Stock {
-    /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
-    /// A line of an earlier version does not know it, and has [`None`].
-    #[must_use]
-    pub fn is_of(&self, born: Option<&Born>) -> bool {
-        self.product_born.as_ref().is_none_or(|own| Some(own) == born)
-    }
-}
-
-/// How many pieces customers can buy, without the exact number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Availability {
-    /// None.
-    None,
-    /// Few: fewer than the shop's threshold.
-    Low,
-    /// At least the threshold.
-    Plenty,
-}
-
-impl Availability {
-    /// Returns the level of this many pieces. `threshold` is the number below which a stock is low.
-    #[must_use]
-    pub const fn of(pieces: u64, threshold: u64) -> Self {
-        match pieces {
-            0 => Self::None,
-            few if few < threshold => Self::Low,
-            _ => Self::Plenty,
-        }
-    }
-}
-
-/// An adjustment of a stock by hand, for example after a delivery, a breakage or a recount.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adjustment {
-    /// The change in pieces, negative for a removal.
-    pub by: i64,
-    /// The reason of the adjustment.
-    pub reason: String,
-    /// The member of staff who made the adjustment.
-    pub staff: CustomerId,
-    /// The instant of the adjustment.
-    pub at: Instant,
-}
-
-/// The reason why a stock cannot be adjusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum StockError {
-    /// The stock would become negative.
-    #[error("fewer pieces are in stock")]
-    Insufficient,
-    /// The stock would exceed [`MAX_STOCK`].
-    #[error("would make the stock larger than {MAX_STOCK}")]
-    TooLarge,
-}
-
-impl Stock {
-    /// Returns whether customers can buy at least one piece now.
-    #[must_use]
-    pub const fn in_stock(&self) -> bool {
-        self.sellable && self.available > 0
-    }
-
-    /// Returns the number of pieces after an adjustment.
-    ///
-    /// # Errors
-    /// [`StockError`].
-    pub fn moved(&self, by: i64) -> Result<u64, StockError> {
-        match self.available.checked_add_signed(by) {
-            Some(pieces) if pieces <= MAX_STOCK => Ok(pieces),
-            None if by < 0 => Err(StockError::Insufficient),
-            _ => Err(StockError::TooLarge),
-        }
-    }
-}
-
-impl Entity for Stock {
-    const NAME: &'static str = Self::ENTITY;
-
-    fn key(&self) -> Result<Key, KeyError> {
-        stock_key(&self.product_id)
-    }
-}
-
-entity! {
     /// The review statistics of a product. The transaction of each review updates them.
     ReviewStats = "ReviewStats" {
         fixed {
@@ -292,8 +180,8 @@ impl Entity for ReviewStats {
 }
 
 entity! {
-    /// The sales of a product over all time. The stream updates them together with the rows that
-    /// prove them, in one transaction ([`crate::sales`]).
+    /// The sales of a product over all time. The stream's consumer updates them together with the
+    /// rows that prove them, in one transaction ([`crate::sales`]).
     ProductSales = "ProductSales" {
         fixed {
             /// The id of the product.
@@ -372,7 +260,6 @@ pub(crate) fn content_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("CONTENT")? })
 }
 
-/// Returns the condition that a product is in the catalogue.
 pub(crate) fn in_catalogue() -> Condition {
     Condition::Exists.and(Condition::Lacks("retired"))
 }

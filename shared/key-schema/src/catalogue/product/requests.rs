@@ -1,27 +1,25 @@
-//! The access patterns of products.
+//! The requests to products and their contents.
 
 use item_model::prelude::*;
 
 use super::{
-    Adjustment, CATEGORY_SHARDS, CategoryIndexKey, CategoryPath, Copied, Product, ProductChanges as _, ProductContent,
-    ProductContentChanges as _, ProductSummary, Stock, StockChanges as _, category_partition, content_key,
-    in_catalogue, key, partition, stock_key,
+    CATEGORY_SHARDS, CREATE, CREATE_MANY, CategoryIndexKey, CategoryPath, Copied, EDIT, GET_CONTENT, IN_CATEGORY, MANY,
+    PAGE, PUT_CONTENT, Product, ProductChanges as _, ProductContent, ProductContentChanges as _, ProductSummary,
+    RETIRE, REVIVE, Stock, UPDATE, category_partition, content_key, in_catalogue, key, partition, stock_key,
 };
 use crate::category::CategoryNode;
 use crate::change::Change;
 use crate::entity::AnyEntity;
-use crate::expression::{Condition, number, value};
+use crate::expression::Condition;
 use crate::id::ProductId;
 use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::{KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
-use crate::order::OrderLine;
-use crate::pattern::Consistency;
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
-/// An action of a product transaction, which labels its refusal.
+/// An action of a product transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProductAction {
     /// The product already exists, is missing, or is at another version.
@@ -36,130 +34,6 @@ pub enum ProductAction {
     Category,
     /// The idempotency record: an earlier attempt of the request has a response already.
     Idempotency,
-}
-
-patterns! {
-    CREATE {
-        id: "products.create",
-        purpose: "Create a product with its stock and the missing categories",
-        request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = \
-            CHILD#<name>, for each missing node",
-        requires: "product and stock do not exist",
-        callers: "staff",
-    }
-    CREATE_MANY {
-        id: "products.create-many",
-        purpose: "Create the new products of an import",
-        request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products",
-        requires: "none exists",
-        callers: "staff",
-    }
-    REVIVE {
-        id: "products.revive",
-        purpose: "Bring a retired product back under its id",
-        request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
-        requires: "the product is retired, at the version that was read",
-        callers: "staff",
-    }
-    PAGE {
-        id: "products.page",
-        purpose: "Read everything that a product page shows, except content",
-        request: Query,
-        key: "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$",
-        returns: "the product, its further categories, sales, review statistics and stock",
-        consistency: Consistency::Eventual,
-        callers: "any",
-    }
-    EDIT {
-        id: "products.edit",
-        purpose: "Read a product to revive it, or to explain a refused change",
-        request: GetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT",
-        returns: "the product",
-        consistency: Consistency::Strong("the explanation of a refusal must match the stored \
-            product"),
-        callers: "staff",
-    }
-    MANY {
-        id: "products.many",
-        purpose: "Read the products that an import names",
-        request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
-        returns: "the products",
-        consistency: Consistency::Strong("an import compares its rows with the stored products"),
-        callers: "staff",
-    }
-    UPDATE {
-        id: "products.update",
-        purpose: "Change a product, with its category key when the category changes",
-        request: UpdateItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT",
-        requires: "in the catalogue, version = the If-Match",
-        callers: "staff",
-    }
-    RETIRE {
-        id: "products.retire",
-        purpose: "Take a product out of the catalogue",
-        request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
-        requires: "in the catalogue, version = the If-Match",
-        callers: "staff",
-    }
-    SET_STOCK {
-        id: "stock.set",
-        purpose: "Set a stock",
-        request: UpdateItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "sellable",
-        callers: "staff",
-    }
-    ADJUST_STOCK {
-        id: "stock.adjust",
-        purpose: "Adjust a stock once",
-        request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "sellable, and unchanged; the key is new",
-        callers: "staff",
-    }
-    READ_STOCK {
-        id: "stock.get",
-        purpose: "Read a stock before adjusting it",
-        request: GetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        returns: "the stock",
-        consistency: Consistency::Strong("the adjustment is computed from it and conditional on it"),
-        callers: "staff",
-    }
-    GET_CONTENT {
-        id: "content.get",
-        purpose: "Read a product's long description",
-        request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT",
-        returns: "the product, which may be retired, and the content",
-        consistency: Consistency::Eventual,
-        callers: "any",
-    }
-    PUT_CONTENT {
-        id: "content.put",
-        purpose: "Write a product's long description",
-        request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of objects",
-        requires: "does not exist, or version = the If-Match; the product is in the catalogue; a \
-            new object is noted",
-        callers: "staff",
-    }
-    IN_CATEGORY {
-        id: "categories.products",
-        purpose: "List the products of a category",
-        request: ShardedQuery on GSI2,
-        key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
-        returns: "products of a category and all below it, by category and id",
-        consistency: Consistency::Eventual,
-        callers: "any",
-    }
 }
 
 /// Returns the product with the copies of its first stock.
@@ -229,8 +103,8 @@ pub fn revive(
         .enter(&CategoryIndexKey { category_path: &product.category_path, id: &product.id })?
         .set("retired", None::<bool>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // The condition is not on `rev`, because the stream moves it when it copies the retirement onto
-    // the product.
+    // The condition is not on `rev`, because the stream's consumer moves it when it copies the
+    // retirement onto the product.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)
@@ -238,10 +112,9 @@ pub fn revive(
         .set("available", available)?
         .set("sellable", true)?
         .set("product_born", born)?;
-    let stock = Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() };
     let transaction = Transaction::new(&REVIVE)
         .action(ProductAction::Product, Guarded::update(key(&product.id)?, change, seen))
-        .action(ProductAction::Stock, Guarded { write: stock, condition: None });
+        .action(ProductAction::Stock, Guarded::modify(stock_key(&product.id)?, stock));
     with_nodes(transaction, nodes)
 }
 
@@ -252,8 +125,7 @@ fn with_nodes(
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<ProductAction>, EncodeError> {
     for node in nodes {
-        let put = Guarded { write: Write::Put { item: node.to_item()? }, condition: None };
-        transaction = transaction.action(ProductAction::Category, put);
+        transaction = transaction.action(ProductAction::Category, Guarded::overwrite(node)?);
     }
     Ok(transaction)
 }
@@ -311,74 +183,6 @@ pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<P
         .action(ProductAction::Stock, Guarded::update(stock_key(id)?, stock, Condition::Exists)))
 }
 
-/// Sets the stock of a product of the catalogue, and returns the stock.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<Stored<Stock>>, EncodeError> {
-    let change = Change::<Stock>::visible(at).set("available", available)?;
-    Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
-}
-
-/// Sets the stock to `available`, on the condition that it is still as it was `seen`. So no
-/// concurrent change is lost, and the response reports the stock right after this adjustment.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn adjust_stock(
-    seen: &Stored<Stock>,
-    available: u64,
-    adjustment: Adjustment,
-    claim: Guarded,
-) -> Result<Transaction<ProductAction>, EncodeError> {
-    let unchanged = Condition::Is("sellable", value(true)?).and(Condition::Is("available", number(seen.available)));
-    let change =
-        Change::<Stock>::visible(adjustment.at).set("available", available)?.last_adjustment(&Some(adjustment))?;
-    Ok(Transaction::new(&ADJUST_STOCK)
-        .action(ProductAction::Stock, Guarded::update(stock_key(&seen.product_id)?, change, unchanged))
-        .action(ProductAction::Idempotency, claim))
-}
-
-/// Takes pieces for an order line. The action belongs to the order's transaction. Its condition
-/// fails if the stock is too small, not for sale, or of another incarnation of the product.
-pub(crate) fn take(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
-    let quantity = pieces(line)?;
-    let enough = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
-    let change = Change::<Stock>::visible(at).add("available", -quantity);
-    Ok(Guarded::update(stock_key(&line.product_id)?, change, enough.and(of_incarnation(line)?)))
-}
-
-fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
-    i64::try_from(line.quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
-}
-
-/// Returns the condition that the stock is of the product that the line has sold
-/// ([`Stock::is_of`]).
-fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
-    let never_revived = Condition::Lacks("product_born");
-    Ok(match &line.product_born {
-        Some(born) => never_revived.or(Condition::Is("product_born", value(born)?)),
-        None => never_revived,
-    })
-}
-
-/// Returns the pieces of a cancelled or returned order line. The action belongs to the order's
-/// transaction. The stock of a retired product takes pieces back too. The condition fails if the
-/// product was revived since the sale, because the pieces are no longer counted then.
-pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
-    let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
-    Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))
-}
-
-/// Reads a stock with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn stock(id: &ProductId) -> Result<Get<Stored<Stock>>, KeyError> {
-    Ok(Get::new(&READ_STOCK, stock_key(id)?))
-}
-
 /// Reads the product, then its content. The caller needs the product, because the content of a
 /// retired product stays hidden.
 ///
@@ -397,13 +201,10 @@ pub fn create_content(
     content: &Stored<ProductContent>,
     note: Option<&Stored<UnsettledObject>>,
 ) -> Result<Transaction<ProductAction>, EncodeError> {
-    let transaction = Transaction::new(&PUT_CONTENT)
+    Ok(Transaction::new(&PUT_CONTENT)
         .action(ProductAction::Content, Guarded::put(content, Condition::NotExists)?)
-        .action(ProductAction::Product, Guarded::check(key(&content.product_id)?, in_catalogue()));
-    match note {
-        Some(note) => Ok(transaction.action(ProductAction::Object, media::settled(note)?)),
-        None => Ok(transaction),
-    }
+        .action(ProductAction::Product, Guarded::check(key(&content.product_id)?, in_catalogue()))
+        .optional(ProductAction::Object, note.map(media::settled).transpose()?))
 }
 
 /// Replaces a product's content that is at `version`. `note` is the note of the newly referenced
@@ -448,7 +249,6 @@ pub fn in_category(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyErro
     Ok(Query::sharded(&IN_CATEGORY, list_partitions(path)?, Range::under(&path.key_text())))
 }
 
-/// Returns the partitions of the list of a path's top category.
 pub(crate) fn list_partitions(path: &CategoryPath) -> Result<Vec<PartitionKey>, KeyError> {
     CATEGORY_SHARDS.all().map(|shard| category_partition(path.top(), shard)).collect()
 }

@@ -1,9 +1,8 @@
 //! The newest reviews of all products.
 //!
-//! If the list had one key, all its writers and readers would share one partition. So the list is
-//! split by calendar month (UTC), and each month into shards. No collection grows for ever,
-//! concurrent writes spread over shards, and a reader starts with the month in which its page
-//! begins.
+//! In a single partition, the list would grow for ever, and all writers and readers would share its
+//! throughput. So each calendar month (UTC) has its own partitions, the shards. A reader starts
+//! with the month in which its page begins.
 //!
 //! # A copy
 //!
@@ -35,7 +34,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{Get, Guarded, Query, Range, Single, Write};
+use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
 /// The shards of each month.
@@ -206,13 +205,11 @@ patterns! {
 /// Writes a review's entry, for the transaction that writes the review. Earlier releases wrote no
 /// entries, so the entry of an older review may be missing until its next change.
 pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
-    Ok(Guarded { write: Write::Put { item: RecentReview::of(review).to_item()? }, condition: None })
+    Guarded::overwrite(&RecentReview::of(review))
 }
 
-/// Deletes a review's entry, for the transaction that deletes the review.
 pub(super) fn remove(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
-    let key = key(&review.product_id, &review.customer_id, review.meta.created_at)?;
-    Ok(Guarded { write: Write::Delete { key }, condition: None })
+    Ok(Guarded::remove(key(&review.product_id, &review.customer_id, review.meta.created_at)?))
 }
 
 /// Lists the reviews of a month, newest first.

@@ -136,8 +136,8 @@ pub fn put_member(
             }
             Guarded::update(member_key(id, customer_id)?, change, unchanged)
         }
-        // Callers cannot make themselves members. A caller who has become an admin since the read
-        // is refused too, and tries again with the membership that is there now.
+        // Callers cannot make themselves members. DynamoDB also refuses a caller who became an
+        // admin after the read. A retry reads the new membership.
         None if authority.is(customer_id) => Guarded::put(new, Condition::NotExists.and(is_admin()?))?,
         None => Guarded::put(new, Condition::NotExists)?,
     };
@@ -151,8 +151,8 @@ pub fn put_member(
     let (before, after) = (old.map(|old| old.role), Some(*role));
     transaction = match count_admins(id, before, after)? {
         Some(count) => transaction.action(OrganizationAction::Organization, count),
-        // Proves that the organization exists. In the other cases the caller's own membership, or
-        // the changed one, proves it.
+        // Checks that the organization exists. In the other cases the caller's membership, or the
+        // changed one, proves that.
         None if old.is_none() && matches!(authority, Authority::Staff) => {
             transaction.action(OrganizationAction::Organization, Guarded::check(key(id)?, Condition::Exists))
         }
@@ -203,7 +203,6 @@ pub fn remove_ghost(old: &Stored<Member>) -> Result<Transaction<OrganizationActi
     end_anyway(Transaction::new(&REMOVE_GHOST).action(OrganizationAction::Customer, gone), old)
 }
 
-/// Ends a membership, whether or not an admin remains.
 fn end_anyway(
     transaction: Transaction<OrganizationAction>,
     old: &Stored<Member>,

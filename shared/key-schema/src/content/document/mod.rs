@@ -1,7 +1,7 @@
 //! Documents with separately versioned sections, a history of versions, and drafts.
 //!
-//! A version is a manifest: for each section it names the version that brought the section's text.
-//! The document's head says which version is current.
+//! Each version has a manifest. For each section, the manifest has the number of the version in
+//! which the section's text was written. The document's head says which version is current.
 //!
 //! # Layout
 //!
@@ -9,7 +9,8 @@
 //!
 //! - `DOC`, the head: owner, organization, editors, the number and manifest of the current version,
 //!   and the draft of the next version if there is one;
-//! - `SECTION#<name>#<version>`, the text that a section has since that version;
+//! - `SECTION#<name>#<version>`, the section's text from that version on, until a later version
+//!   replaces it;
 //! - `VERSION#<number>`, one item per version: its manifest, author, time and note.
 //!
 //! The owner and each editor also have `DOCUMENT#<document>#<role>` in their own partition. The
@@ -18,35 +19,35 @@
 //! read.
 //!
 //! A change of one section writes one new item of that section. The other sections stay untouched,
-//! because the next manifest names them as the previous one did. Only the head says which version
-//! is current. So one conditional write makes a draft of many sections current, and readers see all
-//! of it or nothing.
+//! because the next manifest repeats their numbers. Only the head says which version is current. So
+//! one conditional write publishes a draft of many sections, and readers see all of it or nothing.
 //!
 //! # Why the newest texts have no second copy
 //!
-//! With a copy of each section's newest text beside the head, one Query would read the current
-//! document. Instead, it takes a GetItem and a BatchGetItem, for two reasons:
+//! If each section's newest text had a copy next to the head, one Query would read the current
+//! document. Without copies, this takes a GetItem and a BatchGetItem. There are two reasons for it:
 //!
-//! - Each publication would write every changed text a second time, up to fifty texts of 100 KB.
-//!   Without copies a publication writes two small items.
+//! - With copies, each publication would write every changed text a second time, up to fifty texts
+//!   of 100 KB. Without copies it writes two small items.
 //! - Fifty such texts exceed the 1 MB of one Query.
 //!
 //! # Who may write
 //!
 //! The head names the owner and the editors, so the condition of each change is that its author is
-//! one of them ([`Right::Own`]). In an organization's document these roles count only while their
-//! holder is a member. A condition on the membership, in the same transaction, checks that
+//! one of them ([`Right::Own`]). In an organization's document, only a member has the rights of
+//! these roles. A condition on the membership, in the same transaction, checks that
 //! ([`Right::Member`]). An admin of the organization may do everything, which another condition on
 //! the membership checks ([`Right::Admin`]).
 //!
-//! So the end of a membership ends all rights at once, however many documents there are, and writes
-//! none of them. The roles stay on the heads. A customer who becomes a member again has them again,
-//! unless an admin has removed them.
+//! So the end of a membership ends the customer's rights in all documents at once, and writes none
+//! of the documents. The heads keep the roles. A customer who becomes a member again has the same
+//! roles, unless an admin has removed them.
 //!
-//! A customer needs a profile to become owner or editor. Only staff may create a document without
-//! one. An erasure removes the customer from all heads, and with that the right to write. So a
-//! change by an owner or editor need not check the profile again. A membership may accidentally
-//! outlast the profile ([`crate::organization`]), so a change by an admin checks both.
+//! A customer needs a profile to become owner or editor. A member of staff may create a document
+//! without having a profile. An erasure removes the customer from all heads, and with that the
+//! right to write. So a change by an owner or editor need not check the profile again. A membership
+//! can remain after an erasure ([`crate::organization`]), so a change by an admin checks membership
+//! and profile.
 //!
 //! # What remains of an erased customer
 //!
@@ -55,6 +56,9 @@
 //! deletion. The history is never rewritten, so versions keep the id of an erased author. That id
 //! leads to no profile.
 
+mod patterns;
+mod removal;
+mod roles;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,30 +73,30 @@ use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::organization::{self, Member};
-use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Query, Range};
-pub use write::{
-    Edit, Right, add_editor, begin_draft, create, delete, discard_draft, forget, publish, put_section, release,
-    remove_editor, restore, retire, retire_shared, sweep_texts, sweep_versions,
-};
+
+pub use patterns::*;
+pub use removal::{delete, retire, retire_shared, sweep_texts, sweep_versions};
+pub use roles::{add_editor, forget, release, remove_editor};
+pub use write::{Edit, Right, begin_draft, create, discard_draft, publish, put_section, restore};
 
 /// The maximum number of sections of a document. One transaction can change all of them, and one
 /// BatchGetItem reads them.
 pub const MAX_SECTIONS: usize = 50;
-/// The maximum number of editors beside the owner. They are a set on the head, and every change of
-/// the head rewrites the set.
+/// The maximum number of editors besides the owner. The head stores them, so every change of the
+/// head writes all of them.
 pub const MAX_EDITORS: usize = 100;
 /// The maximum length of a section's text, in bytes of UTF-8. With its other attributes the item
 /// stays far below DynamoDB's 400 KB.
 pub const MAX_TEXT: usize = 100 * 1024;
 
-/// The version that brought the current text of each section.
+/// For each section, the number of the version in which its text was written.
 pub type Manifest = BTreeMap<SectionName, u64>;
 
 /// The next version of a document, not published yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// The sections of the version that the draft began with, and the sections that were put since.
+    /// The manifest of the version from which the draft began, with the draft's changes.
     pub sections: Manifest,
     /// The caller who began the draft.
     pub by: CustomerId,
@@ -114,8 +118,8 @@ entity! {
             /// may do everything. Owner and editors must be members to have their rights.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             organization_id: Option<OrganizationId>,
-            /// The customers who may edit the document beside its owner. DynamoDB has no empty set,
-            /// so the attribute is absent without editors.
+            /// The customers who may edit the document besides its owner. DynamoDB has no empty
+            /// set, so the attribute is absent without editors.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default, with = "serde_dynamo::string_set")]
             editors: BTreeSet<CustomerId>,
             /// Whether the document is deleted. Its texts and versions are then being removed.
@@ -166,7 +170,7 @@ impl Entity for Document {
 }
 
 entity! {
-    /// The text of a section since a version. A published text never changes. Each change of a
+    /// The text of a section from a version on. A published text never changes. Each change of a
     /// draft overwrites the draft's text.
     DocumentSection = "DocumentSection" {
         fixed {
@@ -174,7 +178,7 @@ entity! {
             id: DocumentId,
             /// The section's name.
             name: SectionName,
-            /// The version that brought the text.
+            /// The version in which the text was written.
             number: u64,
             /// The text, in any markup that the client uses.
             text: String,
@@ -212,7 +216,7 @@ entity! {
             /// The publisher's note.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
-            /// The old version whose texts it restored, if any.
+            /// The number of the old version whose texts this version restored, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             restored_from: Option<u64>,
         }
@@ -292,7 +296,7 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::of("VERSION", &[&number])? })
 }
 
-/// An action of a document transaction, which labels its refusal.
+/// An action of a document transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentAction {
     /// The head is missing or at another version, or the author may not write it.
@@ -303,7 +307,7 @@ pub enum DocumentAction {
     Admin,
     /// The author has no profile.
     Author,
-    /// The author has created all documents of the day.
+    /// The author has used up the day's quota of documents.
     Quota,
     /// The organization does not exist, or the creator is not a member of it.
     Organization,
@@ -313,228 +317,10 @@ pub enum DocumentAction {
     Editor,
     /// The version already exists. The head's condition prevents that.
     Version,
-    /// A text. No condition guards it.
+    /// The write of a text, which has no condition.
     Section,
-    /// The role item in a customer's partition. No condition guards it.
+    /// The write of the role item in a customer's partition, which has no condition.
     Tie,
-}
-
-patterns! {
-    CREATE {
-        id: "documents.create",
-        purpose: "Create a document with its first version",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC, VERSION#<1> and SECTION#<name>#<1>; PK = CUSTOMER#<caller>, \
-            SK = DOCUMENT#<id>#owner and PROFILE (check); PK = ORG#<organization>, SK = \
-            MEMBER#<caller> or ORG (check); PK = QUOTA#<hash of the caller>, SK = DAY#<day>",
-        requires: "the document does not exist; its creator exists and is a member of the \
-            organization; a customer created fewer documents on the day than the quota; ADD \
-            documents",
-        callers: "owner",
-    }
-    GET {
-        id: "documents.get",
-        purpose: "Read a document's head",
-        request: GetItem,
-        key: "PK = DOC#<id>, SK = DOC",
-        returns: "the head, with the current manifest",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    TEXTS {
-        id: "documents.texts",
-        purpose: "Read the texts of a version",
-        request: BatchGetItem,
-        key: "PK = DOC#<id>, SK = SECTION#<name>#<version>, for each; PK = ORG#<organization>, SK \
-            = MEMBER#<caller>",
-        returns: "the texts of a version; the caller's membership if access depends on it",
-        consistency: Consistency::Strong("a text in the manifest must be found, and an ended \
-            membership must not"),
-        callers: "owner",
-    }
-    VERSION {
-        id: "documents.version",
-        purpose: "Read one version and the head",
-        request: BatchGetItem,
-        key: "PK = DOC#<id>, SK = DOC and VERSION#<number>",
-        returns: "the head, one version",
-        consistency: Consistency::Strong("a restore is conditional on the head that was read with \
-            the version"),
-        callers: "owner",
-    }
-    VERSIONS {
-        id: "documents.versions",
-        purpose: "List the versions of a document",
-        request: Query,
-        key: "PK = DOC#<id>, SK under VERSION#, backward",
-        returns: "versions, newest first",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    EDIT {
-        id: "documents.edit",
-        purpose: "Read a document's head before a change",
-        request: GetItem,
-        key: "PK = DOC#<id>, SK = DOC",
-        returns: "the head",
-        consistency: Consistency::Strong("the next manifest is computed from it, and the change is \
-            conditional on it"),
-        callers: "owner",
-    }
-    STANDING {
-        id: "documents.standing",
-        purpose: "Read the membership that decides about a document",
-        request: GetItem,
-        key: "PK = ORG#<organization>, SK = MEMBER#<caller>",
-        returns: "the caller's own membership",
-        consistency: Consistency::Strong("an ended membership must give no access"),
-        callers: "owner",
-    }
-    PUT_SECTION {
-        id: "documents.put-section",
-        purpose: "Set a section's text, in the draft or as a new version",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC, SECTION#<name>#<next> and, without a draft, VERSION#<next>; \
-            PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
-            (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
-        callers: "owner",
-    }
-    BEGIN_DRAFT {
-        id: "documents.begin-draft",
-        purpose: "Begin a draft of the next version",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
-            CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
-        callers: "owner",
-    }
-    DISCARD_DRAFT {
-        id: "documents.discard-draft",
-        purpose: "Discard the draft and its texts",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each; PK = \
-            ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
-            (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
-        callers: "owner",
-    }
-    PUBLISH {
-        id: "documents.publish",
-        purpose: "Make the draft current",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
-            MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
-        callers: "owner",
-    }
-    RESTORE {
-        id: "documents.restore",
-        purpose: "Publish an old version again as a new one",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
-            MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
-        callers: "owner",
-    }
-    ADD_EDITOR {
-        id: "documents.add-editor",
-        purpose: "Add an editor",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor and \
-            PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> and MEMBER#<customer>, \
-            PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "the caller is the owner and still a member, or an admin with a profile; the set \
-            has room or has the customer; the customer exists and is a member; ADD editors",
-        callers: "owner",
-    }
-    REMOVE_EDITOR {
-        id: "documents.remove-editor",
-        purpose: "Remove an editor",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor; PK = \
-            ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
-            (checks)",
-        requires: "the caller is the owner or this editor and still a member, or an admin with a \
-            profile; DELETE editors",
-        callers: "owner",
-    }
-    RETIRE {
-        id: "documents.retire",
-        purpose: "Hide a document before its texts are removed",
-        request: UpdateItem,
-        key: "PK = DOC#<id>, SK = DOC",
-        requires: "version = the If-Match; the caller is staff, or the owner and there is no \
-            organization",
-        callers: "owner",
-    }
-    RETIRE_SHARED {
-        id: "documents.retire-shared",
-        purpose: "Hide an organization's document before its texts are removed",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
-            CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner and still a member, or an admin \
-            with a profile",
-        callers: "owner",
-    }
-    HISTORY {
-        id: "documents.history",
-        purpose: "List the versions of a deleted document",
-        request: Query,
-        key: "PK = DOC#<id>, SK under VERSION#",
-        returns: "versions, oldest first",
-        consistency: Consistency::Strong("a missed version would outlive the document"),
-        callers: "owner",
-    }
-    SWEEP {
-        id: "documents.sweep",
-        purpose: "Remove the texts and versions of a deleted document",
-        request: BatchWriteItem,
-        key: "PK = DOC#<id>, SK = SECTION#<name>#<version> or VERSION#<number>, for each",
-        requires: "no condition",
-        callers: "owner",
-    }
-    DELETE {
-        id: "documents.delete",
-        purpose: "Free the id of a deleted document",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or \
-            editor>, for each",
-        requires: "the document is being deleted",
-        callers: "owner",
-    }
-    OF_CUSTOMER {
-        id: "documents.of-customer",
-        purpose: "Find the documents of an erased customer",
-        request: Query,
-        key: "PK = CUSTOMER#<customer>, SK under DOCUMENT#",
-        returns: "the customer's role items, as owner or editor",
-        consistency: Consistency::Strong("a missed document would outlive its owner"),
-        callers: "owner",
-    }
-    RELEASE {
-        id: "documents.release",
-        purpose: "Remove an erased customer from a document that stays",
-        request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or \
-            editor>",
-        requires: "the head is unchanged; REMOVE owner_id or DELETE editors",
-        callers: "owner",
-    }
-    FORGET {
-        id: "documents.forget",
-        purpose: "Remove an erased customer's role item that leads to no document",
-        request: DeleteItem,
-        key: "PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>",
-        requires: "the role item is the one that was read",
-        callers: "owner",
-    }
 }
 
 /// Reads a document's head.

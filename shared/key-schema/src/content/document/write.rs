@@ -1,23 +1,22 @@
-//! Writes of documents. Every change of content is conditional on the head that was read and on the
-//! author's right.
+//! The right to write a document, and the requests that change its content. Each of them is
+//! conditional on the head that was read and on the author's right.
 
 use item_model::prelude::*;
 
+use super::roles::tied;
 use super::{
-    ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentAction,
-    DocumentChanges as _, DocumentSection, DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION,
-    RELEASE, REMOVE_EDITOR, RESTORE, RETIRE, RETIRE_SHARED, SWEEP, Tie, key, section_key, tie_key, version_key,
+    BEGIN_DRAFT, CREATE, DISCARD_DRAFT, Document, DocumentAction, DocumentChanges as _, DocumentSection,
+    DocumentVersion, Draft, Manifest, PUBLISH, PUT_SECTION, RESTORE, Tie, key, section_key,
 };
 use crate::change::Change;
 use crate::customer;
-use crate::expression::{Condition, number, value};
-use crate::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
+use crate::expression::{Condition, value};
+use crate::id::{Born, CustomerId, OrganizationId, SectionName};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
-use crate::key::KeyError;
 use crate::organization;
 use crate::quota::{self, Quota};
-use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction, Write};
+use crate::request::{Guarded, Transaction};
 
 /// The right by which a caller writes a document.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +37,7 @@ pub enum Right<'a> {
 impl Right<'_> {
     /// Adds the conditions on the head. `role` is the role that the head must give a customer who
     /// is not an admin.
-    fn on_head(
+    pub(super) fn on_head(
         self,
         condition: Condition,
         role: fn(&CustomerId) -> Result<Condition, EncodeError>,
@@ -50,8 +49,10 @@ impl Right<'_> {
         })
     }
 
-    /// Adds the checks of the caller's own membership and profile.
-    fn checked(self, transaction: Transaction<DocumentAction>) -> Result<Transaction<DocumentAction>, EncodeError> {
+    pub(super) fn checked(
+        self,
+        transaction: Transaction<DocumentAction>,
+    ) -> Result<Transaction<DocumentAction>, EncodeError> {
         Ok(match self {
             Self::Member(organization, customer) => {
                 transaction.action(DocumentAction::Member, organization::member_check(organization, customer)?)
@@ -63,8 +64,7 @@ impl Right<'_> {
         })
     }
 
-    /// Returns whether the customer is the caller.
-    fn is(self, customer: &CustomerId) -> bool {
+    pub(super) fn is(self, customer: &CustomerId) -> bool {
         match self {
             Self::Own(caller) | Self::Member(_, caller) | Self::Admin(_, caller) => caller == customer,
             Self::Staff => false,
@@ -75,7 +75,7 @@ impl Right<'_> {
 /// A change of a document that was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
-    /// The document that was read, at the version that the client has seen.
+    /// The document that was read, at the version that the client has read.
     pub old: &'a Stored<Document>,
     /// The author's right.
     pub right: Right<'a>,
@@ -104,7 +104,6 @@ impl Edit<'_> {
         self.right.checked(transaction)
     }
 
-    /// Returns the head after the change.
     fn after(&self, data: Document) -> Stored<Document> {
         let mut meta = self.old.meta.clone();
         meta.version += 1;
@@ -113,7 +112,6 @@ impl Edit<'_> {
         Stored { meta, data }
     }
 
-    /// Writes the current version of `new` to the history.
     fn version(
         &self,
         new: &Document,
@@ -133,40 +131,24 @@ impl Edit<'_> {
     }
 }
 
-/// Returns the condition that the head is the incarnation that was read. A document that was
-/// deleted and created again restarts its versions.
-fn is(head: &Stored<Document>) -> Result<Condition, EncodeError> {
+/// Returns the condition that the head is the incarnation that was read. A document that is deleted
+/// and created again restarts its `version`, so a `version` alone is not enough.
+pub(super) fn is(head: &Stored<Document>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("born", value(&head.meta.born)?))
 }
 
-fn is_editor(customer: &CustomerId) -> Result<Condition, EncodeError> {
+pub(super) fn is_editor(customer: &CustomerId) -> Result<Condition, EncodeError> {
     Ok(is_owner(customer)?.or(Condition::Contains("editors", value(customer)?)))
 }
 
-fn is_owner(customer: &CustomerId) -> Result<Condition, EncodeError> {
+pub(super) fn is_owner(customer: &CustomerId) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("owner_id", value(customer)?))
 }
 
-/// Writes a text without a condition. Only writers of the draft can have read its key, and the
-/// head's condition guards the write.
+/// Writes a text without a condition of its own. The head's condition, in the same transaction,
+/// guards it.
 fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
-    Ok(Guarded { write: Write::Put { item: section.to_item()? }, condition: None })
-}
-
-/// Writes the role item in the customer's partition.
-fn tied(
-    customer: &CustomerId,
-    document: &DocumentId,
-    tie: Tie,
-    born: &Born,
-    at: Instant,
-) -> Result<Guarded, EncodeError> {
-    let data = CustomerDocument { customer_id: customer.clone(), document_id: document.clone(), tie };
-    Ok(Guarded { write: Write::Put { item: Stored::new(data, born.clone(), at).to_item()? }, condition: None })
-}
-
-fn untied(customer: &CustomerId, document: &DocumentId, tie: Tie) -> Result<Guarded, KeyError> {
-    Ok(Guarded { write: Write::Delete { key: tie_key(customer, document, tie)? }, condition: None })
+    Guarded::overwrite(section)
 }
 
 /// Creates a document of `owner` with its texts as version 1.
@@ -240,7 +222,7 @@ pub fn put_section(
     Ok((transaction, edit.after(new)))
 }
 
-/// Begins the next version with the texts of the current one.
+/// Begins a draft that has the texts of the current version.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -259,14 +241,14 @@ pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<Docume
     new.draft = None;
     let mut transaction = edit.head(&DISCARD_DRAFT, &new)?;
     for name in since(&draft.sections, new.next()) {
-        let delete = Write::Delete { key: section_key(&new.id, name, new.next())? };
-        transaction = transaction.action(DocumentAction::Section, Guarded { write: delete, condition: None });
+        let delete = Guarded::remove(section_key(&new.id, name, new.next())?);
+        transaction = transaction.action(DocumentAction::Section, delete);
     }
     Ok(transaction)
 }
 
-/// Returns the sections that got their text with this version.
-fn since(sections: &Manifest, number: u64) -> impl Iterator<Item = &SectionName> {
+/// Returns the sections whose text was written in this version.
+pub(super) fn since(sections: &Manifest, number: u64) -> impl Iterator<Item = &SectionName> {
     sections.iter().filter(move |(_, since)| **since == number).map(|(name, _)| name)
 }
 
@@ -298,178 +280,4 @@ pub fn restore(
     (new.current, new.sections) = (new.next(), version.sections.clone());
     let item = edit.version(&new, note, Some(version.number))?;
     Ok((edit.head(&RESTORE, &new)?.action(DocumentAction::Version, item), edit.after(new)))
-}
-
-fn is_there() -> Condition {
-    Condition::Exists.and(Condition::Lacks("deleting"))
-}
-
-/// Makes a customer an editor of a document that was read. A caller who is not an admin must be the
-/// owner. An existing editor stays one. The editor of an organization's document must be a member.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn add_editor(
-    head: &Stored<Document>,
-    editor: &CustomerId,
-    right: Right<'_>,
-    born: &Born,
-    at: Instant,
-) -> Result<Transaction<DocumentAction>, EncodeError> {
-    let room = Condition::Lacks("editors")
-        .or(Condition::FewerEntries("editors", MAX_EDITORS))
-        .or(Condition::Contains("editors", value(editor)?));
-    let condition = right.on_head(is_there().and(is(head)?).and(room), is_owner)?;
-    let change = Change::<Document>::copied().include("editors", editor.as_str());
-    let mut transaction = Transaction::new(&ADD_EDITOR)
-        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
-        .action(DocumentAction::Tie, tied(editor, &head.id, Tie::Editor, born, at)?);
-    transaction = right.checked(transaction)?;
-    // DynamoDB takes one action an item, and the caller's right has checked the caller's own items.
-    if !(right.is(editor) && matches!(right, Right::Admin(..))) {
-        transaction = transaction.action(DocumentAction::Customer, customer::check(editor)?);
-    }
-    Ok(match &head.organization_id {
-        Some(organization) if !right.is(editor) => {
-            transaction.action(DocumentAction::Editor, organization::member_check(organization, editor)?)
-        }
-        _ => transaction,
-    })
-}
-
-/// Removes an editor from a document that was read. A caller who is not an admin must be the owner
-/// or that editor.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn remove_editor(
-    head: &Stored<Document>,
-    editor: &CustomerId,
-    right: Right<'_>,
-) -> Result<Transaction<DocumentAction>, EncodeError> {
-    let role = if right.is(editor) { is_editor } else { is_owner };
-    let condition = right.on_head(is_there().and(is(head)?), role)?;
-    let change = Change::<Document>::copied().exclude("editors", editor.as_str());
-    right.checked(
-        Transaction::new(&REMOVE_EDITOR)
-            .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
-            .action(DocumentAction::Tie, untied(editor, &head.id, Tie::Editor)?),
-    )
-}
-
-/// Removes an erased customer, as owner or as editor, from a document that was read and that stays.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn release(
-    head: &Stored<Document>,
-    customer: &CustomerId,
-    tie: Tie,
-) -> Result<Transaction<DocumentAction>, EncodeError> {
-    let change = Change::<Document>::copied();
-    let change = match tie {
-        Tie::Owner => change.set("owner_id", None::<CustomerId>)?,
-        Tie::Editor => change.exclude("editors", customer.as_str()),
-    };
-    let unchanged = is(head)?.and(Condition::Is("rev", number(head.meta.rev)));
-    Ok(Transaction::new(&RELEASE)
-        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, unchanged))
-        .action(DocumentAction::Tie, untied(customer, &head.id, tie)?))
-}
-
-/// Removes an erased customer's role item that leads to no document. Refused when the item was
-/// written again since it was read.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError> {
-    let same = Condition::Is("born", value(&tie.meta.born)?);
-    Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))
-}
-
-/// Hides a document at `version` for good, on behalf of staff, or of the owner of a document
-/// without an organization. Returns the head.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn retire(
-    id: &DocumentId,
-    version: u64,
-    owner: Option<&CustomerId>,
-    at: Instant,
-) -> Result<Single<Stored<Document>>, EncodeError> {
-    let mut condition = Condition::version(version);
-    if let Some(owner) = owner {
-        condition = Right::Own(owner).on_head(condition, is_owner)?;
-    }
-    let change = Change::<Document>::visible(at).set("deleting", true)?;
-    Ok(Single::new(&RETIRE, Guarded::update(key(id)?, change, condition)))
-}
-
-/// Hides an organization's document that was read for good, on behalf of its owner or of an admin.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn retire_shared(
-    head: &Stored<Document>,
-    right: Right<'_>,
-    at: Instant,
-) -> Result<Transaction<DocumentAction>, EncodeError> {
-    let condition = right.on_head(Condition::version(head.meta.version).and(is(head)?), is_owner)?;
-    let change = Change::<Document>::visible(at).set("deleting", true)?;
-    let update = Guarded::update(key(&head.id)?, change, condition);
-    right.checked(Transaction::new(&RETIRE_SHARED).action(DocumentAction::Document, update))
-}
-
-/// Removes the texts that came with these versions of a deleted document or with its draft. The
-/// texts must be removed before the versions, because the versions name them.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn sweep_texts(document: &Document, versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite, KeyError> {
-    let id = &document.id;
-    let mut writes = Vec::new();
-    let manifests = versions.iter().map(|version| (&version.sections, version.number));
-    let draft = document.draft.iter().map(|draft| (&draft.sections, document.next()));
-    for (sections, number) in manifests.chain(draft) {
-        for name in since(sections, number) {
-            writes.push(BatchWriteAction::Delete(section_key(id, name, number)?));
-        }
-    }
-    Ok(BatchWrite::new(&SWEEP, writes))
-}
-
-/// Removes versions of a deleted document.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite, KeyError> {
-    let delete =
-        |version: &Stored<DocumentVersion>| Ok(BatchWriteAction::Delete(version_key(&version.id, version.number)?));
-    Ok(BatchWrite::new(&SWEEP, versions.iter().map(delete).collect::<Result<_, KeyError>>()?))
-}
-
-/// Removes the head of a deleted document, and so frees its id. The role items of its owner and
-/// editors are removed too.
-///
-/// With the maximum number of editors, one transaction cannot hold all role items. Then the first
-/// transaction removes some of them, and the last removes the others with the head.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
-    let deleted = is(head)?.and(Condition::Is("deleting", value(true)?));
-    let owner = head.owner_id.iter().map(|owner| (owner, Tie::Owner));
-    let ties: Vec<_> = owner.chain(head.editors.iter().map(|editor| (editor, Tie::Editor))).collect();
-    let (first, last) = ties.split_at(ties.len().saturating_sub(MAX_TRANSACTION_ACTIONS - 1));
-    let marked = Guarded::update(key(&head.id)?, Change::<Document>::copied(), deleted.clone());
-    let removed = Guarded::delete(key(&head.id)?, deleted);
-    let with = |on_head, ties: &[(&CustomerId, Tie)]| {
-        let transaction = Transaction::new(&DELETE).action(DocumentAction::Document, on_head);
-        ties.iter().try_fold(transaction, |transaction, (customer, tie)| {
-            Ok::<_, EncodeError>(transaction.action(DocumentAction::Tie, untied(customer, &head.id, *tie)?))
-        })
-    };
-    let last = with(removed, last)?;
-    Ok(if first.is_empty() { vec![last] } else { vec![with(marked, first)?, last] })
 }

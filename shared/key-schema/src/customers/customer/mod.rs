@@ -4,12 +4,12 @@
 //! `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of time>#<id>` and `VERIFICATION`. Order
 //! ids grow with time, question keys shrink with time, and the profile is between them. So one
 //! Query backward from `PROFILE` reads the profile and the newest orders. One Query forward from it
-//! reads the profile and the newest questions. Nothing else may sort between `ORDER#` and
+//! reads the profile and the newest questions. No other item may sort between `ORDER#` and
 //! `QUESTION$`.
 
+mod patterns;
 mod requests;
 
-use crate::index::GSI2;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -21,6 +21,7 @@ use serde_dynamo::AttributeValue;
 use crate::change::IndexEntry;
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
+use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -29,6 +30,7 @@ use crate::residence::Residence;
 use crate::shard::Shards;
 use crate::text::{Email, Username};
 
+pub use patterns::*;
 pub use requests::*;
 
 /// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
@@ -85,7 +87,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// The country and city in which a customer lives. The shop needs no more.
+/// The country and city in which a customer lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The country.
@@ -116,7 +118,7 @@ entity! {
     /// A customer's profile.
     Customer = "Customer" {
         fixed {
-            /// The caller's `sub`, or an id that staff gave.
+            /// The `sub` of the customer's token, or an id that staff gave.
             id: CustomerId,
             /// The email address. A verified one is unique in its folded form. It changes only
             /// together with its claim ([`rename`]).
@@ -135,8 +137,8 @@ entity! {
             /// [`crate::residence::settle`] changes it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             place: Option<Place>,
-            /// When an erasure of the customer began, if one did. From then on the customer gets no
-            /// further items ([`check`]), so the erasure ends.
+            /// When an erasure of the customer began, if one did. From then on no request adds
+            /// items to the customer ([`check`]), so the erasure ends.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             erasing_since: Option<Instant>,
         }
@@ -222,10 +224,8 @@ impl Entity for Customer {
     }
 }
 
-/// The sort key of the profile in the customer's partition.
 pub(crate) const PROFILE: &str = "PROFILE";
 
-/// Returns the partition of a customer's profile and of the items stored beside it.
 pub(crate) fn partition(id: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("CUSTOMER", &[id])
 }
@@ -240,7 +240,6 @@ pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists.and(stays())))
 }
 
-/// Returns the condition that no erasure of the customer has begun.
 pub(crate) const fn stays() -> Condition {
     Condition::Lacks("erasing_since")
 }

@@ -1,161 +1,39 @@
-//! The access patterns of customers.
+//! The requests to customers and the claims of their names.
 
 use item_model::prelude::*;
 
 use super::{
-    Address, Customer, CustomerSummary, EmailClaim, MAX_ADDRESSES, OVERVIEW_ORDERS, PROFILE, TIER_SHARDS, Tier,
-    UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
+    Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim, GET,
+    HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS, RENAME, TIER_SHARDS, Tier,
+    UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
 };
 use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::erasure::{self, Erasure};
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
-use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{Key, KeyError};
-use crate::pattern::Consistency;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::text::{Email, Username, fold};
 use crate::verification;
 
-/// An action of a customer transaction. It labels the refusal of that action.
+/// An action of a customer transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomerAction {
-    /// The profile already exists, or is not at the version that the caller saw.
+    /// The profile already exists, or is not at the version that the caller has read.
     Profile,
     /// Another customer has verified the email address.
     Email,
     /// Another customer has the user name.
     Username,
-    /// An old claim does not belong to this customer. The profile that was read is out of date.
+    /// An old claim does not belong to this customer, so the profile that was read is out of date.
     OldClaim,
-    /// The note of an erasure. No condition guards it.
+    /// The note of an erasure, a write without a condition.
     Erasure,
-    /// The customer's request to verify the email address, which is removed with the profile. No
-    /// condition guards it.
+    /// The removal of the customer's request to verify the email address, which has no condition.
     Verification,
-}
-
-patterns! {
-    CREATE {
-        id: "customers.create",
-        purpose: "Create a customer and claim the verified email and the user name",
-        request: TransactWriteItems,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; \
-            claims of earlier versions (check)",
-        requires: "the profile does not exist; no other customer has the names, also in the form of \
-            earlier versions; EMAIL#… only for a verified address",
-        callers: "owner",
-    }
-    GET {
-        id: "customers.get",
-        purpose: "Read a customer",
-        request: GetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        returns: "the profile",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
-    EDIT {
-        id: "customers.edit",
-        purpose: "Read a customer before changing unique names or erasing, and after a \
-            verification",
-        request: GetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        returns: "the profile",
-        consistency: Consistency::Strong("the next change compares its names with the stored ones"),
-        callers: "owner",
-    }
-    UPDATE {
-        id: "customers.update",
-        purpose: "Change a customer",
-        request: UpdateItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "version = the If-Match; no erasure has begun",
-        callers: "owner",
-    }
-    RENAME {
-        id: "customers.rename",
-        purpose: "Change email or user name with their claims",
-        request: TransactWriteItems,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…",
-        requires: "version = the If-Match; same born; no erasure has begun; the new names are free, also in \
-            the form of earlier versions; the old claims are this customer's; EMAIL#… only for \
-            verified addresses",
-        callers: "owner",
-    }
-    BEGIN_ERASURE {
-        id: "customers.begin-erasure",
-        purpose: "Begin an erasure, so that the customer gets no further items",
-        request: UpdateItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "version = the If-Match; same born; SET erasing_since",
-        callers: "owner",
-    }
-    DELETE {
-        id: "customers.delete",
-        purpose: "Erase a customer, free the names and note the erasure for the archive",
-        request: TransactWriteItems,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; \
-            USERNAME#…; ERASURE#<id>",
-        requires: "version = the If-Match; same born; the claims are this customer's",
-        callers: "owner",
-    }
-    PUT_ADDRESS {
-        id: "customers.put-address",
-        purpose: "Set one address without touching the others",
-        request: UpdateItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "exists and no erasure has begun; has this address or room for one more; SET \
-            addresses.<name>",
-        callers: "owner",
-    }
-    REMOVE_ADDRESS {
-        id: "customers.remove-address",
-        purpose: "Remove one address",
-        request: UpdateItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "has this address; no erasure has begun; REMOVE addresses.<name>",
-        callers: "owner",
-    }
-    BY_EMAIL {
-        id: "customers.by-email",
-        purpose: "Find the customer who has verified an email address",
-        request: GetItem,
-        key: "PK = EMAIL#<folded>, SK = EMAIL",
-        returns: "the claim, which names the customer",
-        consistency: Consistency::Eventual,
-        callers: "staff",
-    }
-    BY_TIER {
-        id: "customers.by-tier",
-        purpose: "List the customers of a tier",
-        request: ShardedQuery on GSI2,
-        key: "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>",
-        returns: "ids, oldest customer first",
-        consistency: Consistency::Eventual,
-        callers: "staff",
-    }
-    HYDRATE {
-        id: "customers.hydrate",
-        purpose: "Read the profiles of a page",
-        request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE, for each id",
-        returns: "the profiles",
-        consistency: Consistency::Eventual,
-        callers: "staff",
-    }
-    OVERVIEW {
-        id: "customers.overview",
-        purpose: "Read the profile and the newest orders in one request",
-        request: Query,
-        key: "PK = CUSTOMER#<id>, SK between ORDER# and PROFILE, backward",
-        returns: "the profile, then the newest 20 orders",
-        consistency: Consistency::Eventual,
-        callers: "owner",
-    }
 }
 
 /// Creates a customer and claims the user name, and the email address if it is verified.
@@ -166,7 +44,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
-    // A claim of the same customer is left of an earlier profile.
+    // If the same customer has a claim, it remains from an earlier profile.
     let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
         transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
@@ -176,7 +54,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
 }
 
-/// Returns the key of the claim of an earlier version, if it differs from today's claim.
+/// Returns the key under which an earlier version claimed the address, if that is another key.
 fn earlier_email(email: &Email) -> Result<Option<Key>, KeyError> {
     email.folded_earlier().map(|folded| email_key(&folded)).transpose()
 }
@@ -185,19 +63,15 @@ fn earlier_username(username: &Username) -> Result<Option<Key>, KeyError> {
     username.folded_earlier().map(|folded| username_key(&folded)).transpose()
 }
 
-/// Requires that no customer of an earlier version has the name in exactly this spelling.
+/// Adds the check that an earlier version has not claimed the name in exactly this spelling.
 fn free_earlier(
     transaction: Transaction<CustomerAction>,
     action: CustomerAction,
     claim: Option<Key>,
 ) -> Transaction<CustomerAction> {
-    match claim {
-        Some(claim) => transaction.action(action, Guarded::check(claim, Condition::NotExists)),
-        None => transaction,
-    }
+    transaction.optional(action, claim.map(|claim| Guarded::check(claim, Condition::NotExists)))
 }
 
-/// The claims that belong to a profile.
 struct Claims {
     /// The claim of a verified address.
     email: Option<Stored<EmailClaim>>,
@@ -216,7 +90,6 @@ impl Claims {
         }
     }
 
-    /// Returns the folded address of the claim.
     fn address(&self) -> Option<&str> {
         self.email.as_ref().map(|claim| claim.email.as_str())
     }
@@ -280,7 +153,7 @@ pub fn rename(
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
     let update = Guarded::update(key(&old.id)?, change, Condition::unchanged(&old.meta)?.and(stays()));
     let mut transaction = Transaction::new(&RENAME).action(CustomerAction::Profile, update);
-    // Another spelling with the same folded form keeps its claim.
+    // A new spelling with the same folded form has the same claim.
     if before.address() != after.address() {
         let own = before.email.as_ref().map(|claim| claim.key()).transpose()?;
         if let Some(claim) = &after.email {
@@ -302,8 +175,8 @@ pub fn rename(
     Ok(transaction)
 }
 
-/// Begins the erasure of the customer who was read. The version stays, so that the same request can
-/// be repeated.
+/// Begins the erasure of the customer who was read. The version stays the same, so that the client
+/// can repeat the request.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -369,7 +242,6 @@ pub fn remove_address(
     Ok(Single::new(&REMOVE_ADDRESS, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Adds the version to a condition, if the client has named one.
 fn at_version(condition: Condition, version: Option<u64>) -> Condition {
     match version {
         Some(version) => condition.and(Condition::version(version)),

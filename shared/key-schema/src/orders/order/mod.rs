@@ -6,34 +6,39 @@
 //! customer's partition holds a copy with the attributes that lists show (`ORDER#<order id>`). The
 //! transaction that changes the head also changes the copy.
 
+mod index_keys;
+mod log;
 pub mod open;
+mod patterns;
+mod placement;
 mod requests;
 mod retire;
 pub mod staged;
 mod status;
+mod transition;
 mod views;
 
-use crate::index::{GSI1, GSI2, GSI3};
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_dynamo::AttributeValue;
 
-use crate::change::IndexEntry;
 use crate::customer;
-use crate::encoding::join;
-use crate::expression::value;
-use crate::id::{Born, CustomerId, LogId, OrderId, OrderReference, ProductId, StoreId};
+use crate::id::{Born, CustomerId, OrderId, OrderReference, ProductId, StoreId};
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity, Meta};
+use crate::item::{Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
-
 use open::LapseIndexKey;
+use staged::{Unfinished, UnfinishedIndexKey};
+
+pub use index_keys::{ShipmentIndexKey, StatusIndexKey};
+pub use log::{OrderLog, OrderLogChanges, add_log, log};
+pub use patterns::*;
+pub use placement::{Placement, actions, history, place};
 pub use requests::*;
 pub use retire::{Retirement, retire};
-use staged::{Unfinished, UnfinishedIndexKey};
 pub use status::{OrderStatus, UnknownStatus};
+pub use transition::{LAPSED, Movement, RETURNED_AT_ONCE, SYSTEM, Step, advance, lapse, refund};
 pub use views::{LogLine, OrderSummary, Shipment};
 
 /// The maximum number of lines in an order.
@@ -132,43 +137,6 @@ fn is_zero(amount: &i64) -> bool {
     *amount == 0
 }
 
-/// The key of an order in the list of its status, ordered by the instant of placement.
-#[derive(Debug, Clone, Copy)]
-pub struct StatusIndexKey<'a> {
-    /// The status of the order.
-    pub status: OrderStatus,
-    /// The instant at which the order was placed.
-    pub placed_at: Instant,
-    /// The id of the order.
-    pub id: &'a OrderId,
-}
-
-impl StatusIndexKey<'_> {
-    fn key(&self) -> Result<IndexKey, KeyError> {
-        Ok(IndexKey {
-            index: GSI2,
-            partition: status_partition(self.status, STATUS_SHARDS.of(self.id.as_str()))?,
-            sort: SortKey::new(join(&self.placed_at.to_string(), &[self.id]))?,
-        })
-    }
-}
-
-impl IndexEntry for StatusIndexKey<'_> {
-    type Entity = Order;
-
-    fn index_key(&self) -> Result<IndexKey, EncodeError> {
-        Ok(self.key()?)
-    }
-
-    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        Ok(vec![("status", value(self.status)?)])
-    }
-}
-
-fn status_partition(status: OrderStatus, shard: u32) -> Result<PartitionKey, KeyError> {
-    PartitionKey::of("STATUS", &[&status.as_str(), &shard])
-}
-
 impl Entity for Order {
     const NAME: &'static str = Self::ENTITY;
 
@@ -179,8 +147,7 @@ impl Entity for Order {
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let unfinished =
             self.unfinished.as_ref().map(|unfinished| UnfinishedIndexKey { unfinished, id: &self.id }.key());
-        // No list that people read contains an order that is still being placed, or a retired
-        // order.
+        // The list by status contains no order that is being placed, and no retired order.
         let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
         let listed =
             listed.then(|| StatusIndexKey { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
@@ -311,43 +278,6 @@ entity! {
     }
 }
 
-/// The key of a shipped order in the list of its customer's shipments.
-#[derive(Debug, Clone, Copy)]
-pub struct ShipmentIndexKey<'a> {
-    /// The customer of the order.
-    pub customer_id: &'a CustomerId,
-    /// The instant of shipment.
-    pub shipped_at: Instant,
-    /// The id of the order.
-    pub id: &'a OrderId,
-}
-
-impl ShipmentIndexKey<'_> {
-    fn key(&self) -> Result<IndexKey, KeyError> {
-        Ok(IndexKey {
-            index: GSI3,
-            partition: shipments_partition(self.customer_id)?,
-            sort: SortKey::new(join(&self.shipped_at.to_string(), &[self.id]))?,
-        })
-    }
-}
-
-impl IndexEntry for ShipmentIndexKey<'_> {
-    type Entity = CustomerOrder;
-
-    fn index_key(&self) -> Result<IndexKey, EncodeError> {
-        Ok(self.key()?)
-    }
-
-    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        Ok(vec![("shipped_at", value(self.shipped_at)?)])
-    }
-}
-
-fn shipments_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
-    PartitionKey::of("SHIPPED", &[customer])
-}
-
 impl CustomerOrder {
     /// Returns the customer's copy of an order, without a shipment.
     #[must_use]
@@ -391,9 +321,9 @@ impl Entity for CustomerOrder {
 
 /// A sentinel item that reserves a reference for one order.
 ///
-/// Each customer has a separate space of references, and so do all members of staff together. So a
-/// customer who guesses another's reference, or one of the shop's, neither blocks it nor learns of
-/// it. The references of earlier versions are in the space of staff.
+/// Each customer has a separate namespace of references, and all staff share another. So a customer
+/// cannot block or detect the references of others. The references of earlier versions are in the
+/// namespace of staff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReferenceClaim {
     /// The client's own number for the order.
@@ -424,47 +354,6 @@ impl Entity for ReferenceClaim {
         };
         Ok(Key { pk, sk: SortKey::new("REFERENCE")? })
     }
-}
-
-entity! {
-    /// A line of the log that staff keep about an order. It has its own partition and an index key,
-    /// so a long log does not enlarge the order's item collection.
-    OrderLog = "OrderLog" {
-        fixed {
-            /// The id of the line.
-            id: LogId,
-            /// The id of the order.
-            order_id: OrderId,
-            /// The instant of the line.
-            at: Instant,
-            /// The member of staff who wrote the line.
-            by: String,
-        }
-        mutable by OrderLogChanges {
-            /// The text of the line.
-            text: String,
-        }
-    }
-}
-
-impl Entity for OrderLog {
-    const NAME: &'static str = Self::ENTITY;
-
-    fn key(&self) -> Result<Key, KeyError> {
-        Ok(Key { pk: PartitionKey::of("LOG", &[&self.id])?, sk: SortKey::new("LOG")? })
-    }
-
-    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        Ok(vec![IndexKey {
-            index: GSI1,
-            partition: log_partition(&self.order_id)?,
-            sort: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
-        }])
-    }
-}
-
-fn log_partition(order: &OrderId) -> Result<PartitionKey, KeyError> {
-    PartitionKey::of("ORDERLOG", &[order])
 }
 
 fn partition(id: &OrderId) -> Result<PartitionKey, KeyError> {

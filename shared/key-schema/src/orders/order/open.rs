@@ -20,15 +20,14 @@
 //! 20 orders of 500 lines with ids of 128 bytes name 1.3 MB of products, and an item has at most
 //! 400 KB. So an entry has the largest quantity of a line instead. The sum over all entries is an
 //! upper bound for the pieces of every product, and it is usually below the limit. Only above the
-//! limit the placing function reads the lines of these orders, which never change. An item with
-//! [`MAX_ORDERS`] entries has less than 100 KB.
+//! limit does the placing function read the lines of these orders. Lines never change, so it needs
+//! no condition on them. An item with [`MAX_ORDERS`] entries has less than 100 KB.
 //!
 //! # Its end
 //! The item expires a week after the last of its orders was due. If an order has no entry any more,
 //! its transaction is sent without the removal of the entry
 //! ([`Transaction::without`](crate::request::Transaction::without)).
 
-use crate::index::GSI3;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -36,13 +35,14 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use super::requests::stored;
+use super::placement::stored;
 use super::{Order, OrderStatus};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::{Condition, number, value};
 use crate::id::{CustomerId, OrderId};
+use crate::index::GSI3;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -62,7 +62,7 @@ pub const MAX_PENDING_QUANTITY: RangeInclusive<u64> = 1..=1_000_000_000;
 pub const MAX_ORDERS_PER_DAY: RangeInclusive<u64> = 1..=1_000_000;
 /// The largest number of open orders that the settings allow a customer.
 pub const MAX_ORDERS: u64 = 1_000;
-/// How long the item of a customer stays after the last of its orders was due.
+/// How long a customer's item stays after its last order was due.
 const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 
 /// The limits of open orders.
@@ -136,12 +136,12 @@ pub struct LapsingOrder {
 
 view!(LapsingOrder of Order);
 
-/// One of a customer's open orders.
+/// One entry of a customer's open orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOrder {
     /// The largest number of pieces in one line.
     pub most: u64,
-    /// The number of lines. A reader that finds fewer has not seen the whole order.
+    /// The number of lines. A reader that finds fewer lines has not read the whole order.
     pub lines: u64,
 }
 
@@ -232,8 +232,8 @@ pub fn lapsing(until: Instant) -> Result<Query<LapsingOrder>, KeyError> {
 }
 
 /// Adds an order to its customer's open orders, as an action of the transaction that places the
-/// order or begins its placement. DynamoDB refuses it if the open orders have changed since they
-/// were read as `known`.
+/// order or begins its placement. `known` has the open orders that were read. DynamoDB refuses the
+/// write if they have changed since.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -260,8 +260,8 @@ pub fn enter(
     Ok(Guarded::update(key(&order.customer_id)?, change, unchanged))
 }
 
-/// Removes an order from its customer's open orders. DynamoDB refuses it if the order is not among
-/// them.
+/// Removes an order from its customer's open orders. DynamoDB refuses the write if the order is not
+/// among them.
 pub(super) fn leave(order: &Order) -> Result<Guarded, KeyError> {
     let change = Change::<OpenOrders>::copied().remove_entry("entries", order.id.as_str());
     let listed = Condition::HasEntry("entries", order.id.to_string());

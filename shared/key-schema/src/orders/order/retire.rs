@@ -1,18 +1,19 @@
-//! Retirement of closed orders: every item of the order gets a time to live. The stream archives
-//! the items when DynamoDB removes them.
+//! Retirement of closed orders: every item of the order gets a time to live. The stream's consumer
+//! archives the items when DynamoDB removes them.
 //!
-//! A retired order leaves the lists by status and the list of shipments. Until it expires, callers
-//! find it by its id and in its customer's list, and its status can no longer change. Its sales and
-//! its log stay. The claim on its reference stays too, because a reference is unique for ever.
+//! A retired order leaves the lists by status and the list of shipments. Until the order expires,
+//! callers find it by its id and in its customer's list, and its status can no longer change. Its
+//! sales and its log never expire. Neither does the claim on its reference, because a reference is
+//! unique for ever.
 //!
-//! # Why a large order is retired whole or found again
+//! # Why no retirement of a large order stays incomplete
 //!
-//! An order with more items than one transaction takes needs several. The first transaction sets
-//! the head's `expires_at`, on the condition that the head is closed and unchanged since it was
-//! read. From then on the status cannot change, so no item of a living order ever gets a time to
+//! The retirement of a large order takes several transactions. The first transaction sets the
+//! head's `expires_at`, on the condition that the head is closed and unchanged since it was read.
+//! From then on the status cannot change, so no item of an order that stays ever gets a time to
 //! live. The last transaction removes the head from its list and sets the head's own time to live.
 //!
-//! So until everything is done, the head stays in the list that selects orders for retirement, and
+//! So until the last transaction, the head stays in the list from which orders are retired, and
 //! DynamoDB does not remove it. If a run fails, a later run reads the order again and continues
 //! with the stored `expires_at`. Every transaction has a condition on the head.
 

@@ -11,11 +11,11 @@
 //! [`undo`] reverses the steps of an order that was refused or interrupted, in several transactions
 //! too.
 //!
-//! After [`begin`], each of these transactions moves the head's `rev`, on the condition that the
-//! writer has seen the current one. If two writers work on one order, such as a slow function and
-//! the janitor, one of them stops at its next step. The head also counts the reserved lines. A
-//! reader that reads during a transaction may see only some of the lines, and the count reveals it.
-//! So no stock is taken twice, given back twice, or lost.
+//! After [`begin`], each of these transactions moves the head's `rev`, on the condition that it is
+//! still the `rev` that the writer has read. If two writers work on one order, such as a slow
+//! function and the janitor, one of them stops at its next step. The head also counts the reserved
+//! lines. A reader that reads during a transaction may see only some of the lines. The count shows
+//! the reader that lines are missing. So no stock is taken twice, given back twice, or lost.
 //!
 //! A large order that is cancelled or returned changes its status immediately, with as much stock
 //! as one transaction takes. Later transactions return the rest ([`give_back`]), and the head
@@ -24,13 +24,14 @@
 //! The janitor finds unfinished orders through a sparse index ([`unfinished`]) and finishes or
 //! undoes them.
 
-use crate::index::GSI1;
+mod patterns;
+
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::open::{self, LapseIndexKey};
-use super::requests::stored;
+use super::placement::stored;
 use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
@@ -39,13 +40,15 @@ use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{OrderId, ProductId};
 use crate::idempotency::{self, Scope, StoredResponse};
+use crate::index::GSI1;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
-use crate::pattern::Consistency;
 use crate::product;
 use crate::request::{BatchGet, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::shard::Shards;
+
+pub use patterns::*;
 
 /// The shards of the list of unfinished orders.
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
@@ -56,76 +59,6 @@ pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
 pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4) / 2;
 /// The maximum number of lines whose stock returns in one transaction, besides the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
-
-patterns! {
-    AVAILABLE {
-        id: "orders.available",
-        purpose: "Check the stock of every line of a large order",
-        request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line",
-        returns: "stocks",
-        consistency: Consistency::Strong("a refusal names every line without enough stock, not \
-            only the lines of one transaction"),
-        callers: "owner",
-    }
-    BEGIN {
-        id: "orders.begin",
-        purpose: "Begin a large order: an invisible head, and its claims",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
-            CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN",
-        requires: "reference and idempotency key are free; the customer exists; the open orders \
-            are those that were read",
-        callers: "owner",
-    }
-    RESERVE {
-        id: "orders.reserve",
-        purpose: "Reserve some lines of a large order",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "the head is placing, at the rev that was read; every stock has enough, is for \
-            sale and belongs to the product that was read",
-        callers: "owner",
-    }
-    COMMIT {
-        id: "orders.commit",
-        purpose: "Make a large order visible",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE \
-            (check); PK = CART#<id>",
-        requires: "the head is placing, at the rev that was read; the customer exists; the cart is \
-            the one that was read",
-        callers: "owner",
-    }
-    UNDO {
-        id: "orders.undo",
-        purpose: "Undo a large order that could not be placed",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at \
-            last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN",
-        requires: "the head is placing, at the rev that was read; the claims are this order's; \
-            stock returns only to the product that was ordered (same born)",
-        callers: "owner",
-    }
-    GIVE_BACK {
-        id: "orders.give-back",
-        purpose: "Return the rest of a large order's stock",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "the count of returned lines is unchanged; stock returns only to the product \
-            that was ordered (same born)",
-        callers: "owner",
-    }
-    UNFINISHED {
-        id: "orders.unfinished",
-        purpose: "Find the orders with unfinished work",
-        request: ShardedQuery on GSI1,
-        key: "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>",
-        returns: "orders, the longest waiting first",
-        consistency: Consistency::Eventual,
-        callers: "system",
-    }
-}
 
 /// Work on an order that takes several transactions and is not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,15 +160,12 @@ pub fn begin(
     claim: Option<Guarded>,
     open: Option<Guarded>,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    let mut transaction = Transaction::new(&BEGIN)
+    Ok(Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
-    if let Some(reference) = claim_of_reference(order)? {
-        transaction = transaction.action(OrderAction::Reference, reference);
-    }
-    let guards = [(OrderAction::Idempotency, claim), (OrderAction::Open, open)];
-    let guards = guards.into_iter().filter_map(|(action, guarded)| Some((action, guarded?)));
-    Ok(guards.fold(transaction, |transaction, (action, guarded)| transaction.action(action, guarded)))
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .optional(OrderAction::Reference, claim_of_reference(order)?)
+        .optional(OrderAction::Idempotency, claim)
+        .optional(OrderAction::Open, open))
 }
 
 /// Returns the claim on the order's reference, if it has one.
@@ -305,15 +235,12 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
     let event = history(order, status, order.placed_at, by, None);
     let mut copied = CustomerOrder::of(order);
     copied.status = status;
-    let transaction = Transaction::new(&COMMIT)
+    Ok(Transaction::new(&COMMIT)
         .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
         .action(OrderAction::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
         .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?);
-    Ok(match cart {
-        Some(cart) => transaction.action(OrderAction::Cart, cart),
-        None => transaction,
-    })
+        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .optional(OrderAction::Cart, cart))
 }
 
 /// Gives back some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
@@ -385,8 +312,8 @@ fn undone(
 }
 
 /// Gives back the stock of the next lines of a cancelled or returned order, at most
-/// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. The condition is that the head's count of
-/// finished lines is unchanged. Returns [`None`] if the head has no stock left to return.
+/// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. DynamoDB refuses the write if the head's
+/// count of finished lines has changed. Returns [`None`] if no stock remains to return.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -78,7 +78,7 @@ impl OrderStatus {
     }
 
     /// Returns whether an order in this status is closed and may be retired. A delivered order can
-    /// still be returned, so retire delivered orders only after the time for returns is over.
+    /// still be returned, so a caller retires it only after the time for returns.
     #[must_use]
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Delivered | Self::Cancelled | Self::Returned)

@@ -19,7 +19,6 @@ use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
 
-/// Returns the requests for questions and for settings.
 pub(super) fn questions(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.question, &world.customer);
     let (open, answer, copy) = (world.question(QuestionStatus::Open), world.answer(), world.customer_question());
@@ -248,7 +247,8 @@ pub(super) fn documents(world: &World) -> Vec<Shown> {
         add(&private, Right::Staff),
         add(&plain, Right::Staff),
         add(&plain, manager),
-        // Here the caller becomes an editor. The caller's right already checks the membership.
+        // Here the caller becomes an editor, and the checks of the caller's right include the
+        // membership.
         add(&plain, member),
         add(&plain, admin),
         remove(&private, Right::Own(&world.customer)),

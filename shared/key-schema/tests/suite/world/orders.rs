@@ -148,7 +148,6 @@ impl World {
         self.stored(InvoiceCounter { last: 4710 })
     }
 
-    /// Returns the instant at which a retired order expires.
     pub fn expiry(&self) -> Instant {
         at("2020-01-01T00:00:00.000Z")
     }

@@ -1,0 +1,134 @@
+//! Reads of a range of sort keys, in one item collection or in the shards of a list.
+
+use std::marker::PhantomData;
+
+use crate::key::{Index, MAX_SORT_KEY_BYTES, PartitionKey};
+use crate::pattern::Pattern;
+use crate::request::is_strong;
+
+/// The sort keys that a query covers, both bounds included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Range {
+    /// The whole item collection.
+    All,
+    /// The keys from the first text to the second.
+    Between(String, String),
+}
+
+impl Range {
+    /// Returns the range of all keys that start with `prefix#`.
+    #[must_use]
+    pub fn under(prefix: &str) -> Self {
+        Self::Between(format!("{prefix}#"), format!("{prefix}$"))
+    }
+
+    /// Returns whether a sort key is in the range.
+    #[must_use]
+    pub fn contains(&self, sort_key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Between(low, high) => low.as_str() <= sort_key && sort_key <= high.as_str(),
+        }
+    }
+}
+
+/// A read of a range of one or more item collections, in sort-key order.
+///
+/// For a list with several shards, the executor queries each partition and merges the results. The
+/// page ends at one sort key, which is the same for all partitions. Most sort keys end in an id and
+/// are unique. If several shards have items with the same sort key, a page contains all of them.
+#[derive(Debug)]
+pub struct Query<T> {
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) partitions: Vec<PartitionKey>,
+    pub(crate) range: Range,
+    pub(crate) newest_first: bool,
+    pub(crate) limit: usize,
+    pub(crate) after: Option<String>,
+    pub(crate) result: PhantomData<fn() -> T>,
+}
+
+impl<T> Query<T> {
+    /// Sets the maximum number of items in a page, 100 by default. If several shards have items
+    /// with the same sort key, the limit counts sort keys.
+    #[must_use]
+    pub const fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Continues after this sort key, the last one of the previous page.
+    #[must_use]
+    pub fn after(mut self, sort_key: Option<String>) -> Self {
+        self.after = sort_key;
+        self
+    }
+
+    /// Returns the access pattern.
+    #[must_use]
+    pub const fn pattern(&self) -> &'static Pattern {
+        self.pattern
+    }
+
+    /// Returns the index, or [`None`] for the table itself.
+    #[must_use]
+    pub const fn index(&self) -> Option<Index> {
+        self.pattern.index
+    }
+
+    /// Returns the partitions to query.
+    #[must_use]
+    pub fn partitions(&self) -> &[PartitionKey] {
+        &self.partitions
+    }
+
+    /// Returns the bounds to query, without the keys before the end of the previous page. The
+    /// executor drops the item exactly at that end. Returns [`None`] if the range is empty, because
+    /// DynamoDB refuses a BETWEEN with reversed bounds.
+    #[must_use]
+    pub fn bounds(&self) -> Option<Range> {
+        if matches!(&self.range, Range::Between(low, high) if low > high) {
+            return None;
+        }
+        let Some(after) = &self.after else { return Some(self.range.clone()) };
+        match &self.range {
+            // A cursor belongs to one list with its parameters, so the end of a page is always in
+            // the range.
+            Range::Between(low, high) if self.newest_first => {
+                (low <= after).then(|| Range::Between(low.clone(), high.min(after).clone()))
+            }
+            Range::Between(low, high) => (after <= high).then(|| Range::Between(low.max(after).clone(), high.clone())),
+            Range::All if self.newest_first => Some(Range::Between(FIRST.into(), after.clone())),
+            Range::All => Some(Range::Between(after.clone(), LAST.repeat(MAX_SORT_KEY_BYTES / LAST.len()))),
+        }
+    }
+
+    /// Returns the last sort key of the previous page.
+    #[must_use]
+    pub fn page_end(&self) -> Option<&str> {
+        self.after.as_deref()
+    }
+
+    /// Returns whether the read is in descending order.
+    #[must_use]
+    pub const fn is_descending(&self) -> bool {
+        self.newest_first
+    }
+
+    /// Returns the maximum number of items in a page (see [`Query::limit`]).
+    #[must_use]
+    pub const fn item_limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Returns whether the read must be strongly consistent.
+    #[must_use]
+    pub const fn is_strong(&self) -> bool {
+        is_strong(self.pattern)
+    }
+}
+
+/// This text sorts before every sort key, because key text never starts with a byte below `%`.
+const FIRST: &str = "!";
+/// The last character of Unicode. A sort key of such characters sorts after every other sort key.
+const LAST: &str = "\u{10FFFF}";

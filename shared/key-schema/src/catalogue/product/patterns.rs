@@ -1,0 +1,130 @@
+//! The access patterns of products, stocks and contents.
+
+use item_model::prelude::*;
+
+use crate::index::GSI2;
+use crate::pattern::Consistency;
+
+patterns! {
+    CREATE {
+        id: "products.create",
+        purpose: "Create a product with its stock and the missing categories",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = \
+            CHILD#<name>, for each missing node",
+        requires: "product and stock do not exist",
+        callers: "staff",
+    }
+    CREATE_MANY {
+        id: "products.create-many",
+        purpose: "Create the new products of an import",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products",
+        requires: "none exists",
+        callers: "staff",
+    }
+    REVIVE {
+        id: "products.revive",
+        purpose: "Bring a retired product back under its id",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
+        requires: "the product is retired, at the version that was read",
+        callers: "staff",
+    }
+    PAGE {
+        id: "products.page",
+        purpose: "Read everything that a product page shows, except content",
+        request: Query,
+        key: "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$",
+        returns: "the product, its further categories, sales, review statistics and stock",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
+    EDIT {
+        id: "products.edit",
+        purpose: "Read a product to revive it, or to explain a refused change",
+        request: GetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        returns: "the product",
+        consistency: Consistency::Strong("the explanation of a refusal must match the stored \
+            product"),
+        callers: "staff",
+    }
+    MANY {
+        id: "products.many",
+        purpose: "Read the products that an import names",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
+        returns: "the products",
+        consistency: Consistency::Strong("an import compares its rows with the stored products"),
+        callers: "staff",
+    }
+    UPDATE {
+        id: "products.update",
+        purpose: "Change a product, with its category key when the category changes",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        requires: "in the catalogue, version = the If-Match",
+        callers: "staff",
+    }
+    RETIRE {
+        id: "products.retire",
+        purpose: "Take a product out of the catalogue",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
+        requires: "in the catalogue, version = the If-Match",
+        callers: "staff",
+    }
+    SET_STOCK {
+        id: "stock.set",
+        purpose: "Set a stock",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        requires: "sellable",
+        callers: "staff",
+    }
+    ADJUST_STOCK {
+        id: "stock.adjust",
+        purpose: "Adjust a stock once",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "sellable, and unchanged; the key is new",
+        callers: "staff",
+    }
+    READ_STOCK {
+        id: "stock.get",
+        purpose: "Read a stock before adjusting it",
+        request: GetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        returns: "the stock",
+        consistency: Consistency::Strong("the adjustment is computed from it and conditional on it"),
+        callers: "staff",
+    }
+    GET_CONTENT {
+        id: "content.get",
+        purpose: "Read a product's long description",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT",
+        returns: "the product, which may be retired, and the content",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
+    PUT_CONTENT {
+        id: "content.put",
+        purpose: "Write a product's long description",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of objects",
+        requires: "does not exist, or version = the If-Match; the product is in the catalogue; a \
+            new object is noted",
+        callers: "staff",
+    }
+    IN_CATEGORY {
+        id: "categories.products",
+        purpose: "List the products of a category",
+        request: ShardedQuery on GSI2,
+        key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
+        returns: "products of a category and all below it, by category and id",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
+}

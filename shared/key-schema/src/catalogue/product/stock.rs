@@ -1,0 +1,199 @@
+//! The stock of a product, and the requests that read and change it.
+
+use item_model::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{ADJUST_STOCK, ProductAction, READ_STOCK, SET_STOCK, stock_key};
+use crate::change::Change;
+use crate::expression::{Condition, number, value};
+use crate::id::{Born, CustomerId, ProductId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError};
+use crate::order::OrderLine;
+use crate::request::{Get, Guarded, Single, Transaction};
+
+/// The maximum number of pieces in a stock, and in one adjustment.
+pub const MAX_STOCK: u64 = 1_000_000_000_000;
+/// The number of pieces below which a stock is low, where the deployment sets no other threshold.
+pub const STOCK_LOW: u64 = 10;
+
+entity! {
+    /// The number of pieces for sale. The stock stays when its product is retired, so that a
+    /// cancelled order can return its pieces until the product is revived.
+    Stock = "Stock" {
+        fixed {
+            /// The id of the product.
+            product_id: ProductId,
+            /// The available pieces, never negative, because every write that takes pieces is
+            /// conditional. Only functions of [`crate::product`] change it.
+            available: u64,
+            /// Whether orders may take from the stock, which they may not after the product was
+            /// retired.
+            sellable: bool,
+            /// The `born` of the product to which the pieces belong. It is absent until the product
+            /// is revived.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            product_born: Option<Born>,
+        }
+        mutable by StockChanges {
+            /// The last adjustment by hand, with its author and reason, for consumers of the
+            /// stream.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            last_adjustment: Option<Adjustment>,
+        }
+    }
+}
+
+impl Stock {
+    /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
+    /// Order lines of earlier versions have [`None`].
+    #[must_use]
+    pub fn is_of(&self, born: Option<&Born>) -> bool {
+        self.product_born.as_ref().is_none_or(|own| Some(own) == born)
+    }
+}
+
+/// How many pieces customers can buy, without the exact number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Availability {
+    /// No pieces.
+    None,
+    /// Fewer pieces than the shop's threshold.
+    Low,
+    /// At least the threshold.
+    Plenty,
+}
+
+impl Availability {
+    /// Returns the level of this many pieces. `threshold` is the number below which a stock is low.
+    #[must_use]
+    pub const fn of(pieces: u64, threshold: u64) -> Self {
+        match pieces {
+            0 => Self::None,
+            few if few < threshold => Self::Low,
+            _ => Self::Plenty,
+        }
+    }
+}
+
+/// An adjustment of a stock by hand, for example after a delivery, a breakage or a recount.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adjustment {
+    /// The change in pieces, negative for a removal.
+    pub by: i64,
+    /// The reason of the adjustment.
+    pub reason: String,
+    /// The member of staff who made the adjustment.
+    pub staff: CustomerId,
+    /// The instant of the adjustment.
+    pub at: Instant,
+}
+
+/// The reason why a stock cannot be adjusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StockError {
+    /// The stock would become negative.
+    #[error("fewer pieces are in stock")]
+    Insufficient,
+    /// The stock would exceed [`MAX_STOCK`].
+    #[error("would make the stock larger than {MAX_STOCK}")]
+    TooLarge,
+}
+
+impl Stock {
+    /// Returns whether customers can buy at least one piece now.
+    #[must_use]
+    pub const fn in_stock(&self) -> bool {
+        self.sellable && self.available > 0
+    }
+
+    /// Returns the number of pieces after an adjustment.
+    ///
+    /// # Errors
+    /// [`StockError`].
+    pub fn moved(&self, by: i64) -> Result<u64, StockError> {
+        match self.available.checked_add_signed(by) {
+            Some(pieces) if pieces <= MAX_STOCK => Ok(pieces),
+            None if by < 0 => Err(StockError::Insufficient),
+            _ => Err(StockError::TooLarge),
+        }
+    }
+}
+
+impl Entity for Stock {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        stock_key(&self.product_id)
+    }
+}
+
+/// Sets the stock of a product of the catalogue, and returns the stock.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<Stored<Stock>>, EncodeError> {
+    let change = Change::<Stock>::visible(at).set("available", available)?;
+    Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
+}
+
+/// Sets the stock to `available`. DynamoDB refuses it if the stock has changed since `seen` was
+/// read. So no concurrent change is lost, and the response reports the stock right after this
+/// adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn adjust_stock(
+    seen: &Stored<Stock>,
+    available: u64,
+    adjustment: Adjustment,
+    claim: Guarded,
+) -> Result<Transaction<ProductAction>, EncodeError> {
+    let unchanged = Condition::Is("sellable", value(true)?).and(Condition::Is("available", number(seen.available)));
+    let change =
+        Change::<Stock>::visible(adjustment.at).set("available", available)?.last_adjustment(&Some(adjustment))?;
+    Ok(Transaction::new(&ADJUST_STOCK)
+        .action(ProductAction::Stock, Guarded::update(stock_key(&seen.product_id)?, change, unchanged))
+        .action(ProductAction::Idempotency, claim))
+}
+
+/// Takes pieces for an order line, as an action of the order's transaction. Its condition fails if
+/// the stock is too small, not for sale, or of another incarnation of the product.
+pub(crate) fn take(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
+    let quantity = pieces(line)?;
+    let enough = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
+    let change = Change::<Stock>::visible(at).add("available", -quantity);
+    Ok(Guarded::update(stock_key(&line.product_id)?, change, enough.and(of_incarnation(line)?)))
+}
+
+fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
+    i64::try_from(line.quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
+}
+
+/// Returns the condition that the stock is of the product that the line has sold
+/// ([`Stock::is_of`]).
+fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
+    let never_revived = Condition::Lacks("product_born");
+    Ok(match &line.product_born {
+        Some(born) => never_revived.or(Condition::Is("product_born", value(born)?)),
+        None => never_revived,
+    })
+}
+
+/// Returns the pieces of a cancelled or returned order line. The action is part of the order's
+/// transaction. The stock of a retired product takes pieces back too. The condition fails if the
+/// product was revived since the sale, because the new stock does not include these pieces.
+pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
+    let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
+    Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))
+}
+
+/// Reads a stock with strong consistency.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn stock(id: &ProductId) -> Result<Get<Stored<Stock>>, KeyError> {
+    Ok(Get::new(&READ_STOCK, stock_key(id)?))
+}

@@ -1,0 +1,122 @@
+//! Requests that give customers roles in documents, and requests that remove these roles.
+
+use item_model::prelude::*;
+
+use super::write::{is, is_editor, is_owner};
+use super::{
+    ADD_EDITOR, CustomerDocument, Document, DocumentAction, FORGET, MAX_EDITORS, RELEASE, REMOVE_EDITOR, Right, Tie,
+    key, tie_key,
+};
+use crate::change::Change;
+use crate::customer;
+use crate::expression::{Condition, number, value};
+use crate::id::{Born, CustomerId, DocumentId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Stored};
+use crate::key::KeyError;
+use crate::organization;
+use crate::request::{Guarded, Single, Transaction};
+
+pub(super) fn tied(
+    customer: &CustomerId,
+    document: &DocumentId,
+    tie: Tie,
+    born: &Born,
+    at: Instant,
+) -> Result<Guarded, EncodeError> {
+    let data = CustomerDocument { customer_id: customer.clone(), document_id: document.clone(), tie };
+    Guarded::overwrite(&Stored::new(data, born.clone(), at))
+}
+
+pub(super) fn untied(customer: &CustomerId, document: &DocumentId, tie: Tie) -> Result<Guarded, KeyError> {
+    Ok(Guarded::remove(tie_key(customer, document, tie)?))
+}
+
+fn is_there() -> Condition {
+    Condition::Exists.and(Condition::Lacks("deleting"))
+}
+
+/// Makes a customer an editor of a document that was read. A caller who is neither staff nor an
+/// admin must be the owner. A repetition for an existing editor has no visible effect. The editor
+/// of an organization's document must be a member.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add_editor(
+    head: &Stored<Document>,
+    editor: &CustomerId,
+    right: Right<'_>,
+    born: &Born,
+    at: Instant,
+) -> Result<Transaction<DocumentAction>, EncodeError> {
+    let room = Condition::Lacks("editors")
+        .or(Condition::FewerEntries("editors", MAX_EDITORS))
+        .or(Condition::Contains("editors", value(editor)?));
+    let condition = right.on_head(is_there().and(is(head)?).and(room), is_owner)?;
+    let change = Change::<Document>::copied().include("editors", editor.as_str());
+    let mut transaction = Transaction::new(&ADD_EDITOR)
+        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
+        .action(DocumentAction::Tie, tied(editor, &head.id, Tie::Editor, born, at)?);
+    transaction = right.checked(transaction)?;
+    // A transaction has at most one action per item. If the caller becomes the editor, the checks
+    // of the caller's right already cover the caller's items.
+    if !(right.is(editor) && matches!(right, Right::Admin(..))) {
+        transaction = transaction.action(DocumentAction::Customer, customer::check(editor)?);
+    }
+    Ok(match &head.organization_id {
+        Some(organization) if !right.is(editor) => {
+            transaction.action(DocumentAction::Editor, organization::member_check(organization, editor)?)
+        }
+        _ => transaction,
+    })
+}
+
+/// Removes an editor from a document that was read. A caller who is neither staff nor an admin must
+/// be the owner or that editor.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn remove_editor(
+    head: &Stored<Document>,
+    editor: &CustomerId,
+    right: Right<'_>,
+) -> Result<Transaction<DocumentAction>, EncodeError> {
+    let role = if right.is(editor) { is_editor } else { is_owner };
+    let condition = right.on_head(is_there().and(is(head)?), role)?;
+    let change = Change::<Document>::copied().exclude("editors", editor.as_str());
+    right.checked(
+        Transaction::new(&REMOVE_EDITOR)
+            .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
+            .action(DocumentAction::Tie, untied(editor, &head.id, Tie::Editor)?),
+    )
+}
+
+/// Removes an erased customer, as owner or as editor, from a document that was read and that stays.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn release(
+    head: &Stored<Document>,
+    customer: &CustomerId,
+    tie: Tie,
+) -> Result<Transaction<DocumentAction>, EncodeError> {
+    let change = Change::<Document>::copied();
+    let change = match tie {
+        Tie::Owner => change.set("owner_id", None::<CustomerId>)?,
+        Tie::Editor => change.exclude("editors", customer.as_str()),
+    };
+    let unchanged = is(head)?.and(Condition::Is("rev", number(head.meta.rev)));
+    Ok(Transaction::new(&RELEASE)
+        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, unchanged))
+        .action(DocumentAction::Tie, untied(customer, &head.id, tie)?))
+}
+
+/// Removes an erased customer's role item that leads to no document. DynamoDB refuses the write if
+/// the item was written again since the read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError> {
+    let same = Condition::Is("born", value(&tie.meta.born)?);
+    Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))
+}

@@ -1,0 +1,126 @@
+//! The access patterns of customers.
+
+use item_model::prelude::*;
+
+use crate::index::GSI2;
+use crate::pattern::Consistency;
+
+patterns! {
+    CREATE {
+        id: "customers.create",
+        purpose: "Create a customer and claim the verified email and the user name",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; \
+            claims of earlier versions (check)",
+        requires: "the profile does not exist; no other customer has the names, also in the form of \
+            earlier versions; EMAIL#… only for a verified address",
+        callers: "owner",
+    }
+    GET {
+        id: "customers.get",
+        purpose: "Read a customer",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        returns: "the profile",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    EDIT {
+        id: "customers.edit",
+        purpose: "Read a customer before changing unique names or erasing, and after a \
+            verification",
+        request: GetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        returns: "the profile",
+        consistency: Consistency::Strong("the next change compares its names with the stored ones"),
+        callers: "owner",
+    }
+    UPDATE {
+        id: "customers.update",
+        purpose: "Change a customer",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "version = the If-Match; no erasure has begun",
+        callers: "owner",
+    }
+    RENAME {
+        id: "customers.rename",
+        purpose: "Change email or user name with their claims",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…",
+        requires: "version = the If-Match; same born; no erasure has begun; the new names are free, also in \
+            the form of earlier versions; the old claims are this customer's; EMAIL#… only for \
+            verified addresses",
+        callers: "owner",
+    }
+    BEGIN_ERASURE {
+        id: "customers.begin-erasure",
+        purpose: "Begin an erasure, so that the customer gets no further items",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "version = the If-Match; same born; SET erasing_since",
+        callers: "owner",
+    }
+    DELETE {
+        id: "customers.delete",
+        purpose: "Erase a customer, free the names and note the erasure for the archive",
+        request: TransactWriteItems,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; \
+            USERNAME#…; ERASURE#<id>",
+        requires: "version = the If-Match; same born; the claims are this customer's",
+        callers: "owner",
+    }
+    PUT_ADDRESS {
+        id: "customers.put-address",
+        purpose: "Set one address without touching the others",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "exists and no erasure has begun; has this address or room for one more; SET \
+            addresses.<name>",
+        callers: "owner",
+    }
+    REMOVE_ADDRESS {
+        id: "customers.remove-address",
+        purpose: "Remove one address",
+        request: UpdateItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE",
+        requires: "has this address; no erasure has begun; REMOVE addresses.<name>",
+        callers: "owner",
+    }
+    BY_EMAIL {
+        id: "customers.by-email",
+        purpose: "Find the customer who has verified an email address",
+        request: GetItem,
+        key: "PK = EMAIL#<folded>, SK = EMAIL",
+        returns: "the claim, which names the customer",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+    BY_TIER {
+        id: "customers.by-tier",
+        purpose: "List the customers of a tier",
+        request: ShardedQuery on GSI2,
+        key: "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>",
+        returns: "ids, oldest customer first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+    HYDRATE {
+        id: "customers.hydrate",
+        purpose: "Read the profiles of a page",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, for each id",
+        returns: "the profiles",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+    OVERVIEW {
+        id: "customers.overview",
+        purpose: "Read the profile and the newest orders in one request",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK between ORDER# and PROFILE, backward",
+        returns: "the profile, then the newest 20 orders",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+}

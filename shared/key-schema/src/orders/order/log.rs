@@ -1,0 +1,78 @@
+//! The log that staff keep about an order.
+
+use item_model::prelude::*;
+
+use super::{ADD_LOG, LOG, LogLine, OrderAction, OrderStatus, key};
+use crate::encoding::join;
+use crate::expression::{Condition, first_alive, value};
+use crate::id::{LogId, OrderId};
+use crate::index::GSI1;
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::request::{Guarded, Query, Range, Transaction};
+
+entity! {
+    /// A line of the log that staff keep about an order. It has its own partition and an index key,
+    /// so a long log does not enlarge the order's item collection.
+    OrderLog = "OrderLog" {
+        fixed {
+            /// The id of the line.
+            id: LogId,
+            /// The id of the order.
+            order_id: OrderId,
+            /// The instant of the line.
+            at: Instant,
+            /// The member of staff who wrote the line.
+            by: String,
+        }
+        mutable by OrderLogChanges {
+            /// The text of the line.
+            text: String,
+        }
+    }
+}
+
+impl Entity for OrderLog {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        Ok(Key { pk: PartitionKey::of("LOG", &[&self.id])?, sk: SortKey::new("LOG")? })
+    }
+
+    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        Ok(vec![IndexKey {
+            index: GSI1,
+            partition: log_partition(&self.order_id)?,
+            sort: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
+        }])
+    }
+}
+
+pub(super) fn log_partition(order: &OrderId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("ORDERLOG", &[order])
+}
+
+fn alive(now: Instant) -> Condition {
+    Condition::Lacks("expires_at").or(Condition::AtLeast("expires_at", first_alive(now)))
+}
+
+/// Adds a line to an order's log. An order in status `placing` is invisible, so it has no log.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<OrderAction>, EncodeError> {
+    let placed = Condition::IsNot("status", value(OrderStatus::Placing)?);
+    let visible = Condition::Exists.and(alive(line.at)).and(placed);
+    Ok(Transaction::new(&ADD_LOG)
+        .action(OrderAction::History, Guarded::put(line, Condition::NotExists)?)
+        .action(OrderAction::Order, Guarded::check(key(&line.order_id)?, visible)))
+}
+
+/// Lists an order's log, oldest line first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn log(order: &OrderId) -> Result<Query<LogLine>, KeyError> {
+    Ok(Query::new(&LOG, log_partition(order)?, Range::All))
+}

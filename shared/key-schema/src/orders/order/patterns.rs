@@ -1,0 +1,161 @@
+//! The access patterns of orders that fit one transaction, and of their lists.
+
+use item_model::prelude::*;
+
+use crate::index::{GSI1, GSI2, GSI3};
+use crate::pattern::Consistency;
+
+patterns! {
+    PREPARE {
+        id: "orders.prepare",
+        purpose: "Read everything that placing an order needs",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; for a customer's order PK = CUSTOMER#<id>, SK = \
+            OPEN; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line",
+        returns: "customer, open orders, stored response, products",
+        consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
+        callers: "owner",
+    }
+    PLACE {
+        id: "orders.place",
+        purpose: "Place an order: head, lines, history, copy, stock, all or nothing",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
+            ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = \
+            IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, \
+            OPEN; PK = CART#<id>",
+        requires: "every stock has enough, is for sale and belongs to the product that was read; \
+            reference and idempotency key are free; the customer exists and no erasure has begun; \
+            open orders and cart are those that were read",
+        callers: "owner",
+    }
+    GET {
+        id: "orders.get",
+        purpose: "Read an order with its lines and history in one request",
+        request: Query,
+        key: "PK = ORDER#<id>",
+        returns: "lines, head, history",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    EDIT {
+        id: "orders.edit",
+        purpose: "Read an order before moving it, or to answer a repeated request",
+        request: Query,
+        key: "PK = ORDER#<id>",
+        returns: "lines, head, history",
+        consistency: Consistency::Strong("the next step depends on it"),
+        callers: "owner",
+    }
+    LINES {
+        id: "orders.lines",
+        purpose: "Read an order's lines alone",
+        request: Query,
+        key: "PK = ORDER#<id>, SK under ITEM#",
+        returns: "lines",
+        consistency: Consistency::Strong("what is derived from them is written once"),
+        callers: "owner",
+    }
+    HEAD {
+        id: "orders.head",
+        purpose: "Read an order's head",
+        request: GetItem,
+        key: "PK = ORDER#<id>, SK = ORDER",
+        returns: "the head",
+        consistency: Consistency::Strong("a stream record may be older than the stored head"),
+        callers: "owner",
+    }
+    MOVE {
+        id: "orders.move",
+        purpose: "Move an order: head, list, history, copy, stock, money",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
+            PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
+            when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and \
+            ENTRY#<entry> when money moves",
+        requires: "version = the If-Match; the wallet has enough; stock returns only to the \
+            product that was ordered (same born)",
+        callers: "owner",
+    }
+    LAPSE {
+        id: "orders.lapse",
+        purpose: "Cancel a pending order that has lapsed",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for \
+            a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        requires: "version = the one that was read; pending and due; stock returns only to the \
+            product that was ordered (same born)",
+        callers: "system",
+    }
+    OF_CUSTOMER {
+        id: "orders.of-customer",
+        purpose: "List a customer's orders by date",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward",
+        returns: "order copies, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    BY_STATUS {
+        id: "orders.by-status",
+        purpose: "List orders by status and date",
+        request: ShardedQuery on GSI2,
+        key: "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward",
+        returns: "order summaries, newest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+    SHIPMENTS {
+        id: "orders.shipments",
+        purpose: "List a customer's shipments",
+        request: Query on GSI3,
+        key: "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward",
+        returns: "shipped orders, newest shipment first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    REFERENCE {
+        id: "orders.reference",
+        purpose: "Find the order that has a reference, when a customer may place no further one",
+        request: GetItem,
+        key: "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE",
+        returns: "the claim on the reference",
+        consistency: Consistency::Strong("a repeated request must find the first one's order"),
+        callers: "owner",
+    }
+    REFUND {
+        id: "orders.refund",
+        purpose: "Refund a part of an order's payment",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; \
+            PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "version = the one that was read; the wallet has room; the key is free",
+        callers: "staff",
+    }
+    RETIRE {
+        id: "orders.retire",
+        purpose: "Retire a closed order: head, lines, history and copy get a time to live",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
+            ORDER#<id>",
+        requires: "version = the one that was read; the order is closed",
+        callers: "system",
+    }
+    ADD_LOG {
+        id: "orders.add-log",
+        purpose: "Add to an order's log",
+        request: TransactWriteItems,
+        key: "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)",
+        requires: "does not exist; the order exists, is not placing and has not expired",
+        callers: "staff",
+    }
+    LOG {
+        id: "orders.log",
+        purpose: "Read an order's log",
+        request: Query on GSI1,
+        key: "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>",
+        returns: "log lines, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+}

@@ -1,0 +1,182 @@
+//! Transactions that change the status of an order, or refund its payment.
+
+use item_model::prelude::*;
+
+use super::staged::Work;
+use super::{
+    CustomerOrder, CustomerOrderChanges as _, LAPSE, MOVE, Order, OrderAction, OrderChanges as _, OrderLine,
+    OrderStatus, REFUND, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key, history, key,
+    open,
+};
+use crate::change::Change;
+use crate::expression::{Condition, first_alive, value};
+use crate::id::EntryId;
+use crate::index::GSI3;
+use crate::instant::Instant;
+use crate::item::{EncodeError, Stored};
+use crate::money::Money;
+use crate::pattern::Pattern;
+use crate::product;
+use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
+use crate::wallet;
+
+/// One status change of an order, for [`advance`].
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// The head as it was read.
+    pub order: &'a Stored<Order>,
+    /// The lines of the order. Their stock returns if [`OrderStatus::returns_stock`] says so for
+    /// `to`.
+    pub lines: &'a [OrderLine],
+    /// The new status. The caller has checked it with [`OrderStatus::may_become`].
+    pub to: OrderStatus,
+    /// The instant of the change.
+    pub at: Instant,
+    /// The id of the caller who makes the change.
+    pub by: &'a str,
+    /// The reason of the change.
+    pub note: Option<String>,
+    /// The carrier, for a change to shipped.
+    pub carrier: Option<String>,
+    /// The carrier's tracking number, for a change to shipped.
+    pub tracking: Option<String>,
+    /// The money that moves in the same transaction.
+    pub money: Option<Movement<'a>>,
+}
+
+/// Money that moves between an order and its customer's wallet. For an amount of zero,
+/// [`Step::money`] is [`None`].
+#[derive(Debug, Clone, Copy)]
+pub enum Movement<'a> {
+    /// The wallet pays for the order, with this entry.
+    Payment(&'a EntryId),
+    /// The wallet gets this amount back, in minor units, with this entry. The amount is at most the
+    /// part of the payment that was not refunded yet.
+    Refund(&'a EntryId, i64),
+}
+
+/// The maximum number of lines whose stock returns in the transaction that cancels or returns an
+/// order. Later transactions return the rest ([`staged::give_back`]). The other 8 actions suffice
+/// for head, copy, history, open orders, and the wallet actions of a payment or refund.
+pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
+
+/// Changes the status of the order that was read. The transaction also writes history, copy and
+/// stock, and moves the money.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn advance(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
+    let (head, condition) = (Change::<Order>::visible(step.at), unmoved(step.order)?);
+    transition(&MOVE, step, head, condition)
+}
+
+/// The `by` of a change that the system makes without a caller.
+pub const SYSTEM: &str = "system";
+/// The note of an order that lapsed.
+pub const LAPSED: &str = "lapsed";
+
+/// Cancels an order that is pending and due at `at`.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<Transaction<OrderAction>, EncodeError> {
+    let head = Change::<Order>::visible(at).lapsed(&true)?;
+    let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
+    let (to, note) = (OrderStatus::Cancelled, Some(LAPSED.to_owned()));
+    let step = Step { order, lines, to, at, by: SYSTEM, note, carrier: None, tracking: None, money: None };
+    transition(&LAPSE, step, head, due)
+}
+
+/// Returns the condition that the order is unchanged since it was read.
+fn unmoved(order: &Stored<Order>) -> Result<Condition, EncodeError> {
+    Ok(Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?)))
+}
+
+fn transition(
+    pattern: &'static Pattern,
+    step: Step<'_>,
+    head: Change<Order>,
+    condition: Condition,
+) -> Result<Transaction<OrderAction>, EncodeError> {
+    let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
+    let mut head = head.enter(&StatusIndexKey { status: to, placed_at: order.placed_at, id: &order.id })?;
+    if order.status == OrderStatus::Pending {
+        // An order that is no longer pending never lapses.
+        head = head.leave(GSI3);
+    }
+    let going_back = if to.returns_stock() { lines } else { &[] };
+    let (at_once, later) = going_back.split_at(going_back.len().min(RETURNED_AT_ONCE));
+    if !later.is_empty() {
+        let done = u64::try_from(at_once.len()).map_err(|_| EncodeError::TooLarge(at_once.len()))?;
+        let unfinished = Unfinished { since: at, work: Work::Returning(done) };
+        head = head.enter(&UnfinishedIndexKey { unfinished: &unfinished, id: &order.id })?;
+    }
+    let mut copied = Change::<CustomerOrder>::visible(at).status(&to)?;
+    if to == OrderStatus::Shipped {
+        let shipment = ShipmentIndexKey { customer_id: &order.customer_id, shipped_at: at, id: &order.id };
+        copied = copied.carrier(&carrier)?.tracking(&tracking)?.enter(&shipment)?;
+    }
+    let mut money_moved = Vec::new();
+    if let Some(movement) = money {
+        head = marked(order, head, movement)?;
+        money_moved = moved(order, movement, at)?;
+    }
+    let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
+    let mut transaction = Transaction::new(pattern)
+        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, condition))
+        .action(OrderAction::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))
+        .action(OrderAction::History, Guarded::put(&event, Condition::NotExists)?);
+    if order.is_open() {
+        transaction = transaction.action(OrderAction::Open, open::leave(order)?);
+    }
+    for (action, guarded) in money_moved {
+        transaction = transaction.action(action, guarded);
+    }
+    for line in at_once {
+        transaction = transaction.action(OrderAction::Stock(line.line), product::give_back(line, at)?);
+    }
+    Ok(transaction)
+}
+
+/// Adds the effect of a movement to the change of the head.
+fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<Change<Order>, EncodeError> {
+    match movement {
+        Movement::Payment(_) => head.paid_from_wallet(&true),
+        Movement::Refund(_, amount) => head.refunded(&order.refunded.saturating_add(amount)),
+    }
+}
+
+/// Returns the wallet actions of a movement.
+fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
+    let Order { id: order_id, customer_id, total, .. } = order;
+    let actions = match movement {
+        Movement::Payment(id) => wallet::debit(customer_id, *total, order_id, id, at)?,
+        Movement::Refund(id, amount) => {
+            wallet::credit(customer_id, Money::new(amount, total.currency), order_id, id, at)?
+        }
+    };
+    let action = |action| {
+        if matches!(action, wallet::WalletAction::Wallet(_)) { OrderAction::Wallet } else { OrderAction::Entry }
+    };
+    Ok(actions.into_iter().map(|(label, guarded)| (action(label), guarded)).collect())
+}
+
+/// Refunds part of the payment for the order that was read. `claim` is the idempotency record.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn refund(
+    order: &Stored<Order>,
+    id: &EntryId,
+    amount: i64,
+    claim: Guarded,
+    at: Instant,
+) -> Result<Transaction<OrderAction>, EncodeError> {
+    let movement = Movement::Refund(id, amount);
+    let head = marked(order, Change::<Order>::visible(at), movement)?;
+    let unchanged = Condition::version(order.meta.version);
+    let transaction = Transaction::new(&REFUND)
+        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, unchanged))
+        .action(OrderAction::Idempotency, claim);
+    Ok(moved(order, movement, at)?.into_iter().fold(transaction, |all, (action, guarded)| all.action(action, guarded)))
+}

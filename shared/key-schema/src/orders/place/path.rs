@@ -1,0 +1,85 @@
+//! The parameters of the list of a place's sales: a month, and a part of a country.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::encoding::encode;
+use crate::id::{IdError, check};
+use crate::instant::Instant;
+use crate::product::segment;
+
+/// Returns whether the text is a day as [`Instant::day`] writes it. The parser of instants is more
+/// lenient.
+fn is_day(text: &str) -> bool {
+    format!("{text}T00:00:00Z").parse::<Instant>().is_ok_and(|midnight| midnight.day() == text)
+}
+
+/// A calendar month, such as `2017-01`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Month(pub(super) String);
+
+/// An error for a text that is not a month such as `2017-01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a month such as 2017-01")]
+pub struct MonthError;
+
+impl FromStr for Month {
+    type Err = MonthError;
+
+    fn from_str(text: &str) -> Result<Self, MonthError> {
+        if is_day(&format!("{text}-01")) { Ok(Self(text.to_owned())) } else { Err(MonthError) }
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A part of a country: a city, a shop in it, or a day of that shop. A URL encodes the names like
+/// those of a category path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacePath(Vec<String>);
+
+/// An error for a text that is not a part of a country.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlacePathError {
+    /// The text is not 1 to 3 names joined by `~`.
+    #[error(
+        "must be a city, a shop and a day such as 2017-01-01, or the first or first two, joined by `~`, with every \
+         byte outside A-Z a-z 0-9 - written _HH"
+    )]
+    Form,
+    /// A name in the path breaks the rule of ids.
+    #[error("each name {0}")]
+    Name(#[from] IdError),
+    /// The third name is not a day.
+    #[error("the third name must be a day such as 2017-01-01")]
+    Day,
+}
+
+impl FromStr for PlacePath {
+    type Err = PlacePathError;
+
+    fn from_str(text: &str) -> Result<Self, PlacePathError> {
+        let names = segment::decode(text).filter(|names| names.len() <= 3).ok_or(PlacePathError::Form)?;
+        for name in &names {
+            check(name)?;
+        }
+        if names.get(2).is_none_or(|day| is_day(day)) { Ok(Self(names)) } else { Err(PlacePathError::Day) }
+    }
+}
+
+impl PlacePath {
+    /// Returns the shop, if the path names one.
+    pub(super) fn shop(&self) -> Option<&str> {
+        self.0.get(1).map(String::as_str)
+    }
+
+    pub(super) fn key_text(&self) -> String {
+        self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")
+    }
+}

@@ -1,0 +1,66 @@
+//! The access patterns of wallets.
+
+use item_model::prelude::*;
+
+use crate::pattern::Consistency;
+
+patterns! {
+    READ {
+        id: "wallet.read",
+        purpose: "Read a balance",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = WALLET#<id>, SK = WALLET",
+        returns: "the customer, and the wallet if it was opened",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    EDIT {
+        id: "wallet.edit",
+        purpose: "Read a balance before a deposit",
+        request: GetItem,
+        key: "PK = WALLET#<id>, SK = WALLET",
+        returns: "the wallet",
+        consistency: Consistency::Strong("the deposit computes the new balance from it and is \
+            conditional on it"),
+        callers: "staff",
+    }
+    ENTRIES {
+        id: "wallet.entries",
+        purpose: "List the movements of a wallet",
+        request: Query,
+        key: "PK = WALLET#<id>, SK under ENTRY#, backward",
+        returns: "the movements, newest first",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    DEPOSIT {
+        id: "wallet.deposit",
+        purpose: "Pay money into a wallet once",
+        request: TransactWriteItems,
+        key: "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE \
+            (check); PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "the balance in the money's currency is unchanged; the customer exists; the \
+            entry and the key are new",
+        callers: "staff",
+    }
+    TRANSFER {
+        id: "wallet.transfer",
+        purpose: "Move money from one wallet to another once",
+        request: TransactWriteItems,
+        key: "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = \
+            CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = \
+            IDEMPOTENCY#<caller>#<key>",
+        requires: "from: enough money of the currency; to: room for money of the currency; both \
+            customers exist; the entries and the key are new",
+        callers: "owner",
+    }
+    CONVERT {
+        id: "wallet.convert",
+        purpose: "Convert a wallet that an earlier version opened in another currency",
+        request: UpdateItem,
+        key: "PK = WALLET#<id>, SK = WALLET",
+        requires: "the wallet's currency is not the shop's, and its amount is unchanged; SET \
+            currency, amount, ADD <currency>",
+        callers: "owner",
+    }
+}

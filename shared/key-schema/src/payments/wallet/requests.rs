@@ -1,0 +1,203 @@
+//! The requests to wallets.
+
+use item_model::prelude::*;
+
+use super::{
+    CONVERT, DEPOSIT, EDIT, ENTRIES, EntryKind, MAX_BALANCE, READ, Side, TRANSFER, Transfer, Wallet, WalletAction,
+    WalletEntry, key, partition,
+};
+use crate::change::Change;
+use crate::customer;
+use crate::entity::AnyEntity;
+use crate::expression::{Compare, Condition, number, value};
+use crate::id::{CustomerId, EntryId, OrderId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Stored};
+use crate::key::KeyError;
+use crate::money::{Currency, Money};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+
+/// Reads the profile, then the wallet.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
+}
+
+/// Reads a wallet with strong consistency, before a deposit.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read_for_update(customer: &CustomerId) -> Result<Get<Stored<Wallet>>, KeyError> {
+    Ok(Get::new(&EDIT, key(customer)?))
+}
+
+/// Lists the movements of a wallet, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyError> {
+    Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
+}
+
+/// Converts a wallet that an earlier version opened in another currency. Its balance moves to the
+/// attribute of that currency, and `amount` becomes 0 in the shop's currency. Returns [`None`] for
+/// any other wallet. No balance changes, so the conversion moves only `rev`. DynamoDB refuses the
+/// write if the wallet has changed since it was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
+    let Wallet { customer_id, currency, amount, others: _ } = wallet;
+    if *currency == Currency::SHOP {
+        return Ok(None);
+    }
+    let unchanged = in_currency(*currency)?.and(Condition::Is("amount", number(amount)));
+    let change = Change::<Wallet>::copied()
+        .set("currency", Currency::SHOP)?
+        .set("amount", 0)?
+        .add_named(currency.as_str(), *amount);
+    Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
+}
+
+/// Pays an entry's money into the wallet. DynamoDB refuses it if the balance in this currency has
+/// changed since `seen`, the wallet, was read. So the balance in the response ([`plus`]) is the
+/// stored balance right after this deposit. `claim` is the idempotency record
+/// ([`crate::idempotency::claim`]).
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn deposit(
+    entry: &WalletEntry,
+    seen: Option<&Stored<Wallet>>,
+    claim: Guarded,
+) -> Result<Transaction<WalletAction>, EncodeError> {
+    let customer = &entry.customer_id;
+    let unchanged = match seen {
+        Some(wallet) => in_currency(Currency::SHOP)?.and(match wallet.amount_in(entry.currency) {
+            Some(amount) => compared(entry.currency, Compare::Is(number(amount))),
+            None => compared(entry.currency, Compare::Lacks),
+        }),
+        None => Condition::NotExists,
+    };
+    Ok(Transaction::new(&DEPOSIT)
+        .action(WalletAction::Wallet(Side::To), Guarded::update(key(customer)?, receipt(entry)?, unchanged))
+        .action(WalletAction::Entry, written(entry)?)
+        .action(WalletAction::Customer(Side::To), exists(customer)?)
+        .action(WalletAction::Idempotency, claim))
+}
+
+/// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
+/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<WalletAction>, EncodeError> {
+    let [paid, received] = transfer.entries();
+    Ok(Transaction::new(&TRANSFER)
+        .action(WalletAction::Wallet(Side::From), taken(&paid)?)
+        .action(WalletAction::Wallet(Side::To), given(&received)?)
+        .action(WalletAction::Entry, written(&paid)?)
+        .action(WalletAction::Entry, written(&received)?)
+        .action(WalletAction::Customer(Side::From), exists(&transfer.from)?)
+        .action(WalletAction::Customer(Side::To), exists(&transfer.to)?)
+        .action(WalletAction::Idempotency, claim))
+}
+
+/// Pays for an order. The caller adds the returned actions to its transaction. DynamoDB refuses
+/// them if the wallet has too little money of this currency. The refusal has the label
+/// [`WalletAction::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and
+/// `id` is new.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn debit(
+    customer: &CustomerId,
+    money: Money,
+    order: &OrderId,
+    id: &EntryId,
+    at: Instant,
+) -> Result<Vec<(WalletAction, Guarded)>, EncodeError> {
+    let entry = for_order(customer, Money::new(-money.amount, money.currency), order, EntryKind::Payment, id, at);
+    Ok(vec![(WalletAction::Wallet(Side::From), taken(&entry)?), (WalletAction::Entry, written(&entry)?)])
+}
+
+/// Refunds a payment for an order. The caller adds the returned actions to its transaction.
+/// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
+/// label [`WalletAction::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least
+/// 0, and `id` is new.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn credit(
+    customer: &CustomerId,
+    money: Money,
+    order: &OrderId,
+    id: &EntryId,
+    at: Instant,
+) -> Result<Vec<(WalletAction, Guarded)>, EncodeError> {
+    let entry = for_order(customer, money, order, EntryKind::Refund, id, at);
+    Ok(vec![(WalletAction::Wallet(Side::To), given(&entry)?), (WalletAction::Entry, written(&entry)?)])
+}
+
+fn for_order(
+    customer: &CustomerId,
+    Money { amount, currency }: Money,
+    order: &OrderId,
+    kind: EntryKind,
+    id: &EntryId,
+    at: Instant,
+) -> WalletEntry {
+    let (customer_id, id, order_id) = (customer.clone(), id.clone(), Some(order.clone()));
+    WalletEntry { customer_id, id, amount, currency, kind, at, counterparty: None, order_id, note: None }
+}
+
+fn in_currency(currency: Currency) -> Result<Condition, EncodeError> {
+    Ok(Condition::Is("currency", value(currency)?))
+}
+
+/// Returns the name of the attribute with the balance in a currency.
+fn attribute(currency: Currency) -> String {
+    if currency == Currency::SHOP { "amount".to_owned() } else { currency.to_string() }
+}
+
+fn compared(currency: Currency, compare: Compare) -> Condition {
+    Condition::Named(attribute(currency), compare)
+}
+
+/// Takes the entry's amount from the wallet, on the condition that the wallet has enough money in
+/// the same currency.
+fn taken(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
+    let enough = in_currency(Currency::SHOP)?.and(compared(entry.currency, Compare::AtLeast(number(-entry.amount))));
+    let change = Change::<Wallet>::visible(entry.at).add_named(&attribute(entry.currency), entry.amount);
+    Ok(Guarded::update(key(&entry.customer_id)?, change, enough))
+}
+
+/// Gives the entry's amount to the wallet, on the condition that the wallet has room for it or is
+/// missing.
+fn given(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
+    let room = compared(entry.currency, Compare::Below(number(MAX_BALANCE - entry.amount + 1)));
+    let room = if entry.currency == Currency::SHOP { room } else { compared(entry.currency, Compare::Lacks).or(room) };
+    let fits = Condition::NotExists.or(in_currency(Currency::SHOP)?.and(room));
+    Ok(Guarded::update(key(&entry.customer_id)?, receipt(entry)?, fits))
+}
+
+/// Adds the entry's amount to the wallet, and creates the wallet if it is missing.
+fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
+    let change = Change::<Wallet>::visible(entry.at)
+        .or_create(&entry.id.born(), entry.at)
+        .set("customer_id", &entry.customer_id)?
+        .set("currency", Currency::SHOP)?
+        .add_named(&attribute(entry.currency), entry.amount);
+    // Every wallet has an amount in the shop's currency.
+    Ok(if entry.currency == Currency::SHOP { change } else { change.add("amount", 0) })
+}
+
+fn written(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
+    Guarded::put(&Stored::new(entry.clone(), entry.id.born(), entry.at), Condition::NotExists)
+}
+
+fn exists(customer: &CustomerId) -> Result<Guarded, EncodeError> {
+    Ok(customer::check(customer)?)
+}
