@@ -21,6 +21,7 @@ pub mod cli;
 pub mod error;
 pub mod items;
 mod local;
+pub mod migrate;
 pub mod orders;
 pub mod outcome;
 pub mod pace;

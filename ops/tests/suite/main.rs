@@ -5,6 +5,7 @@
 mod archive;
 mod bucket;
 mod events;
+mod migrate;
 mod policy;
 mod rebuild;
 mod reconcile;
