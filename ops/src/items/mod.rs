@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ConsumedCapacity, KeysAndAttribute
 use key_schema::item::{Item, key_of};
 use key_schema::key::Key;
 use key_schema::request::MAX_BATCH_GET;
-use table::Backoff;
+use table::{Backoff, Table};
 
 pub use repair::{Change, Check, Repair, Repaired, set, sets};
 pub use walk::Walk;
@@ -47,6 +47,12 @@ impl Items {
     pub async fn from_env() -> Result<Self, OpsError> {
         let table = aws::variable("TABLE_NAME")?;
         Ok(Self::new(Client::new(&aws::config().await?), table))
+    }
+
+    /// Returns the executor of the access patterns over the same table.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        Table::new(self.client.clone(), self.table.clone())
     }
 
     /// Returns the items with these keys. Keys without an item are left out.

@@ -15,3 +15,4 @@ mod retire;
 mod shop;
 mod things;
 mod usage;
+mod verify;
