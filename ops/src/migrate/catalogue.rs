@@ -6,9 +6,11 @@ use key_schema::customer;
 use key_schema::document::{CustomerDocument, Document, Tie};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
-use key_schema::item::{Entity as _, Item, Stored};
+use key_schema::index::GSI1;
+use key_schema::item::{Entity as _, FromItem as _, Item, Stored};
 use key_schema::key::Key;
 use key_schema::money::Currency;
+use key_schema::order::{self, Order};
 use key_schema::review::Review;
 use key_schema::review::recent::{self, Month, RecentReview, ReviewMonth};
 use key_schema::wallet::Wallet;
@@ -23,7 +25,7 @@ pub struct Migration {
     pub number: u32,
     /// The name.
     pub name: &'static str,
-    /// What the migration does.
+    /// The items that it writes.
     pub about: &'static str,
     /// The entities whose items it reads.
     pub entities: &'static [&'static str],
@@ -57,7 +59,7 @@ impl Seen<'_> {
     }
 }
 
-/// What is left to do for an item.
+/// The work that is left for an item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// Nothing: the item has the new form.
@@ -75,7 +77,7 @@ impl Plan {
 }
 
 /// Every migration, in order.
-pub const ALL: [&Migration; 3] = [&DOCUMENT_ROLES, &NEWEST_REVIEWS, &WALLET_BALANCES];
+pub const ALL: [&Migration; 4] = [&DOCUMENT_ROLES, &NEWEST_REVIEWS, &WALLET_BALANCES, &SALE_CUSTOMERS];
 
 /// Returns the migration of this name or number.
 #[must_use]
@@ -160,7 +162,7 @@ pub const NEWEST_REVIEWS: Migration = Migration {
             None => writes.push(Repair { checks, change: Change::Put(right) }),
             // A release that knows no entries has changed the review.
             Some(stored) if rev(stored) < review.meta.rev => {
-                let names: Vec<&str> = right.iter().map(|(name, _)| name.as_str()).collect();
+                let names: Vec<&str> = right.keys().map(String::as_str).collect();
                 writes.push(Repair { checks, change: sets(stored, &right, names, false) });
             }
             Some(_) => {}
@@ -210,3 +212,31 @@ fn by_currency(wallet: &Wallet) -> Wallet {
     new.others.remove(&Currency::SHOP);
     new
 }
+
+/// Names the customer in sales rows of the first release, so that the customer's purchases list
+/// them. The stream does the same for each order whose record it takes.
+pub const SALE_CUSTOMERS: Migration = Migration {
+    number: 4,
+    name: "sale-customers",
+    about: "sales rows of the first release, which do not name the customer",
+    entities: &["Sale"],
+    needs: |entity| match entity {
+        AnyEntity::Sale(row) if row.customer_id.is_none() => Ok(vec![order::head(&row.order_id)?.key().clone()]),
+        _ => Ok(Vec::new()),
+    },
+    plan: |seen| {
+        let AnyEntity::Sale(row) = seen.entity else { return Ok(Plan::Done) };
+        if row.customer_id.is_some() {
+            return Ok(Plan::Done);
+        }
+        let Some(head) = seen.others.get(order::head(&row.order_id)?.key()) else {
+            return Ok(Plan::Keep("the order has expired"));
+        };
+        let mut right = row.clone();
+        right.data.customer_id = Some(Stored::<Order>::from_item(head.clone())?.data.customer_id);
+        let names = ["customer_id", GSI1.partition_attribute(), GSI1.sort_attribute()];
+        // The row has the `rev` of its order. A newer row of the stream must not look older.
+        let change = sets(seen.item, &right.to_item()?, names, false);
+        Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
+    },
+};

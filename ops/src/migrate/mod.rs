@@ -3,13 +3,17 @@
 //! Readers accept both forms, and each write of an old item upgrades it. A migration reaches the
 //! items that no request writes. A new release can then rely on the new form.
 //!
-//! A migration is code: a name, a number, the entities that it reads, and a pure function from an
-//! old item to the writes that bring it to the new form ([`Migration`]).
+//! One migration also runs by the stream: `sale-customers`. The consumer upgrades the rows of each
+//! order whose record it takes ([`key_schema::sales::apply`]). The scan reaches the others, and
+//! both write the same row.
+//!
+//! A migration is code ([`Migration`]): a name, a number, the entities that it reads, and a pure
+//! function. The function returns the writes that bring an old item to the new form.
 //!
 //! - **Resumed for the price of reads.** An item in its new form is skipped. So the table itself
 //!   holds the progress, and a second run writes nothing.
-//! - **Safe in a running shop.** Each write is conditional on the items that were read. If a request
-//!   came first, the command reads again.
+//! - **Safe in a running shop.** Each write is conditional on the items that were read. If a
+//!   request came first, the command reads again.
 //! - **Silent.** A migration moves only `rev`. No subscriber gets an event, because no rule of the
 //!   stream concerns the migrated attributes. Nothing that the stream does writes such an item, so
 //!   there is no loop.
@@ -20,7 +24,9 @@ mod run;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-pub use catalogue::{ALL, DOCUMENT_ROLES, Migration, NEWEST_REVIEWS, Plan, Seen, WALLET_BALANCES, find};
+pub use catalogue::{
+    ALL, DOCUMENT_ROLES, Migration, NEWEST_REVIEWS, Plan, SALE_CUSTOMERS, Seen, WALLET_BALANCES, find,
+};
 pub use run::{MigrateOptions, Migrated, Statuses, run as run_migration, status};
 
 use crate::error::OpsError;
@@ -42,7 +48,7 @@ pub enum Command {
     Run {
         /// The name or the number of the migration, as `list` prints it.
         name: String,
-        /// Write nothing. Count the items, and show how the first ones would change.
+        /// Write nothing. Count the items, and show how they would change.
         #[arg(long)]
         dry_run: bool,
         /// The maximum number of write capacity units per second.

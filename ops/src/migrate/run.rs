@@ -17,8 +17,8 @@ use crate::items::{Change, Items, Repair, Repaired, Walk};
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// The maximum number of differences in the summary of a dry run.
-const SHOWN: usize = 3;
+/// The maximum number of different changes in the summary of a dry run.
+const SHOWN: usize = 5;
 /// The maximum number of attempts for an item that other writers keep changing.
 const ATTEMPTS: usize = 10;
 
@@ -60,16 +60,15 @@ pub struct Migrated {
     pub contended: u64,
     /// The number of items that cannot be read.
     pub unreadable: u64,
-    /// How the first items change: names of attributes and kinds of values, no values.
+    /// How items change, each way once: names of attributes and kinds of values, no values.
     pub sample: Vec<String>,
 }
 
 impl Migrated {
-    /// Returns whether no item is left to migrate.
+    /// Returns whether the run did all that it could. A dry run always does.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        let is_written = !self.dry_run || self.migrated == 0;
-        self.contended == 0 && self.unreadable == 0 && is_written
+        self.contended == 0 && self.unreadable == 0
     }
 }
 
@@ -191,9 +190,10 @@ impl Run<'_> {
                 Plan::Keep(reason) => self.count(|result| *result.kept.entry(reason).or_default() += 1),
                 Plan::Write(writes) if self.dry_run => self.count(|result| {
                     result.migrated += 1;
-                    if result.sample.len() < SHOWN {
-                        result.sample.extend(writes.iter().map(described));
-                        result.sample.truncate(SHOWN);
+                    for change in writes.iter().map(described) {
+                        if result.sample.len() < SHOWN && !result.sample.contains(&change) {
+                            result.sample.push(change);
+                        }
                     }
                 }),
                 Plan::Write(writes) => match self.write(item, writes).await? {

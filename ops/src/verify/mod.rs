@@ -16,10 +16,10 @@
 //! command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
-//! The command holds one page of items for each segment, at most 1 MB each, the related items of
-//! that page, and the totals of one partition. It holds the totals of the whole table in one map of
-//! at most [`MAX_TOTALS`] entries, about 60 MB. If there are more, it divides them by a hash, and
-//! scans once more for each further part.
+//! The command holds one page of items for each segment, at most 1 MB each. It also holds the
+//! related items of that page, and the totals of one partition. It holds the totals of the whole
+//! table in one map of at most [`MAX_TOTALS`] entries, about 60 MB. If there are more, it divides
+//! them by a hash, and scans once more for each further part.
 //!
 //! The totals of a partition use that a scan returns the items of one partition one after another.
 //! If it did not, the command would read some partitions a second time, and report the same.

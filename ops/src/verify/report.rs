@@ -60,7 +60,7 @@ pub struct Finding {
     pub kind: Kind,
     /// The key of the item. A hash replaces a name, an address or a reference.
     pub key: String,
-    /// What is wrong, without values that a customer wrote.
+    /// The difference, without values that a customer wrote.
     pub what: String,
     /// Whether the run repaired it.
     pub repaired: bool,

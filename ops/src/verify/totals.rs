@@ -1,8 +1,7 @@
 //! Totals: counts and sums that must equal the sum of their parts.
 //!
-//! One transaction changes a part and its total. So if a total has the same `rev` before and after
-//! a read of all its parts, and the read gives the same difference twice, then the difference is
-//! real. A repair is conditional on that `rev`.
+//! One transaction changes a part and its total. So a difference is real if two reads of all parts
+//! give it, and the total had the same `rev` both times. A repair is conditional on that `rev`.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -50,7 +49,7 @@ pub(super) const REPAIRABLE: &[&str] = &[
     "teams",
 ];
 
-/// What an item says about a total.
+/// The statement of an item about a total.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     pub scope: Scope,
@@ -61,7 +60,7 @@ pub(super) struct Fact {
     pub says: Says,
 }
 
-/// The statement of an item about a total.
+/// The kind of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Says {
     /// The total itself, or a part of what the total must be.
@@ -77,7 +76,7 @@ pub(super) enum Says {
 /// The name of the check that an item has the item to which it belongs.
 pub(super) const HEAD: &str = "head";
 
-/// What is known about a total.
+/// The known part of a total.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub is: i128,

@@ -1,5 +1,5 @@
-//! Orders and what belongs to them: the customer's copy, the claim of the reference, the invoice,
-//! the entry among the open orders, and the sales that the stream derives.
+//! Orders and the items that belong to them: the customer's copy, the claim of the reference, the
+//! invoice and the list of open orders. Also the sales that the stream derives.
 
 use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
@@ -28,7 +28,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
             keys.extend([CustomerOrder::of(item).key()?, customer::get(&item.customer_id)?.key().clone()]);
             keys.extend([place_of(item).key()?, open::get(&item.customer_id)?.key().clone()]);
             keys.extend(ReferenceClaim::of(item).map(|claim| claim.key()).transpose()?);
-            keys.extend(item.invoice_number.map(|number| invoice_key(number)).transpose()?);
+            keys.extend(item.invoice_number.map(invoice_key).transpose()?);
         }
         AnyEntity::CustomerOrder(item) => keys.push(order::head(&item.id)?.key().clone()),
         AnyEntity::OrderLine(item) => keys.extend([order::head(&item.order_id)?.key().clone(), sale_of(item).key()?]),

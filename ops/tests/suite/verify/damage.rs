@@ -20,7 +20,7 @@ use ops::verify::Kind::{self, Behind, Bounds, Claim, Copy, Index, Link, Orphan, 
 use super::world::{self, PAID, PENDING};
 use super::{options, run};
 
-/// What is done to an item.
+/// A change of an item by hand.
 enum Damage {
     Set(&'static str, AttributeValue),
     Remove(&'static str),
@@ -64,8 +64,8 @@ async fn damage(table: &TestTable, (pk, sk): &(String, String), damage: &Damage)
     }
 }
 
-/// Asserts that a run finds exactly these kinds and keys, and that it is clean after a repair, or
-/// has only the same findings if there is no source of truth.
+/// Asserts that a run finds exactly these kinds and keys. After a repair the table is clean, or has
+/// the same findings if there is no source of truth.
 async fn finds(table: &TestTable, what: &str, expected: &[(Kind, &str)], is_repaired: bool) {
     let found = run(table, &options(false)).await;
     let mut keys: Vec<(Kind, String)> =

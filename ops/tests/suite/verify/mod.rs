@@ -1,7 +1,7 @@
 //! Tests of `ops verify`.
 
 mod damage;
-mod world;
+pub mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
