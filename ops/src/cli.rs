@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::{archive, local, migrate, orders, redrive, search, verify};
 
 /// Operate a running shop: rebuild and repair the search index, replay records that were set aside,
-/// restore expired items.
+/// restore expired items, verify the table, migrate old items.
 ///
 /// Reads the same environment variables as the functions. Exit status: 0 done, 1 something is wrong
 /// or unfinished, 2 usage error, 3 a service cannot be reached.
