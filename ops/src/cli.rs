@@ -8,10 +8,10 @@ use tokio::runtime::Builder;
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
-use crate::{archive, local, orders, redrive, search};
+use crate::{archive, local, migrate, orders, redrive, search, verify};
 
 /// Operate a running shop: rebuild and repair the search index, replay records that were set aside,
-/// restore expired items.
+/// restore expired items, verify the table, migrate old items.
 ///
 /// Reads the same environment variables as the functions. Exit status: 0 done, 1 something is wrong
 /// or unfinished, 2 usage error, 3 a service cannot be reached.
@@ -42,6 +42,11 @@ enum Command {
     /// Retire closed orders.
     #[command(subcommand)]
     Orders(orders::Command),
+    /// Check every invariant of the table, and repair differences.
+    Verify(verify::VerifyArgs),
+    /// Bring items of earlier versions to their present form.
+    #[command(subcommand)]
+    Migrate(migrate::Command),
 }
 
 /// Runs the program with the arguments of the process.
@@ -78,6 +83,8 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Redrive(command) => redrive::run(command).await,
         Command::Archive(command) => archive::run(command).await,
         Command::Orders(command) => orders::run(command).await,
+        Command::Verify(args) => verify::run(args).await,
+        Command::Migrate(command) => migrate::run(command).await,
     }
 }
 

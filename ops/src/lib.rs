@@ -21,15 +21,17 @@ pub mod cli;
 pub mod error;
 pub mod items;
 mod local;
+pub mod migrate;
 pub mod orders;
 pub mod outcome;
 pub mod pace;
 pub mod progress;
 pub mod redrive;
 pub mod search;
+pub mod verify;
 
 use key_schema::pattern::Pattern;
-use key_schema::{expiration, order};
+use key_schema::{archive as archived, expiration, order, place, sales};
 
 pub use error::OpsError;
 pub use items::Items;
@@ -37,5 +39,15 @@ pub use outcome::Outcome;
 pub use pace::Pace;
 
 /// The access patterns that the tool uses.
-pub const PATTERNS: &[&Pattern] =
-    &[&order::EDIT, &order::RETIRE, &order::BY_STATUS, &expiration::OF_DAY, &key_schema::archive::RESTORE];
+pub const PATTERNS: &[&Pattern] = &[
+    &order::EDIT,
+    &order::RETIRE,
+    &order::BY_STATUS,
+    &order::HEAD,
+    &order::LINES,
+    &sales::DERIVED,
+    &sales::APPLY,
+    &place::EDIT,
+    &expiration::OF_DAY,
+    &archived::RESTORE,
+];

@@ -38,6 +38,16 @@ impl Publisher for Published {
     }
 }
 
+/// Returns a consumer with the sinks that publish events and derive items, and the ids of the
+/// published events.
+pub fn deriving(shop: &Shop) -> (Consumer, Arc<Mutex<Vec<String>>>) {
+    let (table, published) = (Arc::new(shop.table.table()), Published::default());
+    let rules = Rules { table: shop.table.name().to_owned(), stock_low: 10 };
+    let bus = Box::new(Bus::new(Arc::clone(&table), published.clone(), rules));
+    let sinks: Vec<Box<dyn Sink>> = vec![bus, Box::new(Derived::new(table, 2))];
+    (Consumer::new(sinks, Box::new(Nowhere), stream::Settings::default()), published.0)
+}
+
 /// The sinks of the functions, with a test bus behind the bus sink.
 struct AllSinks<'s> {
     shop: &'s Shop,

@@ -5,6 +5,7 @@
 mod archive;
 mod bucket;
 mod events;
+mod migrate;
 mod policy;
 mod rebuild;
 mod reconcile;
@@ -14,3 +15,4 @@ mod retire;
 mod shop;
 mod things;
 mod usage;
+mod verify;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use emulators::access::{Access, Report, Rule};
 use emulators::events::EventBusServer;
 use emulators::objects::ObjectServer;
@@ -207,5 +208,32 @@ async fn orders_are_retired_and_restored_under_their_policies() {
     operator.gives(&format!("archive show {name}"), 0).await;
     operator.gives(&format!("archive restore --order {ID}"), 0).await;
     operator.gives(&format!("archive restore {name}"), 0).await;
+    operator.was_given_what_is_needed();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_table_is_verified_and_migrated_under_their_policies() {
+    let operator = Operator::of("verify").await;
+    let table = &operator.shop.table;
+    crate::verify::world::fill(table).await;
+    operator.gives("verify --settle 0", 0).await;
+    table.set("PRODUCT#tea", "PRODUCT", "GSI2SK", AttributeValue::S("LOST".to_owned())).await;
+    table.set("PRODUCT#tea", "PRODUCT#STATS", "rating_sum", AttributeValue::N("1".to_owned())).await;
+    table.delete_at("EMAIL#bob@example.com", "EMAIL").await;
+    table.set("USERNAME#ann", "USERNAME", "customer_id", AttributeValue::S("nobody".to_owned())).await;
+    operator.gives("verify --settle 0", 1).await;
+    operator.gives("verify --settle 0 --fix", 0).await;
+    operator.gives("verify --settle 0 --json --segments 1 --entity Order", 0).await;
+    operator.was_given_what_is_needed();
+
+    let operator = Operator::of("migrate").await;
+    operator.shop.put(&crate::migrate::foreign(1)).await;
+    operator.shop.put(&crate::migrate::review(1)).await;
+    operator.gives("migrate list", 0).await;
+    operator.gives("migrate status", 0).await;
+    operator.gives("migrate run 2 --dry-run", 0).await;
+    operator.gives("migrate run newest-reviews", 0).await;
+    operator.gives("migrate run 3 --max-write-units 10 --segments 2", 0).await;
+    operator.gives("migrate run sale-customers --json", 0).await;
     operator.was_given_what_is_needed();
 }

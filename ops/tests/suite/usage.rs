@@ -29,3 +29,16 @@ fn a_name_of_no_archived_item_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_migration_and_an_entity_that_do_not_exist_are_refused() {
+    let (status, said) = ops(&["migrate", "run", "everything"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("ops migrate list"), "{said}");
+    let (status, said) = ops(&["verify", "--entity", "Person"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("CustomerOrder"), "{said}");
+    for arguments in [["migrate", "status", "--segments", "0"], ["verify", "--max-read-units", "0", "--fix"]] {
+        assert_eq!(ops(&arguments).0, Some(2));
+    }
+}

@@ -31,7 +31,6 @@ const OPEN: &[(&str, &str)] = &[
     ("T5", "Capacity mode advice from usage"),
     ("T6", "Monthly cost report"),
     ("T9", "A metrics table for each month"),
-    ("T10", "Migration of the data model"),
 ];
 
 /// A technique and its implementation.

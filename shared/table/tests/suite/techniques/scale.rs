@@ -64,6 +64,23 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
     },
     Technique {
+        id: "T10",
+        what: "Migration of the data model: by a parallel scan that writes only old items, beside it by the \
+               stream or by each write that touches an old item; readers accept both forms",
+        entities: &["CustomerDocument", "RecentReview", "Sale", "Wallet"],
+        patterns: &["sales.apply", "reviews.change", "wallet.convert"],
+        tests: &[
+            "old_items_get_their_present_form_and_a_second_run_writes_nothing",
+            "a_run_that_is_stopped_anywhere_is_resumed",
+            "money_that_moves_during_a_run_is_not_lost",
+            "a_migration_is_silent_in_the_stream",
+            "a_migration_by_the_stream_and_one_by_a_scan_give_the_same_rows",
+            "a_review_of_a_former_release_enters_the_list_with_its_first_change_and_can_be_removed_before",
+            "a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and_converted",
+            "items_of_earlier_releases_can_be_read",
+        ],
+    },
+    Technique {
         id: "T11",
         what: "Contributor Insights, alarms, dashboard",
         entities: &[],

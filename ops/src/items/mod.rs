@@ -3,28 +3,27 @@
 //!
 //! All items are read with strong consistency. A repair must not be decided from an old copy.
 
+mod repair;
+mod walk;
+
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use futures::future::try_join_all;
+use aws_sdk_dynamodb::types::{AttributeValue, ConsumedCapacity, KeysAndAttributes, ReturnConsumedCapacity};
 use key_schema::item::{Item, key_of};
 use key_schema::key::Key;
 use key_schema::request::MAX_BATCH_GET;
-use table::Backoff;
+use table::{Backoff, Table};
+
+pub use repair::{Change, Check, Repair, Repaired, set, sets};
+pub use walk::Walk;
 
 use crate::error::OpsError;
 use crate::pace::Pace;
-use crate::progress::Progress;
 
-/// The number of table segments that a scan reads in parallel.
-const SEGMENTS: i32 = 4;
-/// The maximum number of items that one page of a scan reads. It is small so that the pace takes
-/// effect, and so that one bulk request holds a page's documents.
-const PAGE: i32 = 500;
-/// The maximum number of attempts to read a page. Each attempt includes the SDK's own retries and
-/// takes up to `aws::OPERATION_TIMEOUT`.
+/// The maximum number of attempts of a call. Each attempt includes the SDK's own retries and takes
+/// up to `aws::OPERATION_TIMEOUT`.
 const ATTEMPTS: u32 = 24;
 
 /// The items of a table.
@@ -50,11 +49,25 @@ impl Items {
         Ok(Self::new(Client::new(&aws::config().await?), table))
     }
 
+    /// Returns the executor of the access patterns over the same table.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        Table::new(self.client.clone(), self.table.clone())
+    }
+
     /// Returns the items with these keys. Keys without an item are left out.
     ///
     /// # Errors
     /// [`OpsError`].
     pub async fn get(&self, keys: &[Key]) -> Result<HashMap<Key, Item>, OpsError> {
+        self.get_within(keys, &Pace::new(None)).await
+    }
+
+    /// Like [`Items::get`], within a limit of capacity units.
+    ///
+    /// # Errors
+    /// [`OpsError`].
+    pub async fn get_within(&self, keys: &[Key], units: &Pace) -> Result<HashMap<Key, Item>, OpsError> {
         let mut distinct: Vec<&Key> = keys.iter().collect();
         distinct.sort_unstable();
         distinct.dedup();
@@ -65,8 +78,10 @@ impl Items {
             while !pending.is_empty() {
                 let keys = KeysAndAttributes::builder().set_keys(Some(std::mem::take(&mut pending)));
                 let keys = keys.consistent_read(true).build().map_err(OpsError::failed)?;
-                let answer = self.client.batch_get_item().request_items(&self.table, keys).send().await;
+                let get = self.client.batch_get_item().request_items(&self.table, keys);
+                let answer = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
                 let answer = answer.map_err(|error| failure(&error))?;
+                units.admit(consumed(answer.consumed_capacity())).await;
                 let items = answer.responses.unwrap_or_default().into_values().flatten().map(Item::from);
                 found.extend(items.filter_map(|item| Some((key_of(&item)?, item))));
                 pending =
@@ -91,104 +106,38 @@ impl Items {
         let table = answer.map_err(|error| failure(&error))?.table;
         Ok(table.and_then(|table| table.item_count).and_then(|count| u64::try_from(count).ok()))
     }
-
-    /// Scans the whole table and passes the items of these entities to `take`, page by page.
-    /// Several segments are scanned at once.
-    ///
-    /// An item that changes during the scan is passed in its state before or after the change. An
-    /// item that exists during the whole scan is always passed.
-    ///
-    /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The rest is then not read.
-    pub async fn scan<F>(&self, entities: &[&str], pace: &Pace, progress: &Progress, take: F) -> Result<(), OpsError>
-    where
-        F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
-    {
-        let segments = (0..SEGMENTS).map(|segment| self.segment(segment, entities, pace, progress, &take));
-        try_join_all(segments).await.map(|_| ())
-    }
-
-    async fn segment<F>(
-        &self,
-        segment: i32,
-        entities: &[&str],
-        pace: &Pace,
-        progress: &Progress,
-        take: &F,
-    ) -> Result<(), OpsError>
-    where
-        F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
-    {
-        let mut start = None;
-        // Terminates: each page starts after the end of the previous one.
-        loop {
-            let page = self.page(segment, entities, start).await?;
-            // The wait comes after the read, because only the response has the number of items.
-            pace.admit(page.scanned).await;
-            if !page.items.is_empty() {
-                take(page.items).await?;
-            }
-            progress.step(page.scanned);
-            match page.next {
-                Some(next) => start = Some(next),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    async fn page(&self, segment: i32, entities: &[&str], start: Option<Attributes>) -> Result<Page, OpsError> {
-        let names: Vec<String> = (0..entities.len()).map(|number| format!(":e{number}")).collect();
-        let mut backoff = Backoff::new();
-        for _ in 0..ATTEMPTS {
-            let mut scan = self
-                .client
-                .scan()
-                .table_name(&self.table)
-                .consistent_read(true)
-                .total_segments(SEGMENTS)
-                .segment(segment)
-                .limit(PAGE)
-                .set_exclusive_start_key(start.clone())
-                .filter_expression(format!("#entity IN ({})", names.join(", ")))
-                .expression_attribute_names("#entity", "entity");
-            for (name, entity) in names.iter().zip(entities) {
-                scan = scan.expression_attribute_values(name, AttributeValue::S((*entity).to_owned()));
-            }
-            match scan.send().await.map_err(|error| failure(&error)) {
-                Ok(answer) => {
-                    return Ok(Page {
-                        items: answer.items.unwrap_or_default().into_iter().map(Item::from).collect(),
-                        scanned: usize::try_from(answer.scanned_count).unwrap_or_default(),
-                        next: answer.last_evaluated_key,
-                    });
-                }
-                // The table is throttled or does not answer.
-                Err(OpsError::Unreachable { .. }) => {
-                    if !backoff.wait().await {
-                        backoff = Backoff::new();
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(OpsError::Unreachable { what: "the table", reason: "it stays throttled or away".to_owned() })
-    }
 }
 
 type Attributes = HashMap<String, AttributeValue>;
-
-struct Page {
-    items: Vec<Item>,
-    /// The number of items that the page read, including those of other entities.
-    scanned: usize,
-    next: Option<Attributes>,
-}
 
 fn attributes(key: &Key) -> Attributes {
     HashMap::from([
         ("PK".to_owned(), AttributeValue::S(key.pk.as_str().to_owned())),
         ("SK".to_owned(), AttributeValue::S(key.sk.as_str().to_owned())),
     ])
+}
+
+/// Returns the capacity units that a call consumed, rounded up.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "units are positive and small")]
+fn consumed<'a>(capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) -> usize {
+    let units: f64 = capacity.into_iter().filter_map(ConsumedCapacity::capacity_units).sum();
+    units.ceil() as usize
+}
+
+/// Repeats a call while the table is throttled or does not answer, with a wait after each attempt.
+async fn persist<T>(mut call: impl AsyncFnMut() -> Result<T, OpsError>) -> Result<T, OpsError> {
+    let mut backoff = Backoff::new();
+    for _ in 0..ATTEMPTS {
+        match call().await {
+            Err(OpsError::Unreachable { .. }) => {
+                if !backoff.wait().await {
+                    backoff = Backoff::new();
+                }
+            }
+            answer => return answer,
+        }
+    }
+    Err(OpsError::Unreachable { what: "the table", reason: "it stays throttled or away".to_owned() })
 }
 
 /// Converts a failed call to an error. Throttling, server errors and missing responses become

@@ -1,0 +1,217 @@
+//! Conditional writes of operators: a new item, or some attributes of an existing one.
+//!
+//! Each write is a transaction with a token. An attempt with a lost response counts as the same
+//! attempt when the SDK sends it again. A write is refused if its item, or an item on which it
+//! depends, has changed since it was read. The caller then reads again.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue as Sdk, ConditionCheck, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update,
+};
+use key_schema::item::{CAUSE, Item, key_of};
+use key_schema::key::Key;
+use serde_dynamo::AttributeValue;
+
+use super::{Attributes, Items, attributes, consumed, failure, persist};
+use crate::error::OpsError;
+use crate::pace::Pace;
+
+/// The attribute that every write of an item changes.
+const REV: &str = "rev";
+/// The codes of cancelled actions that a later attempt may not meet.
+const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+
+/// A write that depends on other items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repair {
+    /// The other items, which must be unchanged.
+    pub checks: Vec<Check>,
+    /// The write.
+    pub change: Change,
+}
+
+/// The state of an item on which a write depends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// The key of the item.
+    pub key: Key,
+    /// The `rev` of the item, or [`None`] for a missing item.
+    pub rev: Option<AttributeValue>,
+}
+
+impl Check {
+    /// Returns the check that an item is as it was read. [`None`] is a missing item.
+    #[must_use]
+    pub fn of(key: &Key, item: Option<&Item>) -> Self {
+        Self { key: key.clone(), rev: item.and_then(|item| item.get(REV)).cloned() }
+    }
+}
+
+/// A write of one item.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Writes an item whose key is free.
+    Put(Item),
+    /// Changes the attributes in which the new item differs from the old one. The old one must be
+    /// unchanged.
+    Rewrite {
+        /// The item as it was read.
+        old: Item,
+        /// The item to be.
+        new: Item,
+    },
+    /// Deletes an item that must be unchanged.
+    Delete(Item),
+}
+
+/// The result of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repaired {
+    /// The write was done.
+    Done,
+    /// An item has changed since it was read. Nothing was written.
+    Refused,
+}
+
+/// Returns the item with this attribute.
+#[must_use]
+pub fn set(mut item: Item, name: &str, value: AttributeValue) -> Item {
+    item.inner_mut().insert(name.to_owned(), value);
+    item
+}
+
+/// Returns a change of an item: the attributes `names` become those of `right`, and `rev` grows if
+/// `moves_rev`. An attribute that `right` lacks is removed. Other attributes stay, also unknown
+/// ones.
+#[must_use]
+pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a str>, moves_rev: bool) -> Change {
+    let mut new = old.clone();
+    for name in names {
+        match right.get(name) {
+            Some(value) => drop(new.inner_mut().insert(name.to_owned(), value.clone())),
+            None => drop(new.inner_mut().remove(name)),
+        }
+    }
+    if let (true, Some(AttributeValue::N(rev))) = (moves_rev, old.get(REV))
+        && let Ok(rev) = rev.parse::<u64>()
+    {
+        new = set(new, REV, AttributeValue::N(rev.saturating_add(1).to_string()));
+    }
+    Change::Rewrite { old: old.clone(), new }
+}
+
+impl Items {
+    /// Writes an item unless it, or an item on which it depends, has changed since it was read.
+    ///
+    /// # Errors
+    /// [`OpsError`].
+    pub async fn repair(&self, repair: &Repair, units: &Pace) -> Result<Repaired, OpsError> {
+        let mut actions = vec![self.change(&repair.change)?];
+        for check in &repair.checks {
+            let (condition, values) = unchanged(check.rev.as_ref());
+            let build = ConditionCheck::builder().table_name(&self.table).set_key(Some(attributes(&check.key)));
+            let build = build.condition_expression(condition).set_expression_attribute_values(values);
+            let build = match &check.rev {
+                Some(_) => build.expression_attribute_names("#rev", REV),
+                None => build,
+            };
+            let build = build.build().map_err(OpsError::failed)?;
+            actions.push(TransactWriteItem::builder().condition_check(build).build());
+        }
+        persist(async || {
+            let write = self.client.transact_write_items().set_transact_items(Some(actions.clone()));
+            let answer = write.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+            let error = match answer {
+                Ok(answer) => {
+                    units.admit(consumed(answer.consumed_capacity())).await;
+                    return Ok(Repaired::Done);
+                }
+                Err(error) => error,
+            };
+            let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error()
+            else {
+                return Err(failure(&error));
+            };
+            let codes = || cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code());
+            if codes().any(|code| code == "ConditionalCheckFailed") {
+                return Ok(Repaired::Refused);
+            }
+            if codes().any(|code| LATER.contains(&code)) {
+                return Err(OpsError::Unreachable { what: "the table", reason: "another writer".to_owned() });
+            }
+            Err(OpsError::Failed(format!("the table refused a write: {}", codes().collect::<Vec<_>>().join(", "))))
+        })
+        .await
+    }
+
+    fn change(&self, change: &Change) -> Result<TransactWriteItem, OpsError> {
+        let action = TransactWriteItem::builder();
+        match change {
+            Change::Put(item) => {
+                let put = Put::builder().table_name(&self.table).set_item(Some(item.clone().into()));
+                let put = put.condition_expression("attribute_not_exists(PK)").build();
+                Ok(action.put(put.map_err(OpsError::failed)?).build())
+            }
+            Change::Rewrite { old, new } => {
+                let (update, mut names, mut values) = difference(old, new);
+                let (condition, revs) = unchanged(old.get(REV));
+                names.insert("#rev".to_owned(), REV.to_owned());
+                values.extend(revs.into_iter().flatten());
+                let build = Update::builder().table_name(&self.table).set_key(Some(attributes(&keyed(old)?)));
+                let build = build.update_expression(update).condition_expression(condition);
+                let build = build.set_expression_attribute_names(Some(names));
+                let build = build.set_expression_attribute_values((!values.is_empty()).then_some(values)).build();
+                Ok(action.update(build.map_err(OpsError::failed)?).build())
+            }
+            Change::Delete(old) => {
+                let (condition, values) = unchanged(old.get(REV));
+                let build = Delete::builder().table_name(&self.table).set_key(Some(attributes(&keyed(old)?)));
+                let build = build.condition_expression(condition).expression_attribute_names("#rev", REV);
+                let build = build.set_expression_attribute_values(values).build();
+                Ok(action.delete(build.map_err(OpsError::failed)?).build())
+            }
+        }
+    }
+}
+
+fn keyed(item: &Item) -> Result<Key, OpsError> {
+    key_of(item).ok_or_else(|| OpsError::Failed("an item has no key".to_owned()))
+}
+
+/// Returns the condition that an item has this `rev`, or does not exist.
+fn unchanged(rev: Option<&AttributeValue>) -> (&'static str, Option<Attributes>) {
+    match rev {
+        Some(rev) => ("#rev = :rev", Some(HashMap::from([(":rev".to_owned(), rev.clone().into())]))),
+        None => ("attribute_not_exists(PK)", None),
+    }
+}
+
+/// Returns the update expression that turns one item into the other. It also removes the id of the
+/// request that last wrote the item, because that request did not cause this write.
+fn difference(old: &Item, new: &Item) -> (String, HashMap<String, String>, Attributes) {
+    let (mut set, mut remove) = (Vec::new(), Vec::new());
+    let (mut names, mut values): (HashMap<String, String>, HashMap<String, Sdk>) = Default::default();
+    let mut name = |attribute: &str| {
+        let placeholder = format!("#a{}", names.len());
+        names.insert(placeholder.clone(), attribute.to_owned());
+        placeholder
+    };
+    for (attribute, value) in new.iter().filter(|(attribute, _)| attribute.as_str() != CAUSE) {
+        if old.get(attribute) != Some(value) {
+            let placeholder = name(attribute);
+            let number = format!(":v{}", values.len());
+            set.push(format!("{placeholder} = {number}"));
+            values.insert(number, value.clone().into());
+        }
+    }
+    for (attribute, _) in old.iter() {
+        if attribute == CAUSE || new.get(attribute).is_none() {
+            remove.push(name(attribute));
+        }
+    }
+    let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, parts)| !parts.is_empty());
+    let clauses: Vec<String> = clauses.map(|(word, parts)| format!("{word} {}", parts.join(", "))).collect();
+    (clauses.join(" "), names, values)
+}

@@ -1,0 +1,242 @@
+//! The migrations of this version.
+
+use std::collections::HashMap;
+
+use key_schema::customer;
+use key_schema::document::{CustomerDocument, Document, Tie};
+use key_schema::entity::AnyEntity;
+use key_schema::id::CustomerId;
+use key_schema::index::GSI1;
+use key_schema::item::{Entity as _, FromItem as _, Item, Stored};
+use key_schema::key::Key;
+use key_schema::money::Currency;
+use key_schema::order::{self, Order};
+use key_schema::review::Review;
+use key_schema::review::recent::{self, Month, RecentReview, ReviewMonth};
+use key_schema::wallet::Wallet;
+
+use crate::error::OpsError;
+use crate::items::{Change, Check, Repair, sets};
+
+/// A migration of the data model.
+#[derive(Debug)]
+pub struct Migration {
+    /// The number, in the order in which the forms were introduced.
+    pub number: u32,
+    /// The name.
+    pub name: &'static str,
+    /// The items that it writes.
+    pub about: &'static str,
+    /// The entities whose items it reads.
+    pub entities: &'static [&'static str],
+    /// Returns the keys of the other items on which the new form depends.
+    pub needs: fn(&AnyEntity) -> Result<Vec<Key>, OpsError>,
+    /// Returns what is left to do for an item. It has no effect.
+    pub plan: fn(&Seen<'_>) -> Result<Plan, OpsError>,
+}
+
+/// An item as it was read, with the items on which its new form depends.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The stored item.
+    pub item: &'a Item,
+    /// The same item, decoded.
+    pub entity: &'a AnyEntity,
+    /// The other items that exist.
+    pub others: &'a HashMap<Key, Item>,
+}
+
+impl Seen<'_> {
+    /// Returns the check that another item is as it was read.
+    fn check(&self, key: &Key) -> Check {
+        Check::of(key, self.others.get(key))
+    }
+
+    /// Returns the check that the item itself is as it was read.
+    fn unchanged(&self) -> Result<Check, OpsError> {
+        let key = key_schema::item::key_of(self.item).ok_or_else(|| OpsError::Failed("an item has no key".into()))?;
+        Ok(Check::of(&key, Some(self.item)))
+    }
+}
+
+/// The work that is left for an item.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Plan {
+    /// Nothing: the item has the new form.
+    Done,
+    /// These writes, in this order.
+    Write(Vec<Repair>),
+    /// The item keeps its old form, for this reason.
+    Keep(&'static str),
+}
+
+impl Plan {
+    fn of(writes: Vec<Repair>) -> Self {
+        if writes.is_empty() { Self::Done } else { Self::Write(writes) }
+    }
+}
+
+/// Every migration, in order.
+pub const ALL: [&Migration; 4] = [&DOCUMENT_ROLES, &NEWEST_REVIEWS, &WALLET_BALANCES, &SALE_CUSTOMERS];
+
+/// Returns the migration of this name or number.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Migration> {
+    ALL.into_iter().find(|migration| migration.name == name || migration.number.to_string() == name)
+}
+
+/// Writes the role items of documents from before these items existed. An erasure then finds the
+/// documents.
+pub const DOCUMENT_ROLES: Migration = Migration {
+    number: 1,
+    name: "document-roles",
+    about: "role items of documents that were written before an erasure could find documents",
+    entities: &["Document"],
+    needs: |entity| {
+        let AnyEntity::Document(head) = entity else { return Ok(Vec::new()) };
+        let mut keys = Vec::new();
+        for (customer, tie) in holders(head) {
+            keys.extend([role(head, &customer, tie).key()?, customer::get(&customer)?.key().clone()]);
+        }
+        Ok(keys)
+    },
+    plan: |seen| {
+        let AnyEntity::Document(head) = seen.entity else { return Ok(Plan::Done) };
+        // A deleted document loses its role items with its head.
+        if head.deleting {
+            return Ok(Plan::Done);
+        }
+        let (mut writes, mut is_ghost) = (Vec::new(), false);
+        for (customer, tie) in holders(head) {
+            let data = role(head, &customer, tie);
+            let profile = customer::get(&customer)?.key().clone();
+            if seen.others.contains_key(&data.key()?) {
+                continue;
+            }
+            // Without a profile, no erasure will look for the item.
+            if !seen.others.contains_key(&profile) {
+                is_ghost = true;
+                continue;
+            }
+            let item = Stored::new(data, head.meta.born.clone(), head.meta.updated_at).to_item()?;
+            writes.push(Repair { checks: vec![seen.unchanged()?, seen.check(&profile)], change: Change::Put(item) });
+        }
+        if writes.is_empty() && is_ghost {
+            return Ok(Plan::Keep("the owner or an editor has no profile"));
+        }
+        Ok(Plan::of(writes))
+    },
+};
+
+fn holders(head: &Document) -> Vec<(CustomerId, Tie)> {
+    let owner = head.owner_id.iter().map(|owner| (owner.clone(), Tie::Owner));
+    owner.chain(head.editors.iter().map(|editor| (editor.clone(), Tie::Editor))).collect()
+}
+
+fn role(head: &Document, customer: &CustomerId, tie: Tie) -> CustomerDocument {
+    CustomerDocument { customer_id: customer.clone(), document_id: head.id.clone(), tie }
+}
+
+/// Writes the entries of reviews in the list of the newest reviews, which is younger than reviews.
+pub const NEWEST_REVIEWS: Migration = Migration {
+    number: 2,
+    name: "newest-reviews",
+    about: "entries of reviews that were written before the list of the newest reviews",
+    entities: &["Review"],
+    needs: |entity| {
+        let AnyEntity::Review(review) = entity else { return Ok(Vec::new()) };
+        Ok(vec![RecentReview::of(review).key()?, month_of(review)?])
+    },
+    plan: |seen| {
+        let AnyEntity::Review(review) = seen.entity else { return Ok(Plan::Done) };
+        let (entry, month) = (RecentReview::of(review), month_of(review)?);
+        let (key, right) = (entry.key()?, entry.to_item()?);
+        let mut writes = Vec::new();
+        if !seen.others.contains_key(&month) {
+            let note = ReviewMonth { month: Month::of(review.meta.created_at) };
+            let note = Stored::new(note, review.meta.born.clone(), review.meta.created_at).to_item()?;
+            writes.push(Repair { checks: Vec::new(), change: Change::Put(note) });
+        }
+        let checks = vec![seen.unchanged()?];
+        match seen.others.get(&key) {
+            None => writes.push(Repair { checks, change: Change::Put(right) }),
+            // A release that knows no entries has changed the review.
+            Some(stored) if rev(stored) < review.meta.rev => {
+                let names: Vec<&str> = right.keys().map(String::as_str).collect();
+                writes.push(Repair { checks, change: sets(stored, &right, names, false) });
+            }
+            Some(_) => {}
+        }
+        Ok(Plan::of(writes))
+    },
+};
+
+fn month_of(review: &Stored<Review>) -> Result<Key, OpsError> {
+    Ok(recent::month(&Month::of(review.meta.created_at))?.key().clone())
+}
+
+/// Returns an item's `rev`, or 0 for an unreadable one.
+fn rev(item: &Item) -> u64 {
+    match item.get("rev") {
+        Some(serde_dynamo::AttributeValue::N(rev)) => rev.parse().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Gives each balance of a wallet the attribute of its currency. An earlier version kept the only
+/// balance of a wallet under the name of the shop's currency.
+pub const WALLET_BALANCES: Migration = Migration {
+    number: 3,
+    name: "wallet-balances",
+    about: "wallets that an earlier version opened in another currency than the shop's",
+    entities: &["Wallet"],
+    needs: |_| Ok(Vec::new()),
+    plan: |seen| {
+        let AnyEntity::Wallet(wallet) = seen.entity else { return Ok(Plan::Done) };
+        if wallet.currency == Currency::SHOP {
+            return Ok(Plan::Done);
+        }
+        let right = Stored { meta: wallet.meta.clone(), data: by_currency(wallet) }.to_item()?;
+        let names = ["currency", "amount", wallet.currency.as_str()];
+        let change = sets(seen.item, &right, names, true);
+        Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
+    },
+};
+
+/// Returns the wallet with the same balances, and the shop's currency as the one of `amount`.
+fn by_currency(wallet: &Wallet) -> Wallet {
+    let mut new = wallet.clone();
+    (new.currency, new.amount) = (Currency::SHOP, wallet.balance(Currency::SHOP).amount);
+    let moved = new.others.entry(wallet.currency).or_insert(0);
+    *moved = moved.saturating_add(wallet.amount);
+    new.others.remove(&Currency::SHOP);
+    new
+}
+
+/// Names the customer in sales rows of the first release, so that the customer's purchases list
+/// them. The stream does the same for each order whose record it takes.
+pub const SALE_CUSTOMERS: Migration = Migration {
+    number: 4,
+    name: "sale-customers",
+    about: "sales rows of the first release, which do not name the customer",
+    entities: &["Sale"],
+    needs: |entity| match entity {
+        AnyEntity::Sale(row) if row.customer_id.is_none() => Ok(vec![order::head(&row.order_id)?.key().clone()]),
+        _ => Ok(Vec::new()),
+    },
+    plan: |seen| {
+        let AnyEntity::Sale(row) = seen.entity else { return Ok(Plan::Done) };
+        if row.customer_id.is_some() {
+            return Ok(Plan::Done);
+        }
+        let Some(head) = seen.others.get(order::head(&row.order_id)?.key()) else {
+            return Ok(Plan::Keep("the order has expired"));
+        };
+        let mut right = row.clone();
+        right.data.customer_id = Some(Stored::<Order>::from_item(head.clone())?.data.customer_id);
+        let names = ["customer_id", GSI1.partition_attribute(), GSI1.sort_attribute()];
+        // The row has the `rev` of its order. A newer row of the stream must not look older.
+        let change = sets(seen.item, &right.to_item()?, names, false);
+        Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
+    },
+};

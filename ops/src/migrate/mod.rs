@@ -1,0 +1,119 @@
+//! `ops migrate`: brings items of earlier versions to their present form.
+//!
+//! Readers accept both forms, and each write of an old item upgrades it. A migration reaches the
+//! items that no request writes. A new release can then rely on the new form.
+//!
+//! One migration also runs by the stream: `sale-customers`. The consumer upgrades the rows of each
+//! order whose record it takes ([`key_schema::sales::apply`]). The scan reaches the others, and
+//! both write the same row.
+//!
+//! A migration is code ([`Migration`]): a name, a number, the entities that it reads, and a pure
+//! function. The function returns the writes that bring an old item to the new form.
+//!
+//! - **Resumed for the price of reads.** An item in its new form is skipped. So the table itself
+//!   holds the progress, and a second run writes nothing.
+//! - **Safe in a running shop.** Each write is conditional on the items that were read. If a
+//!   request came first, the command reads again.
+//! - **Silent.** A migration moves only `rev`. No subscriber gets an event, because no rule of the
+//!   stream concerns the migrated attributes. Nothing that the stream does writes such an item, so
+//!   there is no loop.
+
+mod catalogue;
+mod run;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+pub use catalogue::{
+    ALL, DOCUMENT_ROLES, Migration, NEWEST_REVIEWS, Plan, SALE_CUSTOMERS, Seen, WALLET_BALANCES, find,
+};
+pub use run::{MigrateOptions, Migrated, Statuses, run as run_migration, status};
+
+use crate::error::OpsError;
+use crate::items::Items;
+use crate::outcome::Outcome;
+
+/// The commands of `ops migrate`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the migrations of this version.
+    List,
+    /// Count the items that each migration has left to write. Writes nothing.
+    #[command(after_help = "Examples:\n  ops migrate status\n  ops migrate status --segments 16 --max-read-units 2000")]
+    Status(Speed),
+    /// Run a migration.
+    #[command(after_help = "Examples:\n  ops migrate run newest-reviews --dry-run\n  ops migrate run newest-reviews \
+                            --max-write-units 200\n  ops migrate run 3 --segments 16\n\nThe command may be stopped at \
+                            any time and run again.")]
+    Run {
+        /// The name or the number of the migration, as `list` prints it.
+        name: String,
+        /// Write nothing. Count the items, and show how they would change.
+        #[arg(long)]
+        dry_run: bool,
+        /// The maximum number of write capacity units per second.
+        #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+        max_write_units: u32,
+        /// How fast the command reads the table.
+        #[command(flatten)]
+        speed: Speed,
+    },
+}
+
+/// How fast a command reads the table.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Speed {
+    /// The number of table segments that are read in parallel.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=64))]
+    pub segments: i32,
+    /// The maximum number of read capacity units per second.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_read_units: u32,
+}
+
+pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
+    match command {
+        Command::List => {
+            let migrations = ALL.iter().map(|migration| Listed {
+                number: migration.number,
+                name: migration.name,
+                about: migration.about,
+            });
+            Ok(Outcome::new(&List { migrations: migrations.collect() }, true))
+        }
+        Command::Status(speed) => {
+            let statuses = status(&Items::from_env().await?, &MigrateOptions::new(speed)).await?;
+            Ok(Outcome::new(&statuses, statuses.is_readable()))
+        }
+        Command::Run { name, dry_run, max_write_units, speed } => {
+            let migration = find(&name).ok_or_else(|| {
+                OpsError::Usage(format!("there is no migration {name}: `ops migrate list` lists them"))
+            })?;
+            let options =
+                MigrateOptions { dry_run, max_write_units: Some(max_write_units), ..MigrateOptions::new(speed) };
+            let migrated = run_migration(&Items::from_env().await?, migration, &options).await?;
+            Ok(Outcome::new(&migrated, migrated.is_complete()))
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct List {
+    migrations: Vec<Listed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    number: u32,
+    name: &'static str,
+    about: &'static str,
+}
+
+impl std::fmt::Display for List {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for Listed { number, name, about } in &self.migrations {
+            writeln!(f, "{number}  {name:<16}  {about}")?;
+        }
+        Ok(())
+    }
+}

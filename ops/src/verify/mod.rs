@@ -1,0 +1,192 @@
+//! `ops verify`: checks every invariant of the table in a running shop, and repairs what has a
+//! source of truth.
+//!
+//! One parallel scan reads each item once.
+//!
+//! - **An item alone** ([`shape`]): it can be decoded, its key and its index keys are those of its
+//!   attributes, and it is within its bounds.
+//! - **Two items** ([`relations`]): copies and their sources, claims and their owners, both sides
+//!   of a relation. The command reads the other items of a page by key.
+//! - **Many items** ([`totals`]): counts and sums and their parts.
+//!
+//! # A running shop
+//! The scan is no snapshot. So a difference is only a suspicion. Before the command reports a
+//! difference between two items, it reads all of them again at one instant. It reads the parts of a
+//! total again until the total did not change in between. The stream refreshes some copies. The
+//! command waits twice before it reports that such a copy is behind.
+//!
+//! # Memory
+//! The command holds one page of items for each segment, at most 1 MB each. It also holds the
+//! related items of that page, and the totals of one partition. It holds the totals of the whole
+//! table in one map of at most [`MAX_TOTALS`] entries, about 60 MB. If there are more, it divides
+//! them by a hash, and scans once more for each further part.
+//!
+//! The totals of a partition use that a scan returns the items of one partition one after another.
+//! If it did not, the command would read some partitions a second time, and report the same.
+//!
+//! # Repairs
+//! Each repair is a conditional write: the item and its source must be as they were read. A repair
+//! can uncover another difference. So the command scans again after repairs, at most
+//! [`MAX_PASSES`] times altogether.
+
+mod derive;
+mod relations;
+mod report;
+mod run;
+mod shape;
+mod totals;
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use clap::Args;
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
+use key_schema::item::{EncodeError, Entity, Stored};
+use key_schema::key::{Key, KeyError};
+
+pub use report::{Counts, Finding, Kind, Verified};
+pub use run::verify;
+
+use crate::error::OpsError;
+use crate::items::{Items, Repair};
+use crate::migrate::Speed;
+use crate::outcome::Outcome;
+
+/// The maximum number of totals that the command holds at the same time.
+pub const MAX_TOTALS: usize = 200_000;
+/// The maximum number of passes over the table.
+pub const MAX_PASSES: usize = 4;
+
+/// The arguments of `ops verify`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops verify\n  ops verify --entity Order --entity CustomerOrder\n  ops verify --fix \
+                        --segments 16 --max-read-units 2000\n\nExit status 1 means that differences are left."
+)]
+pub struct VerifyArgs {
+    /// Repair the differences that have a source of truth.
+    #[arg(long)]
+    fix: bool,
+    /// Check only items of this entity, with their relations. May be given more than once. Counts
+    /// and sums are then not checked.
+    #[arg(long, value_name = "NAME", value_parser = entity)]
+    entity: Vec<String>,
+    /// The maximum number of differences in the summary. The others are only counted.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// The seconds between two reads of a copy that the stream refreshes.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    settle: u32,
+    /// How fast the command reads the table.
+    #[command(flatten)]
+    speed: Speed,
+}
+
+fn entity(name: &str) -> Result<String, String> {
+    if AnyEntity::NAMES.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("must be one of {}", AnyEntity::NAMES.join(", ")))
+}
+
+/// The options of a run.
+#[derive(Debug, Clone)]
+pub struct VerifyOptions {
+    /// Whether to repair.
+    pub fix: bool,
+    /// The entities to check. Empty for all.
+    pub entities: Vec<String>,
+    /// The number of segments that are read in parallel.
+    pub segments: i32,
+    /// The limit of read units per second.
+    pub max_read_units: Option<u32>,
+    /// The maximum number of findings to keep.
+    pub limit: usize,
+    /// The wait between two reads of a copy that the stream refreshes.
+    pub settle: Duration,
+    /// The maximum number of totals to hold, at most [`MAX_TOTALS`].
+    pub max_totals: usize,
+}
+
+pub(crate) async fn run(args: VerifyArgs) -> Result<Outcome, OpsError> {
+    let VerifyArgs { fix, entity, limit, settle, speed } = args;
+    let options = VerifyOptions {
+        fix,
+        entities: entity,
+        segments: speed.segments,
+        max_read_units: Some(speed.max_read_units),
+        limit,
+        settle: Duration::from_secs(settle.into()),
+        max_totals: MAX_TOTALS,
+    };
+    let verified = verify(&Items::from_env().await?, &options).await?;
+    Ok(Outcome::new(&verified, verified.is_clean()))
+}
+
+/// A difference, as one comparison sees it.
+#[derive(Debug, Clone, PartialEq)]
+struct Problem {
+    kind: Kind,
+    /// The item with the difference, if it is another one than the compared item.
+    key: Option<Key>,
+    what: String,
+    /// Whether the stream may still remove the difference.
+    lags: bool,
+    fix: Option<Fix>,
+}
+
+/// How a difference is repaired.
+#[derive(Debug, Clone, PartialEq)]
+enum Fix {
+    /// A conditional write.
+    Write(Box<Repair>),
+    /// The sales of an order are derived, as the stream does.
+    Derive(OrderId),
+}
+
+impl Problem {
+    fn new(kind: Kind, what: impl Display) -> Self {
+        Self { kind, key: None, what: what.to_string(), lags: false, fix: None }
+    }
+
+    fn at(key: &Key, kind: Kind, what: impl Display) -> Self {
+        Self { key: Some(key.clone()), ..Self::new(kind, what) }
+    }
+
+    fn of<T: Entity>(item: &Stored<T>, kind: Kind, what: impl Display) -> Self {
+        Self { key: item.key().ok(), ..Self::new(kind, what) }
+    }
+
+    const fn lagging(mut self) -> Self {
+        self.lags = true;
+        self
+    }
+
+    fn repaired_by(mut self, repair: Repair) -> Self {
+        self.fix = Some(Fix::Write(Box::new(repair)));
+        self
+    }
+
+    fn derived(mut self, order: &OrderId) -> Self {
+        self.fix = Some(Fix::Derive(order.clone()));
+        self
+    }
+}
+
+/// A relation cannot be checked, because one of its items is unreadable. That item is a finding of
+/// its own.
+#[derive(Debug, Clone, Copy)]
+struct Skip;
+
+impl From<KeyError> for Skip {
+    fn from(_: KeyError) -> Self {
+        Self
+    }
+}
+
+impl From<EncodeError> for Skip {
+    fn from(_: EncodeError) -> Self {
+        Self
+    }
+}

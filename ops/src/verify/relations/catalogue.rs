@@ -1,0 +1,189 @@
+//! Products, their copies and further categories, and reviews in the list of the newest.
+
+use key_schema::category::CategoryNode;
+use key_schema::entity::AnyEntity;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::key::Key;
+use key_schema::membership::{Membership, ProductCategories};
+use key_schema::product::{self, CategoryPath, Copied, Product, ReviewStats, Stock};
+use key_schema::review::recent::{self, Month, RecentReview, ReviewMonth};
+use key_schema::review::{self, Review};
+
+use super::{Problem, Seen, Skip};
+use crate::error::OpsError;
+use crate::items::{Check, Repair, sets};
+use crate::verify::report::Kind;
+
+/// The attributes of a membership that are copies of its product's.
+const SHOWN: [&str; 10] =
+    ["brand", "category_path", "name", "package_size", "price", "retired", "source_rev", "version", "GSI2PK", "GSI2SK"];
+/// The attributes of a product that are copies of its stock's and its statistics'.
+const COPIED: [&str; 5] = ["in_stock", "stock_rev", "rating_count", "rating_sum", "rating_rev"];
+
+pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
+    match entity {
+        AnyEntity::Product(item) => {
+            keys.extend([product::stock(&item.id)?.key().clone(), stats_key(item)?]);
+        }
+        AnyEntity::Membership(item) => {
+            keys.extend([product::read_for_update(&item.id)?.key().clone(), list_key(&item.id, Vec::new())?]);
+        }
+        AnyEntity::ProductCategories(item) => {
+            for path in &item.paths {
+                keys.push(member(item, path).key()?);
+            }
+        }
+        AnyEntity::Review(item) => {
+            keys.extend([RecentReview::of(item).key()?, month_of(item)?]);
+        }
+        AnyEntity::RecentReview(item) => {
+            keys.push(review::get(&item.product_id, &item.customer_id)?.key().clone());
+        }
+        AnyEntity::CategoryNode(item) => {
+            if let Some(parent) = item.path.parent() {
+                keys.push(CategoryNode::new(parent).key()?);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    match entity {
+        AnyEntity::Product(item) => copies(item, seen),
+        AnyEntity::Membership(item) => membership(item, seen),
+        AnyEntity::ProductCategories(item) => {
+            let mut problems = Vec::new();
+            for path in &item.paths {
+                if seen.find::<Membership>(&member(item, path).key()?)?.is_none() {
+                    problems.push(Problem::new(Kind::Link, "the list names a category without an entry"));
+                }
+            }
+            Ok(problems)
+        }
+        AnyEntity::Review(item) => newest(item, seen),
+        AnyEntity::RecentReview(item) => {
+            let key = review::get(&item.product_id, &item.customer_id)?.key().clone();
+            let review = seen.find::<Review>(&key)?;
+            if review.is_some_and(|review| review.meta.created_at == item.written_at) {
+                return Ok(Vec::new());
+            }
+            Ok(vec![Problem::new(Kind::Orphan, "the review is missing").repaired_by(seen.delete(&key))])
+        }
+        AnyEntity::CategoryNode(item) => {
+            let Some(parent) = item.path.parent() else { return Ok(Vec::new()) };
+            let parent = Stored { meta: item.meta.clone(), data: CategoryNode::new(parent) };
+            if seen.find::<CategoryNode>(&parent.key()?)?.is_some() {
+                return Ok(Vec::new());
+            }
+            // A move removes categories from the bottom, and gives back what it needs.
+            Ok(vec![
+                Problem::new(Kind::Link, "the category above is missing").lagging().repaired_by(seen.put(&parent)?),
+            ])
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn stats_key(product: &Product) -> Result<Key, key_schema::key::KeyError> {
+    ReviewStats { product_id: product.id.clone(), rating_count: 0, rating_sum: 0 }.key()
+}
+
+fn list_key(id: &key_schema::id::ProductId, paths: Vec<CategoryPath>) -> Result<Key, key_schema::key::KeyError> {
+    ProductCategories { product_id: id.clone(), paths }.key()
+}
+
+/// Returns the membership that a list names, with any values, for its key.
+fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
+    Membership {
+        id: list.product_id.clone(),
+        path: path.clone(),
+        retired: false,
+        source_rev: 0,
+        category_path: path.clone(),
+        name: String::new(),
+        brand: String::new(),
+        package_size: None,
+        price: key_schema::money::Money::new(0, key_schema::money::Currency::SHOP),
+    }
+}
+
+/// Checks that the copies on a product are those of its stock and its statistics. The stream copies
+/// only changes that the product shows, so the `rev` of a source may be ahead.
+fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let Some(stock) = seen.find::<Stock>(product::stock(&item.id)?.key())? else {
+        return Ok(vec![Problem::new(Kind::Link, "the stock is missing")]);
+    };
+    let stats = seen.find::<ReviewStats>(&stats_key(item)?)?;
+    let mut right = item.clone();
+    let (count, sum) = stats.as_ref().map_or((0, 0), |stats| (stats.rating_count, stats.rating_sum));
+    let held = item.copied;
+    let is_rated = (held.rating_count, held.rating_sum) == (count, sum);
+    let is_stocked = held.in_stock == stock.in_stock();
+    if is_rated && is_stocked {
+        return Ok(Vec::new());
+    }
+    right.data.copied = Copied {
+        in_stock: stock.in_stock(),
+        stock_rev: stock.meta.rev,
+        rating_count: count,
+        rating_sum: sum,
+        rating_rev: stats.as_ref().map_or(held.rating_rev, |stats| stats.meta.rev),
+    };
+    let what = if is_stocked { "the rating is behind the statistics" } else { "the availability is behind the stock" };
+    // The sources must be unchanged, and the product is what changes.
+    let checks = [product::stock(&item.id)?.key().clone(), stats_key(item)?];
+    let checks = checks.iter().map(|key| Check::of(key, seen.others.get(key))).collect();
+    let change = sets(seen.item, &right.to_item()?, COPIED, true);
+    Ok(vec![Problem::new(Kind::Behind, what).lagging().repaired_by(Repair { checks, change })])
+}
+
+/// Checks that a membership is in its product's list and equals the product.
+fn membership(item: &Stored<Membership>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let list = seen.find::<ProductCategories>(&list_key(&item.id, Vec::new())?)?;
+    if !list.is_some_and(|list| list.paths.contains(&item.path)) {
+        return Ok(vec![Problem::new(Kind::Link, "the product's list does not name this category")]);
+    }
+    let key = product::read_for_update(&item.id)?.key().clone();
+    let Some(source) = seen.find::<Product>(&key)? else { return Ok(Vec::new()) };
+    let Product { id: _, category_path, retired, copied: _, name, brand, package_size, price, summary: _ } =
+        source.data.clone();
+    let right = Membership { category_path, retired, name, brand, package_size, price, ..item.data.clone() };
+    if right == item.data {
+        return Ok(Vec::new());
+    }
+    let mut stored = Stored { meta: item.meta.clone(), data: right };
+    (stored.data.source_rev, stored.meta.version) = (source.meta.rev, source.meta.version);
+    let change = sets(seen.item, &stored.to_item()?, SHOWN, true);
+    let repair = Repair { checks: vec![Check::of(&key, seen.others.get(&key))], change };
+    Ok(vec![Problem::new(Kind::Behind, "the copy is behind the product").lagging().repaired_by(repair)])
+}
+
+fn month_of(review: &Stored<Review>) -> Result<Key, key_schema::key::KeyError> {
+    Ok(recent::month(&Month::of(review.meta.created_at))?.key().clone())
+}
+
+/// Checks that a review has its entry in the list of the newest reviews, in a noted month.
+fn newest(item: &Stored<Review>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let (right, mut problems) = (RecentReview::of(item), Vec::new());
+    match seen.find::<RecentReview>(&right.key()?)? {
+        None => {
+            let problem = Problem::of(&right, Kind::Copy, "the entry of a review in the list of the newest is missing");
+            problems.push(problem.repaired_by(seen.put(&right)?));
+        }
+        Some(entry) if entry.data != right.data => {
+            let names = ["rating", "title", "text", "version", "rev", "born", "updated_at"];
+            let problem = Problem::of(&right, Kind::Copy, "the entry differs from the review");
+            problems.push(problem.repaired_by(seen.correct(&right, names, false)?));
+        }
+        Some(_) => {}
+    }
+    if !seen.others.contains_key(&month_of(item)?) {
+        let note = ReviewMonth { month: Month::of(item.meta.created_at) };
+        let note = Stored::new(note, item.meta.born.clone(), item.meta.created_at);
+        let problem = Problem::of(&note, Kind::Link, "the month of a review is not noted");
+        problems.push(problem.repaired_by(seen.put(&note)?));
+    }
+    Ok(problems)
+}

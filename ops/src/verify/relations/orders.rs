@@ -1,0 +1,235 @@
+//! Orders and the items that belong to them: the customer's copy, the claim of the reference, the
+//! invoice and the list of open orders. Also the sales that the stream derives.
+
+use key_schema::customer::{self, Customer};
+use key_schema::entity::AnyEntity;
+use key_schema::invoice::{self, Invoice};
+use key_schema::item::{Entity as _, Item, Stored};
+use key_schema::key::{Key, KeyError};
+use key_schema::order::open::{self, OpenOrders};
+use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, ReferenceClaim};
+use key_schema::place::{SalePlace, store_of};
+use key_schema::sales::Sale;
+
+use super::{Problem, Seen, Skip};
+use crate::error::OpsError;
+use crate::items::sets;
+use crate::items::{Check, Repair};
+use crate::verify::report::Kind;
+
+/// How long the item of a customer's open orders stays after the last of them was due.
+const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
+/// The attributes of the customer's copy that are copies of the order's.
+const COPIED: [&str; 5] = ["line_count", "placed_at", "reference", "status", "total"];
+
+pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
+    match entity {
+        AnyEntity::Order(item) => {
+            keys.extend([CustomerOrder::of(item).key()?, customer::get(&item.customer_id)?.key().clone()]);
+            keys.extend([place_of(item).key()?, open::get(&item.customer_id)?.key().clone()]);
+            keys.extend(ReferenceClaim::of(item).map(|claim| claim.key()).transpose()?);
+            keys.extend(item.invoice_number.map(invoice_key).transpose()?);
+        }
+        AnyEntity::CustomerOrder(item) => keys.push(order::head(&item.id)?.key().clone()),
+        AnyEntity::OrderLine(item) => keys.extend([order::head(&item.order_id)?.key().clone(), sale_of(item).key()?]),
+        AnyEntity::ReferenceClaim(item) => keys.push(order::head(&item.order_id)?.key().clone()),
+        AnyEntity::Invoice(item) => keys.push(order::head(&item.order_id)?.key().clone()),
+        AnyEntity::OpenOrders(item) => {
+            for id in item.entries.keys() {
+                keys.push(order::head(id)?.key().clone());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    match entity {
+        AnyEntity::Order(item) if !item.is_expired(seen.now) => {
+            let mut problems = pending(item, seen)?;
+            if item.status != OrderStatus::Placing {
+                problems.extend(copy(item, seen)?);
+                problems.extend(claim(item, seen)?);
+                problems.extend(counted(item, seen)?);
+            }
+            Ok(problems)
+        }
+        AnyEntity::CustomerOrder(item) if !item.is_expired(seen.now) => {
+            let head = seen.find::<Order>(order::head(&item.id)?.key())?;
+            Ok(match head {
+                Some(head) if head.customer_id == item.customer_id => Vec::new(),
+                _ => vec![Problem::new(Kind::Orphan, "the order of the copy is missing")],
+            })
+        }
+        AnyEntity::OrderLine(item) if !item.is_expired(seen.now) => sold(item, seen),
+        // The claim outlives its order, because a reference is unique for ever.
+        AnyEntity::ReferenceClaim(item) => {
+            let head = seen.find::<Order>(order::head(&item.order_id)?.key())?;
+            let is_wrong = head.is_some_and(|head| head.reference.as_ref() != Some(&item.reference));
+            Ok(is_wrong.then(|| Problem::new(Kind::Claim, "the order has another reference")).into_iter().collect())
+        }
+        AnyEntity::Invoice(item) => {
+            let head = seen.find::<Order>(order::head(&item.order_id)?.key())?;
+            let is_wrong = head.is_some_and(|head| {
+                head.invoice_number != Some(item.number)
+                    || head.customer_id != item.customer_id
+                    || head.total != item.total
+            });
+            let problem = || Problem::new(Kind::Link, "the order has another invoice, customer or total");
+            Ok(is_wrong.then(problem).into_iter().collect())
+        }
+        AnyEntity::OpenOrders(item) if !item.is_expired(seen.now) => entries(item, seen),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn invoice_key(number: u64) -> Result<Key, KeyError> {
+    Ok(invoice::get(number)?.key().clone())
+}
+
+/// Returns the row of a line, as the stream derives it from an order that counts as sold. Customer
+/// and instant come from the order.
+fn sale_of(line: &OrderLine) -> Sale {
+    Sale {
+        order_id: line.order_id.clone(),
+        line: line.line,
+        product_id: line.product_id.clone(),
+        placed_at: key_schema::instant::Instant::MAX,
+        quantity: line.quantity,
+        total: line.total,
+        store_id: None,
+        customer_id: None,
+        reversed: false,
+    }
+}
+
+fn place_of(order: &Order) -> SalePlace {
+    SalePlace::of(order, None, store_of(order))
+}
+
+/// Checks that the customer's copy equals the order.
+fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let right = CustomerOrder::of(item);
+    let key = right.key()?;
+    let Some(copy) = seen.find::<CustomerOrder>(&key)? else {
+        let was_sent = matches!(item.status, OrderStatus::Shipped | OrderStatus::Delivered | OrderStatus::Returned);
+        let has_profile = seen.find::<Customer>(customer::get(&item.customer_id)?.key())?.is_some();
+        // An expired copy is removed at any time before its order is.
+        if !has_profile || item.expires_at.is_some() {
+            return Ok(Vec::new());
+        }
+        let right = Stored { meta: item.meta.clone(), data: right };
+        let problem = Problem::of(&right, Kind::Copy, "the customer's copy of the order is missing");
+        // Only the copy knew the carrier.
+        return Ok(vec![if was_sent { problem } else { problem.repaired_by(seen.put(&right)?) }]);
+    };
+    let right = CustomerOrder {
+        shipped_at: copy.shipped_at,
+        carrier: copy.carrier.clone(),
+        tracking: copy.tracking.clone(),
+        expires_at: copy.expires_at,
+        ..right
+    };
+    if right == copy.data {
+        return Ok(Vec::new());
+    }
+    let problem = Problem::of(&copy, Kind::Copy, "the customer's copy differs from the order");
+    let right = Stored { meta: copy.meta.clone(), data: right };
+    Ok(vec![problem.repaired_by(seen.correct(&right, COPIED, true)?)])
+}
+
+/// Checks that the order has the claim of its reference, and its invoice.
+fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let mut problems = Vec::new();
+    if let Some(claim) = ReferenceClaim::of(item) {
+        match seen.find::<ReferenceClaim>(&claim.key()?)? {
+            None => {
+                let claim = Stored { meta: item.meta.clone(), data: claim };
+                let problem = Problem::new(Kind::Claim, "the claim of the reference is missing");
+                problems.push(problem.repaired_by(seen.put(&claim)?));
+            }
+            Some(held) if held.order_id != item.id => {
+                problems.push(Problem::new(Kind::Claim, "another order has the claim of the reference"));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(number) = item.invoice_number
+        && seen.find::<Invoice>(&invoice_key(number)?)?.is_none_or(|invoice| invoice.order_id != item.id)
+    {
+        problems.push(Problem::new(Kind::Link, "the invoice is missing or of another order"));
+    }
+    Ok(problems)
+}
+
+/// Checks that the stream has counted the order at its place.
+fn counted(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let place = seen.find::<SalePlace>(&place_of(item).key()?)?;
+    let is_right = |place: &SalePlace| place.total == item.total && place.reversed != item.status.is_sale();
+    if place.is_some_and(|place| is_right(&place)) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Problem::new(Kind::Behind, "the sales of the order are not derived").lagging().derived(&item.id)])
+}
+
+/// Checks that the stream has derived the row of a line.
+fn sold(item: &Stored<OrderLine>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let Some(head) = seen.find::<Order>(order::head(&item.order_id)?.key())? else { return Ok(Vec::new()) };
+    if head.status == OrderStatus::Placing {
+        return Ok(Vec::new());
+    }
+    let right = sale_of(item);
+    let key = right.key()?;
+    let problem = || Problem::at(&key, Kind::Behind, "the sale of a line differs from the line").lagging();
+    let Some(row) = seen.find::<Sale>(&key)? else { return Ok(vec![problem().derived(&item.order_id)]) };
+    let values = |sale: &Sale| (sale.product_id.clone(), sale.quantity, sale.total);
+    if values(&row) == values(&right) {
+        // The place tells whether the order is reversed in the same way.
+        return Ok(Vec::new());
+    }
+    let right = Stored {
+        meta: row.meta.clone(),
+        data: Sale { product_id: right.product_id, quantity: right.quantity, total: right.total, ..row.data },
+    };
+    let names = ["product_id", "quantity", "total", "GSI1PK", "GSI1SK", "GSI3PK", "GSI3SK"];
+    Ok(vec![problem().repaired_by(seen.correct(&right, names, false)?)])
+}
+
+/// Checks that an order that locks stock is among its customer's open orders.
+fn pending(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let is_open = matches!(item.status, OrderStatus::Placing | OrderStatus::Pending);
+    let is_kept = item.lapses_at.is_some_and(|at| at.plus_seconds(KEPT_SECONDS) > seen.now);
+    if !is_open || !item.by_customer || !is_kept {
+        return Ok(Vec::new());
+    }
+    let open = seen.find::<OpenOrders>(open::get(&item.customer_id)?.key())?;
+    if open.is_some_and(|open| open.entries.contains_key(&item.id)) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Problem::new(Kind::Link, "the customer's open orders do not name this order")])
+}
+
+/// Checks that each of a customer's open orders is open. The repair removes the others.
+fn entries(item: &Stored<OpenOrders>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
+    let (mut right, mut checks) = (item.clone(), Vec::new());
+    for id in item.entries.keys() {
+        let key = order::head(id)?.key().clone();
+        let is_open = |head: &Order| matches!(head.status, OrderStatus::Placing | OrderStatus::Pending);
+        if seen.find::<Order>(&key)?.is_none_or(|head| !is_open(&head)) {
+            right.data.entries.remove(id);
+            checks.push(Check::of(&key, seen.others.get(&key)));
+        }
+    }
+    if checks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let what = format!("{} entries lead to no open order", checks.len());
+    let entries: Item = right.to_item()?;
+    // A transaction takes 100 actions. The next pass removes the rest.
+    let problem = Problem::new(Kind::Link, what);
+    if checks.len() >= key_schema::request::MAX_TRANSACTION_ACTIONS {
+        return Ok(vec![problem]);
+    }
+    Ok(vec![problem.repaired_by(Repair { checks, change: sets(seen.item, &entries, ["entries"], true) })])
+}

@@ -1,0 +1,169 @@
+//! The findings of a run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use key_schema::key::{Key, hash};
+use serde::Serialize;
+
+/// The number of characters of a hash that replaces a part of a key.
+const HASH: usize = 16;
+/// The partitions whose keys hold a text that a customer wrote.
+const PERSONAL: [&str; 3] = ["EMAIL", "REFERENCE", "USERNAME"];
+
+/// A kind of damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An item that no reader can decode, or whose key is not the one of its attributes.
+    Unreadable,
+    /// An index key or a time to live that is not the one of the attributes.
+    Index,
+    /// An item near its size limit, or a value beyond its bounds.
+    Bounds,
+    /// A copy that one transaction writes together with its source, and that differs from it.
+    Copy,
+    /// A copy that the stream refreshes, and that stayed behind its source.
+    Behind,
+    /// A claim of a unique name that is missing, or that leads to another owner.
+    Claim,
+    /// One side of a relation without the other side.
+    Link,
+    /// An item without the item to which it belongs.
+    Orphan,
+    /// A count or a sum that is not the one of its parts.
+    Total,
+}
+
+impl Kind {
+    /// Returns the name, as in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::Index => "index",
+            Self::Bounds => "bounds",
+            Self::Copy => "copy",
+            Self::Behind => "behind",
+            Self::Claim => "claim",
+            Self::Link => "link",
+            Self::Orphan => "orphan",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// A difference that was read twice.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// The kind of damage.
+    pub kind: Kind,
+    /// The key of the item. A hash replaces a name, an address or a reference.
+    pub key: String,
+    /// The difference, without values that a customer wrote.
+    pub what: String,
+    /// Whether the run repaired it.
+    pub repaired: bool,
+}
+
+/// Returns a key for people. A hash replaces a text that a customer wrote.
+#[must_use]
+pub fn shown(key: &Key) -> String {
+    let (pk, sk) = (key.pk.as_str(), key.sk.as_str());
+    match pk.split_once('#') {
+        Some((prefix, _)) if PERSONAL.contains(&prefix) => {
+            let hash: String = hash(pk, sk).chars().take(HASH).collect();
+            format!("{prefix}#<{hash}> {sk}")
+        }
+        _ => format!("{pk} {sk}"),
+    }
+}
+
+/// The numbers of differences of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// The number of repaired differences.
+    pub repaired: u64,
+    /// The number of differences that are left.
+    pub left: u64,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// The number of items that the last pass read, once each.
+    pub items: u64,
+    /// The numbers of differences by kind.
+    pub found: BTreeMap<Kind, Counts>,
+    /// Whether the totals of the whole table were not checked, because an unreadable item may be a
+    /// part of one.
+    pub totals_unchecked: bool,
+    /// The number of totals that kept changing, so that no two reads agreed on a difference.
+    pub unsettled: u64,
+    /// The first differences.
+    pub findings: Vec<Finding>,
+}
+
+impl Verified {
+    /// Returns whether no difference is left.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// Returns the number of repaired differences.
+    #[must_use]
+    pub fn repaired(&self) -> u64 {
+        self.found.values().map(|counts| counts.repaired).sum()
+    }
+
+    /// Returns the number of differences that are left.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.found.values().map(|counts| counts.left).sum()
+    }
+
+    pub(super) fn add(&mut self, finding: Finding, limit: usize) {
+        let counts = self.found.entry(finding.kind).or_default();
+        *if finding.repaired { &mut counts.repaired } else { &mut counts.left } += 1;
+        if self.findings.len() < limit {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Adds the result of the next pass. It has found again what the earlier passes left.
+    pub(super) fn follow(&mut self, next: Self, limit: usize) {
+        let before = std::mem::replace(self, next);
+        for (kind, counts) in before.found.into_iter().filter(|(_, counts)| counts.repaired > 0) {
+            self.found.entry(kind).or_default().repaired += counts.repaired;
+        }
+        let repaired = before.findings.into_iter().filter(|finding| finding.repaired);
+        self.findings = repaired.chain(std::mem::take(&mut self.findings)).take(limit).collect();
+    }
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (repaired, left) = (self.repaired(), self.left());
+        writeln!(f, "{} items read, {} differences, {repaired} repaired, {left} left", self.items, repaired + left)?;
+        for (kind, Counts { repaired, left }) in &self.found {
+            writeln!(f, "  {:<10}  {repaired} repaired, {left} left", kind.as_str())?;
+        }
+        if self.unsettled > 0 {
+            writeln!(f, "  {} totals kept changing: run the command again", self.unsettled)?;
+        }
+        if self.totals_unchecked {
+            writeln!(f, "  totals of the whole table were NOT CHECKED, because items are unreadable")?;
+        }
+        for Finding { kind, key, what, repaired } in &self.findings {
+            let repaired = if *repaired { " (repaired)" } else { "" };
+            writeln!(f, "{:<10}  {key}: {what}{repaired}", kind.as_str())?;
+        }
+        let shown = u64::try_from(self.findings.len()).unwrap_or(u64::MAX);
+        let more = (repaired + left).saturating_sub(shown);
+        if more > 0 {
+            writeln!(f, "and {more} more: give a higher --limit")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Checks of one item alone: whether it can be decoded, whether its keys are those of its
+//! attributes, and whether it is within its bounds.
+
+use key_schema::counter::MAX_SHARDS;
+use key_schema::customer::MAX_ADDRESSES;
+use key_schema::document::{MAX_EDITORS, MAX_SECTIONS, MAX_TEXT};
+use key_schema::entity::AnyEntity;
+use key_schema::index::INDEXES;
+use key_schema::item::{FromItem as _, Item, MAX_ITEM_BYTES, key_of, size};
+use key_schema::membership::MAX_MEMBERSHIPS;
+use key_schema::order::open;
+use key_schema::organization::MAX_TEAMS;
+use key_schema::picking::MAX_STATIONS;
+use key_schema::picture::MAX_PICTURES;
+use key_schema::product::MAX_STOCK;
+use key_schema::question::MAX_ANSWERS;
+use key_schema::wallet::MAX_BALANCE;
+use key_schema::{cart, order};
+
+use super::report::Kind;
+use super::{Problem, Skip};
+use crate::items::{Repair, sets};
+
+/// The size from which an item counts as near DynamoDB's limit: nine tenths of it.
+const NEAR: usize = MAX_ITEM_BYTES / 10 * 9;
+
+/// Returns the decoded item, if it can be decoded, and what is wrong with it.
+pub(super) fn check(item: &Item) -> (Option<AnyEntity>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let entity = match AnyEntity::from_item(item.clone()) {
+        Ok(entity) => entity,
+        Err(error) => return (None, vec![Problem::new(Kind::Unreadable, error)]),
+    };
+    if let Err(error) = keys(item, &entity, &mut problems) {
+        problems.push(Problem::new(Kind::Unreadable, error));
+        return (None, problems);
+    }
+    let bytes = size(item);
+    if bytes >= NEAR {
+        problems.push(Problem::new(Kind::Bounds, format!("{bytes} bytes are near the limit of {MAX_ITEM_BYTES}")));
+    }
+    problems.extend(beyond(&entity).into_iter().map(|what| Problem::new(Kind::Bounds, what)));
+    (Some(entity), problems)
+}
+
+fn keys(item: &Item, entity: &AnyEntity, problems: &mut Vec<Problem>) -> Result<(), String> {
+    let right = entity.to_item().map_err(|error| error.to_string())?;
+    if key_of(item) != key_of(&right) {
+        return Err("the key is not the one of the attributes".to_owned());
+    }
+    let mut wrong = differing(item, &right);
+    // While an order is being retired, its head is still in its list and has no time to live yet.
+    if let (false, AnyEntity::Order(head)) = (wrong.is_empty(), entity)
+        && head.expires_at.is_some()
+    {
+        let mut head = head.clone();
+        head.data.expires_at = None;
+        if head.to_item().is_ok_and(|listed| differing(item, &listed).is_empty()) {
+            wrong.clear();
+        }
+    }
+    if !wrong.is_empty() {
+        let what = format!("{} differs from the attributes", wrong.join(", "));
+        let change = sets(item, &right, wrong, false);
+        problems.push(Problem::new(Kind::Index, what).repaired_by(Repair { checks: Vec::new(), change }));
+    }
+    Ok(())
+}
+
+/// Returns the attributes of index keys, and the time to live, in which two items differ.
+fn differing(item: &Item, right: &Item) -> Vec<&'static str> {
+    let names = INDEXES.iter().flat_map(|index| [index.partition_attribute(), index.sort_attribute()]);
+    names.chain(["ttl"]).filter(|name| item.get(*name) != right.get(*name)).collect()
+}
+
+/// Returns the first value that is beyond its bounds.
+fn beyond(entity: &AnyEntity) -> Option<String> {
+    let most =
+        |what: &str, count: usize, most: usize| (count > most).then(|| format!("{count} {what} are more than {most}"));
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    match entity {
+        AnyEntity::Cart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),
+        AnyEntity::Counter(head) => (head.shards > MAX_SHARDS || !head.shards.is_power_of_two())
+            .then(|| format!("{} shards are no power of two up to {MAX_SHARDS}", head.shards)),
+        AnyEntity::Customer(customer) => most("addresses", customer.addresses.len(), MAX_ADDRESSES),
+        AnyEntity::Document(head) => most("sections", head.sections.len(), MAX_SECTIONS)
+            .or_else(|| most("editors", head.editors.len(), MAX_EDITORS)),
+        AnyEntity::DocumentSection(section) => most("bytes of text", section.text.len(), MAX_TEXT),
+        AnyEntity::OpenOrders(open) => most("open orders", open.entries.len(), count(open::MAX_ORDERS)),
+        AnyEntity::Order(order) => most("lines", count(order.line_count), order::MAX_LINES),
+        AnyEntity::Organization(head) => most("teams", count(head.teams), MAX_TEAMS),
+        AnyEntity::PickingStations(stations) => most("stations", stations.jobs.len(), MAX_STATIONS),
+        AnyEntity::ProductCategories(list) => most("categories", list.paths.len(), MAX_MEMBERSHIPS),
+        AnyEntity::ProductPictures(list) => most("pictures", list.pictures.len(), MAX_PICTURES),
+        AnyEntity::Question(question) => most("answers", count(question.answer_count), MAX_ANSWERS),
+        AnyEntity::Review(review) => {
+            (!(1..=5).contains(&review.rating)).then(|| format!("{} is no rating from 1 to 5", review.rating))
+        }
+        AnyEntity::Stock(stock) => most("pieces", count(stock.available), count(MAX_STOCK)),
+        AnyEntity::Wallet(wallet) => wallet
+            .balances()
+            .iter()
+            .find(|balance| !(0..=MAX_BALANCE).contains(&balance.amount))
+            .map(|balance| format!("a balance in {} is not between 0 and {MAX_BALANCE}", balance.currency)),
+        _ => None,
+    }
+}
+
+impl From<Skip> for Vec<Problem> {
+    /// An item that another check reports as unreadable says nothing about this one.
+    fn from(_: Skip) -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,380 @@
+//! Totals: counts and sums that must equal the sum of their parts.
+//!
+//! One transaction changes a part and its total. So a difference is real if two reads of all parts
+//! give it, and the total had the same `rev` both times. A repair is conditional on that `rev`.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use key_schema::entity::AnyEntity;
+use key_schema::id::{Born, DocumentId, SectionName};
+use key_schema::instant::Instant;
+use key_schema::invoice::InvoiceCounter;
+use key_schema::item::{Entity, Item, Stored};
+use key_schema::key::{Key, KeyError};
+use key_schema::like::{COUNTERS, LikeCount};
+use key_schema::order::OrderStatus;
+use key_schema::organization::{self, Role, Team};
+use key_schema::place::PlaceSales;
+use key_schema::product::{self, ProductSales, ReviewStats};
+use key_schema::{customer, document, order, question, wallet};
+
+use crate::error::OpsError;
+
+/// Where the parts of a total are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// In the partition of the total.
+    Partition,
+    /// Anywhere in the table.
+    Table,
+}
+
+/// The entities whose totals have parts anywhere in the table.
+pub(super) const TABLE_WIDE: &[&str] =
+    &["Invoice", "InvoiceCounter", "Like", "LikeCount", "PlaceSales", "ProductSales", "Sale", "SalePlace"];
+
+/// The attributes that a repair may set, because their parts are the truth. Money and the books are
+/// only reported: there an entry may be the wrong one, and a person decides.
+pub(super) const REPAIRABLE: &[&str] = &[
+    "admins",
+    "amount",
+    "answer_count",
+    "likes",
+    "members",
+    "orders",
+    "quantity",
+    "rating_count",
+    "rating_sum",
+    "teams",
+];
+
+/// The statement of an item about a total.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fact {
+    pub scope: Scope,
+    /// The key of the item that holds the total.
+    pub total: Key,
+    /// The attribute of the total, or the name of a check.
+    pub field: String,
+    pub says: Says,
+}
+
+/// The kind of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Says {
+    /// The total itself, or a part of what the total must be.
+    Is(i128),
+    /// The `rev` of the item that holds the total.
+    Held(u64),
+    /// A part.
+    Part(i128),
+    /// The total is not complete at this time, so it is not checked.
+    Open,
+}
+
+/// The name of the check that an item has the item to which it belongs.
+pub(super) const HEAD: &str = "head";
+
+/// The known part of a total.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub is: i128,
+    pub parts: i128,
+    pub rev: Option<u64>,
+    open: bool,
+    /// An item of this total that does not exist, built from its first part.
+    pub fresh: Option<Box<Item>>,
+}
+
+impl Sum {
+    fn is_wrong(&self, field: &str) -> bool {
+        if field == HEAD { self.is_orphan() } else { !self.open && self.is != self.parts }
+    }
+
+    /// Returns whether items belong to an item that does not exist.
+    const fn is_orphan(&self) -> bool {
+        self.rev.is_none() && self.parts > 0
+    }
+}
+
+/// The totals of some items. Memory is bounded by the number of totals, not of items.
+#[derive(Debug, Default)]
+pub(super) struct Tally(HashMap<(Key, String), Sum>);
+
+impl Tally {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Drops the totals that are not in this part of all totals.
+    pub(super) fn keep(&mut self, part: u64, parts: u64) {
+        self.0.retain(|(key, _), _| in_part(key, part, parts));
+    }
+
+    pub(super) fn add(&mut self, fact: Fact, fresh: impl FnOnce() -> Option<Item>) {
+        let sum = self.0.entry((fact.total, fact.field)).or_default();
+        match fact.says {
+            Says::Is(amount) => sum.is += amount,
+            Says::Held(rev) => (sum.rev, sum.fresh) = (Some(rev), None),
+            Says::Part(amount) => {
+                sum.parts += amount;
+                if sum.rev.is_none() && sum.fresh.is_none() {
+                    sum.fresh = fresh().map(Box::new);
+                }
+            }
+            Says::Open => sum.open = true,
+        }
+    }
+
+    /// Returns the totals that differ from their parts. If the item itself is missing, only that is
+    /// returned.
+    pub(super) fn wrong(&self) -> HashMap<(Key, String), Sum> {
+        let is_missing = |key: &Key| self.0.get(&(key.clone(), HEAD.to_owned())).is_some_and(Sum::is_orphan);
+        let wrong =
+            self.0.iter().filter(|((key, field), sum)| sum.is_wrong(field) && (field == HEAD || !is_missing(key)));
+        wrong.map(|(name, sum)| (name.clone(), sum.clone())).collect()
+    }
+}
+
+/// Returns whether a total belongs to this part of all totals.
+pub(super) fn in_part(key: &Key, part: u64, parts: u64) -> bool {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish() % parts.max(1) == part
+}
+
+/// Collects the facts of one item.
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    fn push(&mut self, scope: Scope, total: &Key, field: &str, says: Says) {
+        self.0.push(Fact { scope, total: total.clone(), field: field.to_owned(), says });
+    }
+
+    fn is<T>(&mut self, scope: Scope, item: &Stored<T>, total: &Key, fields: &[(&str, i128)]) {
+        for (field, amount) in fields {
+            self.push(scope, total, field, Says::Held(item.meta.rev));
+            self.push(scope, total, field, Says::Is(*amount));
+        }
+    }
+
+    fn part(&mut self, scope: Scope, total: &Key, field: &str, amount: impl Into<i128>) {
+        self.push(scope, total, field, Says::Part(amount.into()));
+    }
+
+    /// Says that the item belongs to the item with this key, in the same partition.
+    fn under(&mut self, head: &Key) {
+        self.push(Scope::Partition, head, HEAD, Says::Part(1));
+    }
+}
+
+/// Returns what an item says about totals, at `now`.
+#[allow(clippy::too_many_lines, reason = "one arm for each entity")]
+pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsError> {
+    use Scope::{Partition, Table};
+    let mut facts = Facts(Vec::new());
+    let has = |facts: &mut Facts, key: Key, rev: u64| facts.push(Partition, &key, HEAD, Says::Held(rev));
+    match entity {
+        AnyEntity::Product(item) => has(&mut facts, item.key()?, item.meta.rev),
+        AnyEntity::Customer(item) => has(&mut facts, item.key()?, item.meta.rev),
+        AnyEntity::Stock(item) => facts.under(&product_of(&item.product_id)?),
+        AnyEntity::ProductContent(item) => facts.under(&product_of(&item.product_id)?),
+        AnyEntity::ProductPictures(item) => facts.under(&product_of(&item.product_id)?),
+        AnyEntity::ProductCategories(item) => facts.under(&product_of(&item.product_id)?),
+        AnyEntity::Membership(item) => facts.under(&product_of(&item.id)?),
+        AnyEntity::ReviewStats(item) => {
+            facts.under(&product_of(&item.product_id)?);
+            let sums = [("rating_count", item.rating_count.into()), ("rating_sum", item.rating_sum.into())];
+            facts.is(Partition, item, &item.key()?, &sums);
+        }
+        AnyEntity::Review(item) => {
+            facts.under(&product_of(&item.product_id)?);
+            let total = stats(item.product_id.clone(), 0, 0).key()?;
+            facts.part(Partition, &total, "rating_count", 1);
+            facts.part(Partition, &total, "rating_sum", item.rating);
+        }
+        AnyEntity::LikeCount(item) => {
+            facts.under(&product_of(&item.product_id)?);
+            facts.is(Table, item, &item.key()?, &[("likes", item.likes.into())]);
+        }
+        AnyEntity::Like(item) => {
+            facts.under(customer::get(&item.customer_id)?.key());
+            let shard = COUNTERS.of(item.customer_id.as_str());
+            let total = LikeCount { product_id: item.product_id.clone(), shard, likes: 0 }.key()?;
+            facts.part(Table, &total, "likes", 1);
+        }
+        AnyEntity::Follow(item) => facts.under(customer::get(&item.customer_id)?.key()),
+        AnyEntity::ProductSales(item) => {
+            let sums = [("quantity", item.quantity.into()), ("orders", item.orders.into())];
+            facts.is(Table, item, &item.key()?, &sums);
+        }
+        AnyEntity::Sale(item) if !item.reversed => {
+            let total = ProductSales { product_id: item.product_id.clone(), quantity: 0, orders: 0 }.key()?;
+            facts.part(Table, &total, "quantity", item.quantity);
+            facts.part(Table, &total, "orders", 1);
+        }
+        AnyEntity::PlaceSales(item) => {
+            let sums = [("orders", item.orders.into()), ("amount", item.amount.into())];
+            facts.is(Table, item, &item.key()?, &sums);
+        }
+        AnyEntity::SalePlace(item) if !item.reversed => {
+            let total = place_total(item).key()?;
+            facts.part(Table, &total, "orders", 1);
+            facts.part(Table, &total, "amount", item.total.amount);
+        }
+        AnyEntity::InvoiceCounter(item) => facts.is(Table, item, &item.key()?, &[("last", item.last.into())]),
+        AnyEntity::Invoice(_) => facts.part(Table, &InvoiceCounter { last: 0 }.key()?, "last", 1),
+        AnyEntity::Wallet(item) => {
+            let key = item.key()?;
+            has(&mut facts, key.clone(), item.meta.rev);
+            for balance in item.balances() {
+                let currency = balance.currency.to_string();
+                facts.is(Partition, item, &key, &[(&currency, balance.amount.into())]);
+            }
+        }
+        AnyEntity::WalletEntry(item) => {
+            let wallet = wallet::read_for_update(&item.customer_id)?.key().clone();
+            facts.under(&wallet);
+            facts.part(Partition, &wallet, item.currency.as_str(), item.amount);
+        }
+        AnyEntity::Order(item) => {
+            let key = item.key()?;
+            has(&mut facts, key.clone(), item.meta.rev);
+            let sums = [("line_count", item.line_count.into()), ("total", item.total.amount.into())];
+            facts.is(Partition, item, &key, &sums);
+            // Lines come and go while an order is placed, and they expire one by one.
+            if item.status == OrderStatus::Placing || item.is_expired(now) {
+                for field in ["line_count", "total"] {
+                    facts.push(Partition, &key, field, Says::Open);
+                }
+            }
+        }
+        AnyEntity::OrderLine(item) if item.expires_at.is_none_or(|at| at > now) => {
+            let head = order::head(&item.order_id)?.key().clone();
+            facts.under(&head);
+            facts.part(Partition, &head, "line_count", 1);
+            facts.part(Partition, &head, "total", item.total.amount);
+        }
+        AnyEntity::OrderStatusEvent(item) if item.expires_at.is_none_or(|at| at > now) => {
+            facts.under(order::head(&item.order_id)?.key());
+        }
+        AnyEntity::Question(item) => {
+            has(&mut facts, item.key()?, item.meta.rev);
+            facts.is(Partition, item, &item.key()?, &[("answer_count", item.answer_count.into())]);
+        }
+        AnyEntity::Answer(item) => {
+            let question = question::read_for_update(&item.question_id)?.key().clone();
+            facts.under(&question);
+            facts.part(Partition, &question, "answer_count", 1);
+        }
+        AnyEntity::Organization(item) => {
+            has(&mut facts, item.key()?, item.meta.rev);
+            let sums = [("teams", item.teams.into()), ("admins", item.admins.into())];
+            facts.is(Partition, item, &item.key()?, &sums);
+        }
+        AnyEntity::Team(item) => {
+            let head = organization::head(&item.organization_id)?.key().clone();
+            facts.under(&head);
+            facts.part(Partition, &head, "teams", 1);
+            facts.is(Partition, item, &item.key()?, &[("members", item.members.into())]);
+        }
+        AnyEntity::Member(item) => {
+            let head = organization::head(&item.id)?.key().clone();
+            facts.under(&head);
+            facts.part(Partition, &head, "admins", i128::from(item.role == Role::Admin));
+            if let Some(team) = &item.team {
+                let team = Team { organization_id: item.id.clone(), id: team.clone(), members: 0, name: String::new() };
+                facts.part(Partition, &team.key()?, "members", 1);
+            }
+        }
+        AnyEntity::Invitation(item) if item.expires_at > now => {
+            facts.under(organization::head(&item.id)?.key());
+        }
+        AnyEntity::Document(item) => {
+            let key = item.key()?;
+            has(&mut facts, key.clone(), item.meta.rev);
+            facts.is(Partition, item, &key, &[("versions", item.current.into()), ("texts", 0)]);
+            if let Some(draft) = &item.draft {
+                facts.push(Partition, &key, "texts", Says::Is(since(&draft.sections, item.next())));
+            }
+            if item.deleting {
+                for field in ["versions", "texts"] {
+                    facts.push(Partition, &key, field, Says::Open);
+                }
+            }
+        }
+        AnyEntity::DocumentVersion(item) => {
+            let head = head_of(&item.id)?;
+            facts.under(&head);
+            facts.part(Partition, &head, "versions", 1);
+            facts.push(Partition, &head, "texts", Says::Is(since(&item.sections, item.number)));
+        }
+        AnyEntity::DocumentSection(item) => {
+            let head = head_of(&item.id)?;
+            facts.under(&head);
+            facts.part(Partition, &head, "texts", fingerprint(&item.name, item.number));
+        }
+        _ => {}
+    }
+    Ok(facts.0)
+}
+
+fn product_of(id: &key_schema::id::ProductId) -> Result<Key, KeyError> {
+    Ok(product::read_for_update(id)?.key().clone())
+}
+
+fn head_of(id: &DocumentId) -> Result<Key, KeyError> {
+    Ok(document::get(id)?.key().clone())
+}
+
+/// Returns a number that stands for one text. The sums of two sets of texts are equal if the sets
+/// are, so a set of any size is compared in constant memory.
+fn fingerprint(name: &SectionName, number: u64) -> i128 {
+    let mut hasher = DefaultHasher::new();
+    (name.as_str(), number).hash(&mut hasher);
+    i128::from(hasher.finish())
+}
+
+/// Returns the sum of the texts that came with a version.
+fn since(sections: &document::Manifest, number: u64) -> i128 {
+    sections.iter().filter(|(_, since)| **since == number).map(|(name, _)| fingerprint(name, number)).sum()
+}
+
+const fn stats(product_id: key_schema::id::ProductId, rating_count: u64, rating_sum: u64) -> ReviewStats {
+    ReviewStats { product_id, rating_count, rating_sum }
+}
+
+fn place_total(place: &key_schema::place::SalePlace) -> PlaceSales {
+    PlaceSales {
+        country: place.country.clone(),
+        city: place.city.clone(),
+        store_id: place.store_id.clone(),
+        date: place.placed_at.day(),
+        currency: place.total.currency,
+        orders: 0,
+        amount: 0,
+        shard: place.shard,
+    }
+}
+
+/// Returns an empty total for a part, as the item to write if the total does not exist.
+pub(super) fn fresh(part: &AnyEntity) -> Option<Item> {
+    fn new<T: Entity>(data: T, born: &Born, at: Instant) -> Option<Item> {
+        Stored::new(data, born.clone(), at).to_item().ok()
+    }
+    match part {
+        AnyEntity::Review(item) => new(stats(item.product_id.clone(), 0, 0), &item.meta.born, item.meta.updated_at),
+        AnyEntity::Like(item) => {
+            let shard = COUNTERS.of(item.customer_id.as_str());
+            let data = LikeCount { product_id: item.product_id.clone(), shard, likes: 0 };
+            new(data, &item.meta.born, item.meta.created_at)
+        }
+        AnyEntity::Sale(item) => {
+            let data = ProductSales { product_id: item.product_id.clone(), quantity: 0, orders: 0 };
+            new(data, &item.meta.born, item.meta.updated_at)
+        }
+        AnyEntity::SalePlace(item) => new(place_total(item), &item.meta.born, item.meta.updated_at),
+        _ => None,
+    }
+}

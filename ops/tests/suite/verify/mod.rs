@@ -1,0 +1,145 @@
+//! Tests of `ops verify`.
+
+mod damage;
+pub mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fixture::{TestTable, seed};
+use key_schema::id::{CustomerId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::{customer, like, product};
+use ops::Items;
+use ops::verify::{MAX_TOTALS, Verified, VerifyOptions, verify};
+
+/// The options of a test: no limits, and a short wait for copies that nothing refreshes.
+fn options(fix: bool) -> VerifyOptions {
+    VerifyOptions {
+        fix,
+        entities: Vec::new(),
+        segments: 4,
+        max_read_units: None,
+        limit: 100,
+        settle: Duration::from_millis(10),
+        max_totals: MAX_TOTALS,
+    }
+}
+
+fn items(table: &TestTable) -> Items {
+    Items::new(table.client(), table.name().to_owned())
+}
+
+async fn run(table: &TestTable, options: &VerifyOptions) -> Verified {
+    verify(&items(table), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_shop_that_requests_have_made_is_clean() {
+    let table = TestTable::create().await;
+    world::fill(&table).await;
+    let verified = run(&table, &options(false)).await;
+    assert!(verified.is_clean() && verified.findings.is_empty() && verified.unsettled == 0, "{verified}");
+    assert_eq!(verified.items, u64::try_from(table.items("").await.len()).unwrap());
+    let before = table.items("").await.len();
+    assert!(run(&table, &options(true)).await.is_clean());
+    assert_eq!(table.items("").await.len(), before);
+}
+
+/// With room for four totals, the table's totals are checked in several parts.
+#[tokio::test]
+async fn totals_are_checked_in_parts_if_there_are_many() {
+    let table = TestTable::create().await;
+    world::fill(&table).await;
+    table.sell(seed::product("ice", seed::usd(129)), 50).await;
+    for number in 0..40 {
+        table.sign_up(&format!("c{number}")).await;
+        let data = like::Like {
+            customer_id: CustomerId::new(format!("c{number}")).unwrap(),
+            product_id: ProductId::new("ice").unwrap(),
+        };
+        table.transact(&like::put(&seed::stored(data)).unwrap()).await;
+    }
+    let few = VerifyOptions { max_totals: 4, ..options(false) };
+    let verified = run(&table, &few).await;
+    assert!(verified.is_clean(), "{verified}");
+    let wrong = aws_sdk_dynamodb::types::AttributeValue::N("99".to_owned());
+    let counts = table.keys("PRODUCT#ice").await.into_iter().filter(|(_, sk)| sk.starts_with("LIKES#"));
+    let counts: Vec<_> = counts.collect();
+    assert_eq!(counts.len(), 8);
+    for (pk, sk) in &counts {
+        table.set(pk, sk, "likes", wrong.clone()).await;
+    }
+    assert_eq!(run(&table, &few).await.left(), 8);
+    let fixed = run(&table, &VerifyOptions { fix: true, ..few }).await;
+    assert!(fixed.is_clean() && fixed.repaired() == 8, "{fixed}");
+}
+
+#[tokio::test]
+async fn a_summary_shows_the_first_findings_and_counts_all() {
+    let table = TestTable::create().await;
+    for number in 0..20 {
+        table.sign_up(&format!("c{number}")).await;
+        table.delete_at(&format!("EMAIL#c{number}@example.com"), "EMAIL").await;
+    }
+    let verified = run(&table, &VerifyOptions { limit: 3, ..options(false) }).await;
+    assert_eq!((verified.left(), verified.findings.len()), (20, 3), "{verified}");
+    assert!(verified.to_string().ends_with("and 17 more: give a higher --limit\n"), "{verified}");
+    let fixed = run(&table, &VerifyOptions { limit: 3, ..options(true) }).await;
+    assert_eq!((fixed.repaired(), fixed.left(), fixed.findings.len()), (20, 0, 3), "{fixed}");
+}
+
+#[tokio::test]
+async fn only_the_given_entities_are_checked() {
+    let table = TestTable::create().await;
+    world::fill(&table).await;
+    let number = |number: &str| aws_sdk_dynamodb::types::AttributeValue::N(number.to_owned());
+    table.set("PRODUCT#tea", "PRODUCT#STOCK", "available", number("2000000000000")).await;
+    let only = |entity: &str| VerifyOptions { entities: vec![entity.to_owned()], ..options(false) };
+    assert!(run(&table, &only("Order")).await.is_clean());
+    assert_eq!(run(&table, &only("Stock")).await.left(), 1);
+}
+
+/// Requests run all the time. No moment between two of their writes counts as a difference.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shop_that_is_in_use_is_clean() {
+    let table = Arc::new(TestTable::create().await);
+    world::fill(&table).await;
+    let ended = Arc::new(AtomicBool::new(false));
+    let writer = |number: usize| {
+        let (table, ended) = (Arc::clone(&table), Arc::clone(&ended));
+        tokio::spawn(async move {
+            let mut rounds = 0;
+            while !ended.load(Ordering::Relaxed) {
+                let name = format!("w{number}x{rounds}");
+                let (customer, tea) = (CustomerId::new(&name).unwrap(), ProductId::new("tea").unwrap());
+                let profile = seed::stored(seed::customer(&name));
+                table.transact(&customer::create(&profile).unwrap()).await;
+                let data = like::Like { customer_id: customer.clone(), product_id: tea.clone() };
+                let _ = table.own().transact(&like::put(&seed::stored(data)).unwrap()).await.unwrap();
+                let _ = table.own().transact(&like::remove(&customer, &tea, Instant::now()).unwrap()).await.unwrap();
+                table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await;
+                let _ = table.own().update(&product::set_stock(&tea, 50, Instant::now()).unwrap()).await;
+                rounds += 1;
+            }
+            rounds
+        })
+    };
+    let writers = [writer(1), writer(2)];
+    let mut runs = 0;
+    for _ in 0..10 {
+        let verified = run(&table, &options(false)).await;
+        assert!(verified.is_clean(), "{verified}");
+        runs += 1;
+    }
+    // A repair in a running shop breaks nothing either.
+    assert!(run(&table, &options(true)).await.is_clean());
+    ended.store(true, Ordering::Relaxed);
+    let mut rounds = 0;
+    for writer in writers {
+        rounds += writer.await.unwrap();
+    }
+    assert!(rounds > runs, "{rounds} rounds of requests in {runs} runs");
+    assert!(run(&table, &options(false)).await.is_clean());
+}

@@ -1,0 +1,259 @@
+//! A small shop that has items of most entities, made by the requests of the functions.
+
+use fixture::{TestTable, seed};
+use key_schema::customer::{self, Customer, Place};
+use key_schema::document::{self, Edit, Right};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{Born, CustomerId, EntryId, OrderId, ProductId};
+use key_schema::idempotency::{self, Scope, StoredResponse};
+use key_schema::instant::Instant;
+use key_schema::invoice::{self, Invoice, InvoiceCounter};
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::money::Money;
+use key_schema::order::open::{self, OpenOrder};
+use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement, Step};
+use key_schema::organization::invitation::{self, Invitation, State};
+use key_schema::organization::{self, Authority, Role, Team};
+use key_schema::place::{self, SalePlace};
+use key_schema::question::{self, Answer, Question, QuestionStatus};
+use key_schema::review::recent::{self, Month, ReviewMonth};
+use key_schema::review::{self, Review};
+use key_schema::sales;
+use key_schema::wallet::{self, EntryKind, Transfer, WalletEntry};
+use key_schema::{category, counter, follow, like, membership, product};
+
+/// The ids of the shop's orders: a pending one of the customer, and one of staff that was paid.
+pub const PENDING: &str = "0159f8e6-ea80-7111-9111-000000000001";
+pub const PAID: &str = "0159f8e6-ea80-7111-9111-000000000002";
+
+fn id(id: &str) -> CustomerId {
+    CustomerId::new(id).unwrap()
+}
+
+fn tea() -> ProductId {
+    ProductId::new("tea").unwrap()
+}
+
+fn claim(key: &str, now: Instant) -> key_schema::request::Guarded {
+    let scope = Scope { caller: "staff".to_owned(), key: key.to_owned() };
+    let answer = StoredResponse::Body { status: 201, body: "{}".to_owned() };
+    idempotency::claim(&seed::stored(seed::idempotency_record(scope, answer, now)), now).unwrap()
+}
+
+/// Fills a table with a shop.
+pub async fn fill(table: &TestTable) {
+    people(table).await;
+    catalogue(table).await;
+    orders(table).await;
+    money(table).await;
+    club(table).await;
+    texts(table).await;
+    derived(table).await;
+}
+
+async fn people(table: &TestTable) {
+    for name in ["ann", "bob"] {
+        table.sign_up(name).await;
+    }
+    let settled =
+        Customer { place: Some(Place { country: "CH".to_owned(), city: "Bern".to_owned() }), ..seed::customer("cleo") };
+    table.transact(&customer::create(&seed::stored(settled)).unwrap()).await;
+    let follow = follow::Follow { customer_id: id("ann"), followed_id: id("bob") };
+    table.transact(&follow::put(&seed::stored(follow)).unwrap()).await;
+}
+
+async fn catalogue(table: &TestTable) {
+    let (top, below) = (seed::path(&["DRINKS"]), seed::path(&["DRINKS", "TEA"]));
+    let nodes = [top, below].map(|path| seed::stored(category::CategoryNode::new(path)));
+    table.own().batch_write(&category::add(&nodes).unwrap()).await.unwrap();
+    for name in ["tea", "milk"] {
+        table.sell(seed::product(name, seed::usd(129)), 50).await;
+    }
+    for name in ["ann", "bob"] {
+        let data = like::Like { customer_id: id(name), product_id: tea() };
+        table.transact(&like::put(&seed::stored(data)).unwrap()).await;
+    }
+    for (name, rating) in [("ann", 5), ("bob", 2)] {
+        let data = Review {
+            product_id: tea(),
+            customer_id: id(name),
+            rating,
+            title: "Tea".to_owned(),
+            text: "As tea should be.".to_owned(),
+        };
+        let review = seed::stored(data);
+        let month = seed::stored(ReviewMonth { month: Month::of(review.meta.created_at) });
+        let _ = table.own().write(&recent::add_month(&month).unwrap()).await.unwrap();
+        table.transact(&review::create(&review).unwrap()).await;
+    }
+    let stored = table.own().get(&product::read_for_update(&tea()).unwrap()).await.unwrap().unwrap();
+    let further = seed::path(&["SUMMER"]);
+    table.transact(&membership::add(&stored, &further, None, &seed::born(), Instant::now()).unwrap()).await;
+    let name = "views".parse().unwrap();
+    table.transact(&counter::add(&name, 0, 5, None, Instant::now()).unwrap()).await;
+    let split = counter::split(&name, None, counter::Reason::Asked, Instant::now()).unwrap().unwrap();
+    table.own().update(&split).await.unwrap().unwrap();
+    table.transact(&counter::add(&name, 1, 5, None, Instant::now()).unwrap()).await;
+}
+
+fn head(order: &str, number: u64) -> Stored<Order> {
+    let now = Instant::now();
+    let data = Order::new(order.parse().unwrap(), id("ann"), now, seed::usd(258), 2);
+    let reference = Some(format!("basket-{number}").parse().unwrap());
+    Stored::new(Order { reference, ..data }, seed::born(), now)
+}
+
+fn lines(order: &Stored<Order>) -> [Stored<OrderLine>; 2] {
+    let line = |number, name| Stored {
+        meta: order.meta.clone(),
+        data: seed::line(&order.id, number, ProductId::new(name).unwrap()),
+    };
+    [line(1, "tea"), line(2, "milk")]
+}
+
+async fn orders(table: &TestTable) {
+    let now = Instant::now();
+    let mut own = head(PENDING, 1);
+    (own.data.by_customer, own.data.lapses_at) = (true, Some(now.plus_seconds(3_600)));
+    let entry = open::enter(&own, OpenOrder { most: 1, lines: 2 }, None).unwrap();
+    let placement =
+        Placement { order: &own, lines: &lines(&own), by: "ann", claim: None, open: Some(entry), cart: None };
+    table.transact(&order::place(placement).unwrap()).await;
+    let staff = head(PAID, 2);
+    let placement = Placement { order: &staff, lines: &lines(&staff), by: "s", claim: None, open: None, cart: None };
+    table.transact(&order::place(placement).unwrap()).await;
+    for to in [OrderStatus::Paid, OrderStatus::Picking, OrderStatus::Shipped] {
+        let stored = stored_order(table, PAID).await;
+        let carrier = (to == OrderStatus::Shipped).then(|| "Post".to_owned());
+        let at = Instant::now();
+        let step =
+            Step { order: &stored, lines: &[], to, at, by: "s", note: None, carrier, tracking: None, money: None };
+        table.transact(&order::advance(step).unwrap()).await;
+    }
+    let stored = stored_order(table, PAID).await;
+    let data = Invoice {
+        number: 1,
+        order_id: stored.id.clone(),
+        customer_id: stored.customer_id.clone(),
+        total: stored.total,
+        issued_at: now,
+    };
+    table.transact(&invoice::issue(&seed::stored(data), &stored, None::<&Stored<InvoiceCounter>>).unwrap()).await;
+}
+
+pub async fn stored_order(table: &TestTable, order: &str) -> Stored<Order> {
+    let order: OrderId = order.parse().unwrap();
+    table.own().get(&order::head(&order).unwrap()).await.unwrap().unwrap()
+}
+
+async fn money(table: &TestTable) {
+    let now = Instant::now();
+    let entry = WalletEntry {
+        customer_id: id("ann"),
+        id: EntryId::generate(now, [1; 10]),
+        amount: 900,
+        currency: key_schema::money::Currency::USD,
+        kind: EntryKind::Deposit,
+        at: now,
+        counterparty: None,
+        order_id: None,
+        note: None,
+    };
+    table.transact(&wallet::deposit(&entry, None, claim("deposit", now)).unwrap()).await;
+    let stored = table.own().get(&wallet::read_for_update(&id("ann")).unwrap()).await.unwrap().unwrap();
+    let euros = WalletEntry { currency: "EUR".parse().unwrap(), id: EntryId::generate(now, [2; 10]), ..entry };
+    table.transact(&wallet::deposit(&euros, Some(&stored), claim("euros", now)).unwrap()).await;
+    let transfer = Transfer {
+        id: EntryId::generate(now, [3; 10]),
+        from: id("ann"),
+        to: id("bob"),
+        money: Money::new(300, euros.currency),
+        note: None,
+        at: now,
+    };
+    table.transact(&wallet::transfer(&transfer, claim("transfer", now)).unwrap()).await;
+}
+
+async fn club(table: &TestTable) {
+    let now = Instant::now();
+    table.found("chess", "ann").await;
+    let organization = "chess".parse().unwrap();
+    let team = Team { organization_id: organization, id: "a".parse().unwrap(), members: 0, name: "A".to_owned() };
+    table.transact(&organization::create_team(&seed::stored(team), Authority::Staff).unwrap()).await;
+    let mut member = seed::stored(seed::member("chess", "bob", Role::Member));
+    member.data.team = Some("a".parse().unwrap());
+    table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await;
+    let invitation = Invitation {
+        id: "chess".parse().unwrap(),
+        customer_id: id("cleo"),
+        title: "Club".to_owned(),
+        role: Role::Member,
+        team: None,
+        inviter: Some(id("ann")),
+        expires_at: now.plus_seconds(invitation::LIFETIME_SECONDS),
+    };
+    let (invitation, admin) = (seed::stored(invitation), id("ann"));
+    let head = table.own().get(&organization::head(&"chess".parse().unwrap()).unwrap()).await.unwrap().unwrap();
+    let invite = invitation::invite(&head, &State::default(), &invitation, &admin).unwrap();
+    table.transact(&invite).await;
+}
+
+async fn texts(table: &TestTable) {
+    let now = Instant::now();
+    let asked = Question {
+        id: "0159f8e6-ea80-7111-9111-00000000000a".parse().unwrap(),
+        customer_id: id("ann"),
+        status: QuestionStatus::Open,
+        answer_count: 0,
+        title: "Ice?".to_owned(),
+        text: "Is there ice?".to_owned(),
+    };
+    let asked = seed::stored(asked);
+    table.transact(&question::ask(&asked, None).unwrap()).await;
+    let answer = Answer {
+        id: "0159f8e6-ea80-7111-9111-00000000000b".parse().unwrap(),
+        question_id: asked.id.clone(),
+        by: id("s"),
+        text: "Yes.".to_owned(),
+    };
+    table.transact(&question::answer(&asked, &seed::stored(answer), None).unwrap()).await;
+    table.write(seed::document("rules", "ann", None, &[("Aim", "To win."), ("Place", "Bern")])).await;
+    let rules = "rules".parse().unwrap();
+    let stored = || async { table.own().get(&document::get(&rules).unwrap()).await.unwrap().unwrap() };
+    let (ann, born) = (id("ann"), Born::new("edit").unwrap());
+    let old = stored().await;
+    let edit = Edit { old: &old, right: Right::Own(&ann), by: &ann, at: now, born: &born };
+    let (put, _) = document::put_section(edit, &"Aim".parse().unwrap(), "To play.".to_owned()).unwrap();
+    table.transact(&put).await;
+    let old = stored().await;
+    let edit = Edit { old: &old, right: Right::Own(&ann), by: &ann, at: now, born: &born };
+    table.transact(&document::begin_draft(edit).unwrap().0).await;
+    let old = stored().await;
+    let edit = Edit { old: &old, right: Right::Own(&ann), by: &ann, at: now, born: &born };
+    let (put, _) = document::put_section(edit, &"Place".parse().unwrap(), "Basel".to_owned()).unwrap();
+    table.transact(&put).await;
+    let old = stored().await;
+    table.transact(&document::add_editor(&old, &id("bob"), Right::Own(&ann), &born, now).unwrap()).await;
+}
+
+/// Does what the consumer of the stream does.
+pub async fn derived(table: &TestTable) {
+    for order in [PENDING, PAID] {
+        let head = stored_order(table, order).await;
+        let lines = table.own().query(&order::lines(&head.id).unwrap()).await.unwrap().items;
+        let seen: sales::Derived =
+            table.own().query(&sales::derived(&head.id).unwrap()).await.unwrap().items.into_iter().collect();
+        let place = SalePlace::of(&head, None, place::store_of(&head));
+        for transaction in sales::apply(&head, &lines, &seen, place).unwrap() {
+            table.transact(&transaction).await;
+        }
+    }
+    for item in table.items("PRODUCT#").await {
+        let copy = match AnyEntity::from_item(item).unwrap() {
+            AnyEntity::Stock(stock) => product::copy_stock(&stock).unwrap(),
+            AnyEntity::ReviewStats(stats) => product::copy_rating(&stats).unwrap(),
+            _ => continue,
+        };
+        let _ = table.own().write(&copy).await.unwrap();
+    }
+}
