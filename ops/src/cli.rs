@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
-use crate::{archive, local, orders, redrive, search};
+use crate::{archive, cost, explain, local, orders, redrive, search};
 
 /// Operate a running shop: rebuild and repair the search index, replay records that were set aside,
 /// restore expired items.
@@ -42,6 +42,8 @@ enum Command {
     /// Retire closed orders.
     #[command(subcommand)]
     Orders(orders::Command),
+    Cost(cost::CostArgs),
+    Explain(explain::ExplainArgs),
 }
 
 /// Runs the program with the arguments of the process.
@@ -78,6 +80,8 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Redrive(command) => redrive::run(command).await,
         Command::Archive(command) => archive::run(command).await,
         Command::Orders(command) => orders::run(command).await,
+        Command::Cost(args) => cost::run(&args),
+        Command::Explain(args) => explain::run(&args),
     }
 }
 

@@ -20,6 +20,7 @@
 //! ```
 
 mod authorizer;
+mod billed;
 mod bus;
 mod cors;
 mod deployment;
@@ -37,6 +38,7 @@ mod yaml;
 use std::path::Path;
 
 pub use authorizer::Authorizer;
+pub use billed::{Billed, SearchDomain};
 pub use bus::{Bus, Rule, Target};
 pub use cors::{Cors, Origins};
 pub use deployment::Deployment;
@@ -79,6 +81,8 @@ pub struct Template {
     pub schedules: Vec<Schedule>,
     /// Every bucket, in the order of the template.
     pub buckets: Vec<Bucket>,
+    /// The parts that cost money although no request uses them.
+    pub billed: Billed,
 }
 
 impl Template {
@@ -149,6 +153,7 @@ impl Template {
             queue_mappings: Vec::new(),
             schedules: Vec::new(),
             buckets: Vec::new(),
+            billed: Billed::default(),
         };
         for (id, resource) in resources.entries()? {
             if !is_wanted(&resource, &resolver)? {
@@ -156,7 +161,9 @@ impl Template {
             }
             let arn = || resolver.attribute(&id, "Arn", resource.line());
             let name = resolver.physical_name(&id);
-            match resource.require("Type")?.text()?.as_str() {
+            let kind = resource.require("Type")?.text()?;
+            billed::read(&kind, &resource, &mut template.billed)?;
+            match kind.as_str() {
                 "AWS::Serverless::Function" => {
                     let properties = resource.require("Properties")?;
                     template.functions.push(function::read(&id, arn()?, &properties, globals.as_ref())?);
