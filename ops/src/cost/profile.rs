@@ -11,8 +11,10 @@ use crate::explain::near;
 /// A commented profile, which `--example-profile` prints.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// The most requests of one route a month: 38,000 a second.
+/// The most requests of all routes a month: 38,000 a second.
 pub const MAX_REQUESTS: u64 = 100_000_000_000;
+/// The most requests of all operations a month, which may be a thousand times as dear.
+const MAX_OPERATIONS: u64 = 10_000_000_000;
 /// The longest duration of an invocation: Lambda's limit.
 const MAX_DURATION_MS: u64 = 900_000;
 /// The largest response of a function.
@@ -220,18 +222,20 @@ impl Profile {
         }
         within("media.uploads", self.media.uploads, 0, MAX_REQUESTS)?;
         within("media.reads", self.media.reads, 0, MAX_REQUESTS)?;
+        let (mut requests, mut operations) = (self.unmatched, 0_u64);
         for (route, traffic) in &self.routes {
             if known.route(route).is_none_or(super::measured::Route::is_scheduled) {
                 return Err(OpsError::Usage(format!("there is no route {route:?}{}", near::hint(route, known))));
             }
             let detail = traffic.detail();
-            self.per_month(route, [detail.per_month, detail.per_day, detail.per_hour])?;
+            let times = self.per_month(route, [detail.per_month, detail.per_day, detail.per_hour])?;
+            requests = requests.saturating_add(times);
             within(route, detail.duration_ms.unwrap_or(1), 1, MAX_DURATION_MS)?;
             within(route, detail.response_bytes.unwrap_or_default(), 0, MAX_RESPONSE_BYTES)?;
         }
         for operation in &self.operations {
             let Operation { name, per_month, per_day, per_hour, .. } = operation;
-            self.per_month(name, [*per_month, *per_day, *per_hour])?;
+            operations = operations.saturating_add(self.per_month(name, [*per_month, *per_day, *per_hour])?);
             if operation.write_bytes.len().max(operation.read_bytes.len()) > MAX_ITEMS {
                 return Err(OpsError::Usage(format!("{name:?}: a request has at most {MAX_ITEMS} items")));
             }
@@ -239,7 +243,8 @@ impl Profile {
                 within(name, *bytes, 1, MAX_ITEM_BYTES)?;
             }
         }
-        Ok(())
+        within("the requests of all routes a month", requests, 0, MAX_REQUESTS)?;
+        within("the requests of all operations a month", operations, 0, MAX_OPERATIONS)
     }
 
     /// Returns requests a month, from exactly one of the numbers a month, a day and an hour.

@@ -85,7 +85,7 @@ fn an_unknown_route_suggests_near_ones_and_a_wrong_value_is_named() {
         (vec!["GET /v1/customers/{id}/orders", "id=c1", "from=yesterday"], "from"),
         (vec!["every minute: Janitor"], "there is no route"),
         (vec!["nothing like it"], "there is no route"),
-        (vec![], "--all"),
+        (vec![], "<ROUTE>"),
         (vec!["GET /v1/orders", "--all"], "--all"),
     ] {
         let (status, _, said) = explain(&arguments);
