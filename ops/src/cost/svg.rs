@@ -14,7 +14,7 @@ const ROW: i128 = 26;
 /// The thickness of a bar.
 const BAR: i128 = 14;
 /// The width of a character of a label, at most.
-const CHARACTER: i128 = 7;
+const CHARACTER: i128 = 8;
 /// The longest label, in characters.
 const LABEL: usize = 48;
 /// The space for an amount beside its bar.
