@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
-use crate::{archive, local, migrate, orders, redrive, search, verify};
+use crate::{archive, cost, explain, local, migrate, orders, redrive, search, verify};
 
 /// Operate a running shop: rebuild and repair the search index, replay records that were set aside,
 /// restore expired items, verify the table, migrate old items.
@@ -47,6 +47,8 @@ enum Command {
     /// Bring items of earlier versions to their present form.
     #[command(subcommand)]
     Migrate(migrate::Command),
+    Cost(cost::CostArgs),
+    Explain(explain::ExplainArgs),
 }
 
 /// Runs the program with the arguments of the process.
@@ -85,6 +87,8 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Orders(command) => orders::run(command).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Migrate(command) => migrate::run(command).await,
+        Command::Cost(args) => cost::run(&args),
+        Command::Explain(args) => explain::run(&args),
     }
 }
 

@@ -18,7 +18,9 @@
 
 pub mod archive;
 pub mod cli;
+pub mod cost;
 pub mod error;
+pub mod explain;
 pub mod items;
 mod local;
 pub mod migrate;

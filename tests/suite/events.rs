@@ -17,6 +17,7 @@
 //!
 //! If `BODEGA_RIE` names the Runtime Interface Emulator, the events pass through it instead.
 
+mod costs;
 mod coverage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,16 +131,8 @@ pub async fn failures(system: &System, is_wanted: impl Fn(&str) -> bool) -> Vec<
 
 async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec<String> {
     let expected = &case.expected;
-    for seed in &expected.seed {
-        match seed {
-            Seed::Call(request) => {
-                let answer = send(system, request).await;
-                if answer.status >= 300 {
-                    return vec![format!("seed {} {}: {}", request.method, request.path, answer.body)];
-                }
-            }
-            Seed::Item(item) => put_item(system, item).await,
-        }
+    if let Err(failure) = seed(system, expected).await {
+        return vec![failure];
     }
     // A search finds only indexed seeds. The sample's stream records must also come after the
     // seeds' own records.
@@ -182,6 +175,22 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
         );
     }
     differences
+}
+
+/// Sets up the calls and items that a sample needs.
+async fn seed(system: &System, expected: &Expected) -> Result<(), String> {
+    for seed in &expected.seed {
+        match seed {
+            Seed::Call(request) => {
+                let answer = send(system, request).await;
+                if answer.status >= 300 {
+                    return Err(format!("seed {} {}: {}", request.method, request.path, answer.body));
+                }
+            }
+            Seed::Item(item) => put_item(system, item).await,
+        }
+    }
+    Ok(())
 }
 
 async fn send(system: &System, request: &Request) -> Answer {

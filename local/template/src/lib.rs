@@ -19,6 +19,7 @@
 //! ```
 
 mod authorizer;
+mod billed;
 mod bus;
 mod cors;
 mod deployment;
@@ -36,6 +37,7 @@ mod yaml;
 use std::path::Path;
 
 pub use authorizer::Authorizer;
+pub use billed::{Billed, SearchDomain};
 pub use bus::{Bus, Rule, Target};
 pub use cors::{Cors, Origins};
 pub use deployment::Deployment;
@@ -78,6 +80,8 @@ pub struct Template {
     pub schedules: Vec<Schedule>,
     /// Every bucket, in the order of the template.
     pub buckets: Vec<Bucket>,
+    /// The parts that cost money although no request uses them.
+    pub billed: Billed,
 }
 
 impl Template {
@@ -148,6 +152,7 @@ impl Template {
             queue_mappings: Vec::new(),
             schedules: Vec::new(),
             buckets: Vec::new(),
+            billed: Billed::default(),
         };
         for (id, resource) in resources.entries()? {
             if !is_wanted(&resource, &resolver)? {
@@ -155,7 +160,9 @@ impl Template {
             }
             let arn = || resolver.attribute(&id, "Arn", resource.line());
             let name = resolver.physical_name(&id);
-            match resource.require("Type")?.text()?.as_str() {
+            let kind = resource.require("Type")?.text()?;
+            billed::read(&kind, &resource, &mut template.billed)?;
+            match kind.as_str() {
                 "AWS::Serverless::Function" => {
                     let properties = resource.require("Properties")?;
                     template.functions.push(function::read(&id, arn()?, &properties, globals.as_ref())?);

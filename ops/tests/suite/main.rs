@@ -4,7 +4,9 @@
 
 mod archive;
 mod bucket;
+mod cost;
 mod events;
+mod explain;
 mod migrate;
 mod policy;
 mod rebuild;

@@ -1,5 +1,5 @@
 //! Measures the cost of every access pattern on items of typical size, and compares it with
-//! `docs/cost.md`.
+//! `docs/cost.json` and `docs/cost.md`.
 //!
 //! Read units are the table's own figures. Write units are computed by DynamoDB's published rules
 //! from the sizes of the items before and after the write. The emulators do not agree on the units
@@ -23,8 +23,9 @@ mod shop;
 mod support;
 mod wallets;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use key_schema::entity::AnyEntity;
@@ -34,6 +35,7 @@ use key_schema::pattern::{Operation, Pattern};
 use key_schema::place::SalePlace;
 use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::{archive, expiration, heartbeat, mail, mark, picking, place, reach, registry, sales};
+use serde::{Deserialize, Serialize};
 use telemetry::correlation;
 
 use self::meter::{Bench, Cost};
@@ -75,39 +77,70 @@ async fn measure() {
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
     assert!(missing.is_empty(), "not measured: {missing:?}");
-    compare(&render(&bench.costs));
+    let rows = rows(&bench.costs);
+    fresh_data(&rows);
+    fresh_page(&rows);
 }
 
-fn render(costs: &[Cost]) -> String {
+/// A line of `docs/cost.json`, from which `docs/cost.md` and `ops cost` are made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Row {
+    pattern: String,
+    on: String,
+    requests: u32,
+    /// Halves of a read unit, because an eventually consistent read costs a half.
+    half_read_units: u32,
+    /// The write units of the table and of each index.
+    write_units: BTreeMap<String, usize>,
+    items: u32,
+    bytes: u64,
+    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    entities: BTreeMap<String, u32>,
+}
+
+/// Returns the measurements in the order of the registry.
+fn rows(costs: &[Cost]) -> Vec<Row> {
+    let row = |cost: &Cost| Row {
+        pattern: cost.pattern.id.to_owned(),
+        on: cost.on.clone(),
+        requests: cost.requests,
+        half_read_units: (cost.read_units * 2.0) as u32,
+        write_units: cost.write_units.iter().map(|(index, units)| ((*index).to_owned(), *units)).collect(),
+        items: cost.items,
+        bytes: cost.bytes,
+        entities: cost.entities.clone(),
+    };
+    registry::all().flat_map(|known| costs.iter().filter(|cost| cost.pattern.id == known.id).map(row)).collect()
+}
+
+fn render(rows: &[Row]) -> String {
     let mut text = format!(
         "# Cost of every access pattern\n\n\
-         `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page. Without the variable the test compares it, and fails \
-         when the cost of a\n\
-         pattern changes. The embedded table reports the read units. The write units follow from the items' sizes. \
-         Prices: {PRICES_OF}.\n\
+         `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page from [cost.json](cost.json), which it \
+         measures. Without the variable the test\n\
+         compares both, and fails when the cost of a pattern changes. The embedded table reports the read units. \
+         The write units follow from the items' sizes.\n\
+         `ops cost` makes a [bill](cost-report.md) from the same data. Prices: {PRICES_OF}.\n\
          A million read units cost {READ_PRICE} dollars, and a million write units {WRITE_PRICE} dollars.\n\n\
          | pattern | measured on | requests | read units | write units | items | bytes | dollars per million |\n\
          | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
-    for registered in registry::all() {
-        for cost in costs.iter().filter(|cost| cost.pattern.id == registered.id) {
-            let Cost { pattern, on, requests, read_units, write_units, items, bytes } = cost;
-            let price = read_units * READ_PRICE + write_units * WRITE_PRICE;
-            writeln!(
-                text,
-                "| `{}` | {on} | {requests} | {read_units} | {write_units} | {items} | {bytes} | {price:.3} |",
-                pattern.id
-            )
-            .unwrap();
-        }
+    for Row { pattern, on, requests, half_read_units, write_units, items, bytes, .. } in rows {
+        let (read_units, write_units) = (f64::from(*half_read_units) / 2.0, write_units.values().sum::<usize>());
+        let price = read_units * READ_PRICE + write_units as f64 * WRITE_PRICE;
+        writeln!(
+            text,
+            "| `{pattern}` | {on} | {requests} | {read_units} | {write_units} | {items} | {bytes} | {price:.3} |"
+        )
+        .unwrap();
     }
-    text + &several_requests(costs)
+    text + &several_requests(rows)
 }
 
-/// Lists the patterns that take more than one request. Only patterns of sharded lists may.
-fn several_requests(costs: &[Cost]) -> String {
+/// Lists the patterns that take more than one request. Only sharded lists may.
+fn several_requests(rows: &[Row]) -> String {
     let several =
-        registry::all().filter(|pattern| costs.iter().any(|cost| cost.pattern.id == pattern.id && cost.requests > 1));
+        registry::all().filter(|pattern| rows.iter().any(|row| row.pattern == pattern.id && row.requests > 1));
     let several: Vec<&Pattern> = several.collect();
     for pattern in &several {
         assert_eq!(pattern.operation, Operation::ShardedQuery, "{} takes more than one request", pattern.id);
@@ -124,34 +157,39 @@ fn several_requests(costs: &[Cost]) -> String {
     )
 }
 
-fn compare(text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cost.md");
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+/// Compares the measurements with `docs/cost.json`, a measurement in each line.
+fn fresh_data(rows: &[Row]) {
+    let path = docs("cost.json");
     let embedded = std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_none();
     if embedded && std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, text).unwrap();
+        let lines: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
+        std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
     }
-    let pinned = std::fs::read_to_string(&path).unwrap_or_default();
-    // Other DynamoDB implementations round the read units of index entries differently. The rest of
-    // the page must be the same.
-    let shown = |line: &str| if embedded { line.to_owned() } else { without_read_units(line) };
-    assert_eq!(
-        text.lines().count(),
-        pinned.lines().count(),
-        "docs/cost.md is stale: run UPDATE_DOCS=1 cargo test -p bodega-table"
-    );
-    for (line, (now, then)) in text.lines().zip(pinned.lines()).enumerate() {
-        assert_eq!(
-            shown(now),
-            shown(then),
-            "docs/cost.md line {}: run UPDATE_DOCS=1 cargo test -p bodega-table",
-            line + 1
-        );
+    let pinned: Vec<Row> =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_default()).unwrap_or_default();
+    // Other engines round the read units of index entries differently. Everything else must be the
+    // same.
+    let compared = |row: &Row| if embedded { row.clone() } else { Row { half_read_units: 0, ..row.clone() } };
+    let stale = "docs/cost.json is stale: run UPDATE_DOCS=1 cargo test -p bodega-table";
+    assert_eq!(rows.len(), pinned.len(), "{stale}");
+    for (now, then) in rows.iter().zip(&pinned) {
+        assert_eq!(compared(now), compared(then), "{stale}");
     }
 }
 
-fn without_read_units(line: &str) -> String {
-    let cells = line.split('|').enumerate().filter(|(column, _)| !matches!(column, 4 | 8));
-    cells.map(|(_, cell)| cell).collect::<Vec<_>>().join("|")
+/// Compares `docs/cost.md` with the page of these measurements.
+fn fresh_page(rows: &[Row]) {
+    let (path, text) = (docs("cost.md"), render(rows));
+    let embedded = std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_none();
+    if embedded && std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let pinned = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(!embedded || text == pinned, "docs/cost.md is stale: run UPDATE_DOCS=1 cargo test -p bodega-table");
 }
 
 async fn rest(bench: &mut Bench) {
@@ -188,7 +226,8 @@ async fn start(bench: &mut Bench) {
     assert_eq!(answer.item, None);
     let read_units = answer.consumed_capacity.unwrap().capacity_units.unwrap();
     let (pattern, on) = (nothing.pattern(), "one start".to_owned());
-    bench.costs.push(Cost { pattern, on, requests: 1, read_units, write_units: 0.0, items: 0, bytes: 0 });
+    let (write_units, entities) = (BTreeMap::new(), BTreeMap::new());
+    bench.costs.push(Cost { pattern, on, requests: 1, read_units, write_units, items: 0, bytes: 0, entities });
     bench.table.reach(&nothing).await;
     assert!(bench.table.meter().take().is_empty());
 }

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use fixture::TestTable;
 use key_schema::index::INDEXES;
-use key_schema::item::{Entity, FromItem, Item, Stored, index_entry_size, key_of, size};
+use key_schema::item::{Entity, FromItem, Item, Stored, entity_name, index_entry_size, key_of, size};
 use key_schema::key::{Index, Key};
 use key_schema::pattern::Pattern;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
+use serde_dynamo::AttributeValue;
 use table::Table;
+
+/// The name of the table itself beside the names of the indexes.
+const TABLE: &str = "table";
 
 /// The cost of one use of a pattern.
 pub(super) struct Cost {
@@ -16,9 +20,12 @@ pub(super) struct Cost {
     pub(super) on: String,
     pub(super) requests: u32,
     pub(super) read_units: f64,
-    pub(super) write_units: f64,
+    /// The write units of the table and of each index.
+    pub(super) write_units: BTreeMap<&'static str, usize>,
     pub(super) items: u32,
     pub(super) bytes: u64,
+    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    pub(super) entities: BTreeMap<String, u32>,
 }
 
 pub(super) struct Bench {
@@ -53,7 +60,7 @@ impl Bench {
         all
     }
 
-    pub(super) fn reads(&mut self, on: &str) {
+    pub(super) fn reads<'a>(&mut self, on: &str, items: impl IntoIterator<Item = &'a Item>) {
         let measured = self.table.meter().take();
         let [one] = measured.as_slice() else { panic!("one pattern at a time: {measured:?}") };
         self.costs.push(Cost {
@@ -61,26 +68,30 @@ impl Bench {
             on: on.to_owned(),
             requests: one.requests,
             read_units: one.capacity_units,
-            write_units: 0.0,
+            write_units: BTreeMap::new(),
             items: one.items,
             bytes: one.bytes,
+            entities: entities(items),
         });
     }
 
     pub(super) async fn get<T: FromItem>(&mut self, on: &str, get: Get<T>) -> T {
         let found = self.table.get(&get).await.unwrap().expect(on);
-        self.reads(on);
+        let all = self.everything().await;
+        self.reads(on, all.get(get.key()));
         found
     }
 
     pub(super) async fn batch_get<T: FromItem>(&mut self, on: &str, get: BatchGet<T>) {
         assert!(self.table.batch_get(&get).await.unwrap().iter().any(Option::is_some), "{on}");
-        self.reads(on);
+        let all = self.everything().await;
+        self.reads(on, get.keys().iter().filter_map(|key| all.get(key)));
     }
 
     pub(super) async fn query<T: FromItem>(&mut self, on: &str, expected: usize, query: Query<T>) {
         assert_eq!(self.table.query(&query).await.unwrap().items.len(), expected, "{on}");
-        self.reads(on);
+        let all = self.everything().await;
+        self.reads(on, all.values().filter(|item| is_in(item, &query)));
     }
 
     pub(super) async fn writes(&mut self, on: &str, before: BTreeMap<Key, Item>, factor: usize, checks: usize) {
@@ -88,27 +99,35 @@ impl Bench {
         let measured = self.table.meter().take();
         let [one] = measured.as_slice() else { panic!("one pattern at a time: {measured:?}") };
         let changed = before.keys().chain(after.keys()).collect::<std::collections::BTreeSet<_>>();
-        let mut units = 0;
+        let mut units = BTreeMap::from([(TABLE, 0)]);
+        let mut touched = Vec::new();
         for key in changed {
             let (old, new) = (before.get(key), after.get(key));
             if old != new {
-                units += factor * write_units(old.into_iter().chain(new).map(size).max().unwrap_or(0));
-                units += INDEXES.into_iter().map(|index| index_units(old, new, index)).sum::<usize>();
+                touched.extend(new.or(old));
+                *units.entry(TABLE).or_default() +=
+                    factor * write_units(old.into_iter().chain(new).map(size).max().unwrap_or(0));
+                for index in INDEXES {
+                    *units.entry(index.name()).or_default() += index_units(old, new, index);
+                }
             }
         }
-        assert!(units > 0, "{on} changed nothing");
-        let write_units = (units + checks) as f64;
+        assert!(units.values().sum::<usize>() > 0, "{on} changed nothing");
+        *units.entry(TABLE).or_default() += checks;
+        units.retain(|_, units| *units > 0);
         if factor == 1 {
-            assert_eq!(one.capacity_units, write_units, "{on}: the table reports other units");
+            let all = units.values().sum::<usize>() as f64;
+            assert_eq!(one.capacity_units, all, "{on}: the table reports other units");
         }
         self.costs.push(Cost {
             pattern: one.pattern,
             on: on.to_owned(),
             requests: one.requests,
             read_units: 0.0,
-            write_units,
+            write_units: units,
             items: 0,
             bytes: 0,
+            entities: entities(touched),
         });
     }
 
@@ -147,6 +166,27 @@ impl Bench {
         let checks = checked.map(|item| 2 * write_units(size(item))).sum();
         self.writes(on, before, 2, checks).await;
     }
+}
+
+fn entities<'a>(items: impl IntoIterator<Item = &'a Item>) -> BTreeMap<String, u32> {
+    let mut entities = BTreeMap::new();
+    for item in items {
+        *entities.entry(entity_name(item).unwrap().to_owned()).or_default() += 1;
+    }
+    entities
+}
+
+/// Returns whether the item is in the range of a query.
+fn is_in<T>(item: &Item, query: &Query<T>) -> bool {
+    let [partition, sort] =
+        query.index().map_or(["PK", "SK"], |index| [index.partition_attribute(), index.sort_attribute()]);
+    let text = |name: &str| match item.get(name) {
+        Some(AttributeValue::S(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (Some(partition), Some(sort)) = (text(partition), text(sort)) else { return false };
+    query.partitions().iter().any(|known| known.as_str() == partition)
+        && query.bounds().is_some_and(|bounds| bounds.contains(sort))
 }
 
 /// Returns one unit for each started KB, and at least one.

@@ -44,6 +44,18 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
     },
     Technique {
+        id: "T6",
+        what: "Bill of a month from measured units, prices by Region and traffic, and both capacity modes",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "a_thousand_orders_an_hour_cost_nine_dollars_of_writes_and_four_and_a_half_of_reads",
+            "a_route_costs_its_measured_units_and_those_of_its_consequences",
+            "provisioned_capacity_is_cheaper_above_the_break_even_and_dearer_below",
+            "a_bill_is_the_sum_of_its_parts_and_linear_in_the_traffic",
+        ],
+    },
+    Technique {
         id: "T7",
         what: "Archive of expiring items, and restore",
         entities: &["Order", "OrderLine"],

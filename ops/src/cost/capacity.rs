@@ -1,0 +1,99 @@
+//! Compares on-demand with provisioned capacity.
+//!
+//! On-demand capacity bills each unit. Provisioned capacity bills each unit a second by the hour,
+//! used or not. So provisioned capacity is cheaper above a utilization, the break-even. It is the
+//! price of a unit-hour, divided by the on-demand price of the 3,600 units that it can serve. The
+//! comparison assumes even traffic. With peaks, the utilization is lower than its target.
+
+use serde::Serialize;
+
+use super::bill::Bill;
+use super::money::Nano;
+use super::prices::Prices;
+use crate::error::OpsError;
+
+/// Seconds of an hour.
+const HOUR: u64 = 3_600;
+/// Hundredths of a percent in one.
+const WHOLE: u128 = 10_000;
+
+/// The break-even utilizations of a Region, in hundredths of a percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BreakEven {
+    /// Of read capacity.
+    pub reads: u64,
+    /// Of write capacity.
+    pub writes: u64,
+}
+
+/// The two modes for the table or one index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Modes {
+    /// The table or the index.
+    pub place: &'static str,
+    /// Read units a month.
+    pub reads: u64,
+    /// Write units a month.
+    pub writes: u64,
+    /// The amount on demand.
+    #[serde(rename = "on_demand_nano_dollars")]
+    pub on_demand: Nano,
+    /// Read units a second to provision.
+    pub read_capacity: u64,
+    /// Write units a second to provision.
+    pub write_capacity: u64,
+    /// The amount of the provisioned units.
+    #[serde(rename = "provisioned_nano_dollars")]
+    pub provisioned: Nano,
+}
+
+/// Returns the break-even utilizations, rounded to the nearest hundredth of a percent.
+///
+/// # Errors
+/// A usage error if a price is missing.
+pub fn break_even(prices: &Prices) -> Result<BreakEven, OpsError> {
+    let of = |on_demand: &str, provisioned: &str| -> Result<u64, OpsError> {
+        let (unit, hour) = (prices.price(on_demand)?, prices.price(provisioned)?);
+        let above = u128::from(hour.pico) * u128::from(unit.per) * WHOLE;
+        let below = u128::from(unit.pico) * u128::from(hour.per) * u128::from(HOUR);
+        let utilization = (above + below / 2).checked_div(below).unwrap_or(u128::MAX);
+        Ok(u64::try_from(utilization).unwrap_or(u64::MAX))
+    };
+    Ok(BreakEven {
+        reads: of("dynamodb.reads", "dynamodb.read-capacity")?,
+        writes: of("dynamodb.writes", "dynamodb.write-capacity")?,
+    })
+}
+
+/// Returns the units a second that serve the units of a month at this utilization. An index or a
+/// table has at least one.
+#[must_use]
+pub fn provision(units: u128, hours: u64, target_percent: u64) -> u64 {
+    let served = u128::from(hours.max(1) * HOUR * target_percent.max(1));
+    u64::try_from((units * 100).div_ceil(served).max(1)).unwrap_or(u64::MAX)
+}
+
+/// Compares the modes for each place of a bill.
+///
+/// # Errors
+/// A usage error if a price is missing.
+pub fn modes(bill: &Bill, prices: &Prices, hours: u64, target_percent: u64) -> Result<Vec<Modes>, OpsError> {
+    let compare = |(place, units): (&&'static str, &super::bill::MonthlyUnits)| {
+        let on_demand = prices.amount("dynamodb.reads", units.half_reads, 2)?
+            + prices.amount("dynamodb.writes", units.writes, 1)?;
+        let reads = units.half_reads.div_ceil(2);
+        let read_capacity = provision(reads, hours, target_percent);
+        let write_capacity = provision(units.writes, hours, target_percent);
+        let of = |item: &str, capacity: u64| prices.amount(item, u128::from(capacity) * u128::from(hours), 1);
+        Ok(Modes {
+            place,
+            reads: u64::try_from(reads).unwrap_or(u64::MAX),
+            writes: u64::try_from(units.writes).unwrap_or(u64::MAX),
+            on_demand,
+            read_capacity,
+            write_capacity,
+            provisioned: of("dynamodb.read-capacity", read_capacity)? + of("dynamodb.write-capacity", write_capacity)?,
+        })
+    };
+    bill.units.iter().map(compare).collect()
+}

@@ -1,0 +1,195 @@
+//! The measured costs of access patterns and routes: `docs/cost.json` and `docs/routes.json`, which
+//! the tests of the table and of the whole system generate.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use key_schema::pattern::Pattern;
+use key_schema::{mail, registry};
+use serde::{Deserialize, Serialize};
+
+use crate::error::OpsError;
+
+const COSTS: &str = include_str!("../../../docs/cost.json");
+const ROUTES: &str = include_str!("../../../docs/routes.json");
+
+/// The name of the table itself beside the names of the indexes.
+pub(crate) const TABLE: &str = "table";
+
+/// The measured cost of one use of a pattern.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct PatternCost {
+    /// The id of the pattern.
+    pub pattern: String,
+    /// The example that was measured.
+    pub on: String,
+    /// Requests to the table.
+    pub requests: u32,
+    /// Halves of a read unit.
+    pub half_read_units: u64,
+    /// Write units of the table and of each index.
+    pub write_units: BTreeMap<String, u64>,
+    /// Returned items.
+    pub items: u32,
+    /// The size of the returned items in bytes.
+    pub bytes: u64,
+    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    pub entities: BTreeMap<String, u32>,
+}
+
+/// A route, or a function that runs every minute, with its access patterns.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Route {
+    /// The key, such as `GET /v1/orders/{id}`, or `every minute: Janitor`.
+    pub route: String,
+    /// The function's logical id in the template.
+    pub function: String,
+    /// The patterns that the route declares.
+    pub patterns: Vec<String>,
+    /// The uses of each pattern by the typical request. Without a sample each declared pattern
+    /// counts once.
+    pub uses: Option<BTreeMap<String, u64>>,
+    /// The uses of each pattern by the functions that a request causes to run.
+    #[serde(default)]
+    pub later: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The published events of each type.
+    #[serde(default)]
+    pub events: BTreeMap<String, u64>,
+    /// The CloudWatch metrics of each function's log line.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, u64>,
+    /// The size in bytes of each function's log lines.
+    #[serde(default)]
+    pub log_bytes: BTreeMap<String, u64>,
+}
+
+impl Route {
+    /// Returns whether the route is a function's schedule.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        self.route.starts_with("every minute: ")
+    }
+
+    /// Returns the uses of each pattern by one request.
+    #[must_use]
+    pub fn uses(&self) -> Vec<(&str, u64)> {
+        match &self.uses {
+            Some(uses) => uses.iter().map(|(pattern, uses)| (pattern.as_str(), *uses)).collect(),
+            None => self.patterns.iter().map(|pattern| (pattern.as_str(), 1)).collect(),
+        }
+    }
+
+    /// Returns the uses of each pattern by one request and by the functions that it causes to run.
+    /// The customers of the samples have not verified their addresses, so they get no mail. A bill
+    /// assumes that customers have, and adds the notes of a sent mail.
+    #[must_use]
+    pub fn all_uses(&self) -> Vec<(&str, u64)> {
+        let mut uses = self.uses();
+        for (function, later) in &self.later {
+            uses.extend(later.iter().map(|(pattern, uses)| (pattern.as_str(), *uses)));
+            if function == "Notifier" && !later.contains_key(mail::CLAIM.id) {
+                uses.extend([(mail::CLAIM.id, 1), (mail::SETTLE.id, 1)]);
+            }
+        }
+        uses
+    }
+}
+
+/// The capacity units of one request in one place: the table or an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Units {
+    pub half_reads: u64,
+    pub writes: u64,
+}
+
+/// The measurements.
+#[derive(Debug)]
+pub struct Measured {
+    costs: Vec<PatternCost>,
+    routes: Vec<Route>,
+}
+
+impl Measured {
+    /// Returns the measurements that the program brings along.
+    ///
+    /// # Errors
+    /// If a file is not valid. A test of this crate fails then.
+    pub fn get() -> Result<&'static Self, OpsError> {
+        static READ: OnceLock<Result<Measured, String>> = OnceLock::new();
+        let read = || -> Result<Measured, serde_json::Error> {
+            Ok(Measured { costs: serde_json::from_str(COSTS)?, routes: serde_json::from_str(ROUTES)? })
+        };
+        READ.get_or_init(|| read().map_err(|error| error.to_string())).as_ref().map_err(OpsError::failed)
+    }
+
+    /// Returns every route and schedule.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// Returns a route by its key.
+    #[must_use]
+    pub fn route(&self, key: &str) -> Option<&Route> {
+        self.routes.iter().find(|route| route.route == key)
+    }
+
+    /// Returns the measurements of a pattern. The first one is of its usual form.
+    pub fn costs<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = &'a PatternCost> {
+        self.costs.iter().filter(move |cost| cost.pattern == pattern)
+    }
+
+    /// Adds the units of some uses of a pattern to each place.
+    pub(crate) fn add(&self, units: &mut BTreeMap<&'static str, Units>, pattern: &str, uses: u64) {
+        let (Some(cost), Some(known)) = (self.costs(pattern).next(), pattern_of(pattern)) else { return };
+        let place = known.index.map_or(TABLE, |index| index.name());
+        if cost.half_read_units > 0 {
+            units.entry(place).or_default().half_reads += uses * cost.half_read_units;
+        }
+        for (place, written) in &cost.write_units {
+            units.entry(place_of(place)).or_default().writes += uses * written;
+        }
+    }
+}
+
+/// Returns the pattern with this id.
+pub(crate) fn pattern_of(id: &str) -> Option<&'static Pattern> {
+    registry::all().find(|pattern| pattern.id == id)
+}
+
+/// Returns the name of an index as the schema has it.
+fn place_of(name: &str) -> &'static str {
+    key_schema::index::INDEXES.into_iter().map(|index| index.name()).find(|known| *known == name).unwrap_or(TABLE)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn every_pattern_has_a_cost_and_every_route_only_known_patterns() {
+        let measured = Measured::get().unwrap();
+        for pattern in registry::all() {
+            assert!(measured.costs(pattern.id).next().is_some(), "{}", pattern.id);
+        }
+        assert!(measured.routes().len() > 100);
+        for route in measured.routes() {
+            let used = route.uses().into_iter().map(|(pattern, _)| pattern);
+            let later = route.later.values().flat_map(BTreeMap::keys).map(String::as_str);
+            for pattern in route.patterns.iter().map(String::as_str).chain(used).chain(later) {
+                assert!(pattern_of(pattern).is_some(), "{}: {pattern}", route.route);
+            }
+        }
+    }
+
+    #[test]
+    fn the_write_units_of_indexes_are_those_of_known_indexes() {
+        for cost in &Measured::get().unwrap().costs {
+            for place in cost.write_units.keys() {
+                assert!(place == TABLE || place_of(place) == place, "{}: {place}", cost.pattern);
+            }
+        }
+    }
+}

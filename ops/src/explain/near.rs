@@ -1,0 +1,63 @@
+//! Suggests routes for an unknown one.
+
+use crate::cost::measured::{Measured, Route};
+
+/// The suggestions of a hint.
+const MOST: usize = 3;
+/// Longer texts get no suggestion, so that the comparison stays short.
+const MOST_BYTES: usize = 200;
+
+/// Returns `; did you mean …` with the nearest routes, or nothing.
+pub(crate) fn hint(route: &str, measured: &Measured) -> String {
+    if route.len() > MOST_BYTES {
+        return String::new();
+    }
+    let routes = measured.routes().iter().filter(|known| !known.is_scheduled());
+    let mut near: Vec<(usize, &Route)> = routes.map(|known| (distance(route, &known.route), known)).collect();
+    near.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.route.cmp(&b.1.route)));
+    let near: Vec<String> = near
+        .iter()
+        .take(MOST)
+        .filter(|(distance, known)| distance * 2 < known.route.len())
+        .map(|(_, known)| format!("{:?}", known.route))
+        .collect();
+    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
+}
+
+/// Returns the number of characters to insert, delete or replace until the texts are equal.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (line, from) in a.chars().enumerate() {
+        let mut diagonal = line;
+        let mut left = line + 1;
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (cell, to) in row.iter_mut().skip(1).zip(b.chars()) {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = *cell;
+            left = replaced.min(diagonal + 1).min(left + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_counts_single_changes() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("kitten", "sitting", 3),
+            ("order", "orders", 1),
+            ("a", "é", 1),
+        ] {
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected), "{a} {b}");
+        }
+    }
+}
