@@ -51,7 +51,7 @@ pub struct ImportBenchArgs {
     /// Only the first N baskets, and all with more than 47 lines.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Number of orders in a thousand that crash at each crash point.
+    /// How often the orders function crashes when it reaches a crash point, in a thousand times.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=200))]
     kills: u64,
     /// Seed of the random crashes.
@@ -137,8 +137,7 @@ pub async fn import(
     let orders = ImportArgs { products: None, households: None, baskets: Some(baskets.to_path_buf()), ..files };
     let imported = importer::run(orders, system.url(), token());
     tokio::select! {
-        // The importer's summary has the refusals and their reasons. The comparison below checks
-        // the shop.
+        // The result is not needed. The comparison below detects missing orders.
         _ = imported => {}
         error = keep_clean(&shop) => return Err(error),
     }
@@ -242,7 +241,7 @@ fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf
     Ok(path)
 }
 
-/// The sold pieces and cents by product.
+/// The sold pieces, and the money in cents, by product.
 type Sold = BTreeMap<String, (u64, i64)>;
 
 async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals, BenchError> {

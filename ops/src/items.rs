@@ -1,7 +1,7 @@
 //! Direct access to the table for operators: items of any entity by key, and scans of the whole
 //! table.
 //!
-//! All items are read with strong consistency. A repair must not be decided from an old copy.
+//! All reads are strongly consistent, because a repair must not depend on an old state of an item.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use crate::progress::Progress;
 
 /// The number of table segments that a scan reads in parallel.
 const SEGMENTS: i32 = 4;
-/// The maximum number of items that one page of a scan reads. It is small so that the pace takes
-/// effect, and so that one bulk request holds a page's documents.
+/// The maximum number of items that one page of a scan reads. With small pages the rate limit is
+/// even, and the documents of a page fit into one bulk request.
 const PAGE: i32 = 500;
 /// The maximum number of attempts to read a page. Each attempt includes the SDK's own retries and
 /// takes up to `aws::OPERATION_TIMEOUT`.
@@ -35,13 +35,13 @@ pub struct Items {
 }
 
 impl Items {
-    /// Creates the items from an existing client.
+    /// Creates the value from an existing client.
     #[must_use]
     pub const fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
 
-    /// Creates the client from the environment: `TABLE_NAME` and the SDK's own variables.
+    /// Creates the value from the environment: `TABLE_NAME` and the SDK's variables.
     ///
     /// # Errors
     /// [`OpsError::Usage`] when `TABLE_NAME` is missing or the TLS client cannot be built.
@@ -99,7 +99,7 @@ impl Items {
     /// item that exists during the whole scan is always passed.
     ///
     /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The rest is then not read.
+    /// The first [`OpsError`] of the scan or of `take`. The scan then stops.
     pub async fn scan<F>(&self, entities: &[&str], pace: &Pace, progress: &Progress, take: F) -> Result<(), OpsError>
     where
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
@@ -120,10 +120,10 @@ impl Items {
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
     {
         let mut start = None;
-        // Terminates: each page starts after the end of the previous one.
+        // The loop ends, because every page starts after the previous one.
         loop {
             let page = self.page(segment, entities, start).await?;
-            // The wait comes after the read, because only the response has the number of items.
+            // The limit applies after the read, because only the response has the number of items.
             pace.admit(page.scanned).await;
             if !page.items.is_empty() {
                 take(page.items).await?;
