@@ -154,8 +154,8 @@ impl Kept {
         }
     }
 
-    /// Returns the sinks that must process the records. For a record these are the sinks that
-    /// refused it, and for a batch all sinks.
+    /// Returns the sinks that must process the records. For a record these are the sinks that have
+    /// not processed it, and for a batch all sinks.
     ///
     /// A batch names only its function, and the sinks of a function depend on the deployment:
     /// `FoldStreamConsumers` gives `StreamEvents` the search sink too. Every sink may process a
