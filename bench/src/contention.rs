@@ -1,5 +1,5 @@
-//! `bench contention`: many clients order the same product at once, in a table with DynamoDB's
-//! transaction times.
+//! `bench contention`: many clients order the same product at once, in a table whose transactions
+//! take as long as DynamoDB's.
 //!
 //! A transaction in progress blocks all other transactions on its items. So a product accepts at
 //! most one order per duration of a transaction. The measurement compares the real rate with this

@@ -1,5 +1,5 @@
 //! Stream records: only the unreadable record of a batch is reported, unchanged, and the others are
-//! read. A whole batch fails only if the record has no sequence number.
+//! read. A whole batch fails only if an unreadable record has no sequence number.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

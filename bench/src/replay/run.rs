@@ -11,7 +11,7 @@ use super::shop::Shop;
 use super::{compare, record, replay};
 use crate::BenchError;
 
-/// Seeds of the order of the batches, one for each replay.
+/// Seeds that determine the order of the batches, one for each replay.
 const SEEDS: [u64; 2] = [1, 2];
 /// Records in a batch.
 const BATCH: usize = 100;

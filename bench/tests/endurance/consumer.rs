@@ -1,5 +1,5 @@
-//! Runs `bench stream` with few records: every variant takes all of them with as few calls as
-//! expected.
+//! Runs `bench stream` with few records: every variant must process all of them with the expected
+//! number of calls.
 
 use std::process::Command;
 

@@ -3,9 +3,9 @@
 //!
 //! At the end the shop must equal the table and its stream ([`bench::replay::compare`]). The test
 //! does not compare the responses, because a failed call may have taken effect. A schedule prints
-//! its seed before it starts. To run the same requests again: `BODEGA_SEED=<seed> cargo test -p
-//! bodega-bench --test endurance schedules`, and `BODEGA_STEPS` makes the schedule longer. The
-//! timing differs in each run.
+//! its seed before it starts. To run the same requests again:
+//! `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`, and `BODEGA_STEPS`
+//! makes the schedule longer. The timing differs in each run.
 
 use std::io::Write as _;
 

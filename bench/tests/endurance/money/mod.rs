@@ -12,8 +12,8 @@
 //! item.
 //!
 //! Each run also has a shorter schedule with a random seed. Before a schedule starts, the test
-//! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for `cargo test -p
-//! bodega-bench --test endurance money`.
+//! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for
+//! `cargo test -p bodega-bench --test endurance money`.
 
 mod books;
 mod goods;
