@@ -1,9 +1,8 @@
 //! Measures how long newcomers and contributors wait for a build. The steps start the local system
 //! from an empty build folder and after a change, and then build and run the tests.
 //!
-//! Each step uses Cargo's own settings for this workspace. CPU time covers all processes of a step
-//! and is the figure to compare. The wait depends on the number of cores and on other work on the
-//! machine.
+//! Each step uses Cargo's own settings for this workspace. Compare the CPU time, which covers all
+//! processes of a step. The wait depends on the number of cores and on other work on the machine.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -31,7 +30,7 @@ pub(crate) struct BuildsArgs {
     output: Output,
 }
 
-/// The unit of times under /proc, on every architecture.
+/// /proc counts CPU time in this unit on every architecture.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// The command of a step, and the event that ends the step.
@@ -102,7 +101,7 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
             eprintln!("{name}: {} s, {} s of CPU", one.waited, one.cpu);
             runs.push(one);
         }
-        // An interrupted measurement keeps the runs that have ended.
+        // Each run rewrites the table, so an interrupted measurement keeps the finished runs.
         let text = markdown(&root, &steps, &taken, number)?;
         args.output.publish("builds", &text, &taken)?;
     }
@@ -144,7 +143,7 @@ fn take(root: &Path, target: &Path, changed: &str, until: Until) -> Result<Taken
     Ok(Taken { waited: waited.as_secs(), cpu, compiled, megabytes })
 }
 
-/// Lists a figure of all runs, the smallest first.
+/// Lists one figure of all runs, in ascending order.
 fn listed(runs: &[Taken], figure: impl Fn(&Taken) -> u64) -> String {
     let mut figures: Vec<u64> = runs.iter().map(figure).collect();
     figures.sort_unstable();
@@ -166,16 +165,19 @@ fn cargo(root: &Path, target: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
-/// Runs Cargo or SAM to its end and returns its messages. If it fails, the error has them.
+/// Runs Cargo or SAM to its end and returns its messages. If the command fails, the error contains
+/// the messages.
 fn finished(mut cargo: Command) -> Result<String, BenchError> {
     let output = cargo.stdout(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() { Ok(said) } else { Err(wrong!("{cargo:?}: {said}")) }
 }
 
-/// Starts the local system and stops it when it is ready. Returns Cargo's messages and the wait.
+/// Starts the local system and stops it when it is ready. Returns Cargo's messages and the time
+/// until the system was ready.
 fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), BenchError> {
-    // The port is free now and most likely still free in a few minutes.
+    // The system listens on this port only after its build. The port is most likely still free
+    // then.
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let mut system = cargo.args(["--", "--port", &port]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (Some(stdout), Some(mut stderr)) = (system.stdout.take(), system.stderr.take()) else {
@@ -204,8 +206,8 @@ fn size(folder: &Path) -> Result<u64, BenchError> {
     kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| wrong!("du: {text}"))
 }
 
-/// Counts the workspace's packages and their dependencies whose source contains this text. Every
-/// source contains the empty text.
+/// Counts the workspace's packages and their dependencies whose source contains this text. With the
+/// empty text it counts all of them.
 fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--locked", "--format-version", "1"];
@@ -223,8 +225,8 @@ fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
 /// children.
 fn children_cpu() -> Result<Duration, BenchError> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The program's name may contain spaces and ends with the last parenthesis. The third field
-    // follows it. The children's times are the 16th and 17th fields.
+    // The second field is the program's name in parentheses, which may contain spaces. The
+    // children's times are the 16th and 17th fields.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks: u64 = fields.iter().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))

@@ -1,9 +1,9 @@
-//! `bench contention`: many clients order the same product at once, in a table with DynamoDB's
-//! transaction times.
+//! `bench contention`: many clients order the same product at once, in a table whose transactions
+//! take as long as DynamoDB's.
 //!
-//! A transaction in progress blocks all others on its items. So one item accepts at most one order
-//! per duration of a transaction. The measurement shows which share of that rate remains under
-//! contention, and which responses clients receive. Every order must be placed exactly once.
+//! A transaction in progress blocks all other transactions on its items. So a product accepts at
+//! most one order per duration of a transaction. The measurement compares the real rate with this
+//! maximum, and counts the responses that clients receive. Every order must be placed exactly once.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,7 +51,7 @@ struct Figures {
     clients: u16,
     orders: u64,
     orders_per_second: f64,
-    /// Share of the maximum rate that one item allows.
+    /// The rate of orders, as a share of the maximum rate that one item allows.
     share_of_most: f64,
     /// Requests to the table that conflicted with a transaction in progress.
     conflicts_per_order: f64,

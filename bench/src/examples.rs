@@ -16,7 +16,7 @@ use crate::BenchError;
 
 /// The id of the customer, product or other owner of the lists.
 pub(crate) const OWNER: &str = "star";
-/// The id of a member of staff, who may see all lists.
+/// The id of a member of staff. Staff may read all lists.
 pub(crate) const STAFF: &str = "staff-1";
 /// 2017-02-01T00:00:00Z. Histories begin here, with one entry a second.
 const BEGIN: i64 = 1_485_907_200;

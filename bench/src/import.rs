@@ -29,8 +29,8 @@ use crate::replay::Shop;
 const STOCK: u64 = 1_000_000_000;
 /// An order with this many lines needs more than one transaction.
 const LARGE: usize = 48;
-/// The janitor's interval, and the age in seconds below which it leaves orders alone. Placing an
-/// order takes much less.
+/// The janitor's interval. [`GRACE_SECONDS`] is the minimum age of the orders that it undoes or
+/// finishes, much longer than placing an order takes.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
 /// Maximum number of janitor runs after the import.
@@ -51,7 +51,7 @@ pub struct ImportBenchArgs {
     /// Only the first N baskets, and all with more than 47 lines.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Number of orders in a thousand that crash at each crash point.
+    /// At each crash point, crash the orders function N of a thousand times.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=200))]
     kills: u64,
     /// Seed of the random crashes.
@@ -137,8 +137,7 @@ pub async fn import(
     let orders = ImportArgs { products: None, households: None, baskets: Some(baskets.to_path_buf()), ..files };
     let imported = importer::run(orders, system.url(), token());
     tokio::select! {
-        // The importer's summary has the refusals and their reasons. The comparison below checks
-        // the shop.
+        // The result is not needed. The comparison below detects missing orders.
         _ = imported => {}
         error = keep_clean(&shop) => return Err(error),
     }
@@ -150,7 +149,7 @@ pub async fn import(
     Ok(Totals { crashes, ..compare(&shop, products, baskets).await? })
 }
 
-/// Makes the orders function crash at each of its crash points, in `kills` of a thousand cases.
+/// Makes the orders function crash at each of its crash points, `kills` of a thousand times.
 async fn crash(shop: &Shop, kills: u64, seed: u64) -> Result<(), BenchError> {
     let points = telemetry::CRASH_POINTS.iter().map(|(point, _)| *point).filter(|point| point.starts_with("orders."));
     for point in points.filter(|_| kills > 0) {
@@ -242,7 +241,7 @@ fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf
     Ok(path)
 }
 
-/// The sold pieces and cents by product.
+/// The sold pieces, and the money in cents, by product.
 type Sold = BTreeMap<String, (u64, i64)>;
 
 async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals, BenchError> {

@@ -1,11 +1,11 @@
-//! Measurements of Bodega. Each prints a table, and writes JSON on request. A measurement never
-//! fails because the machine is slow.
+//! Measurements of Bodega. Each measurement prints a table, and writes JSON if an option names a
+//! file. A measurement never fails because the machine is slow.
 //!
 //! ```sh
 //! cargo run --release -p bodega-bench -- stream
 //! ```
 
-/// Returns a [`BenchError`] with a formatted text.
+/// Creates a [`BenchError`] with a formatted text.
 macro_rules! wrong {
     ($($text:tt)*) => { $crate::BenchError(format_args!($($text)*).to_string()) };
 }

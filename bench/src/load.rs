@@ -1,13 +1,12 @@
 //! `bench load`: many clients use all features of the shop for minutes. Every response must be
 //! right, the functions' memory must not grow, and the search must find new products soon.
 //!
-//! Speed does not decide the result: a slow machine does less in the same time. A run fails on one
-//! of these:
+//! A run does not fail because the machine is slow. It fails for one of these reasons:
 //!
 //! - an unexpected response
 //! - a missing, duplicate or incomplete order
 //! - a function with growing memory
-//! - a consumer that stays behind for longer than [`FOUND_WITHIN`]
+//! - a product that the search does not find within [`FOUND_WITHIN`]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +37,8 @@ const GLANCE: Duration = Duration::from_secs(2);
 const PROBE: Duration = Duration::from_secs(5);
 /// The maximum time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
-/// The maximum ratio of a function's average memory in the last third to that in the second. A leak
-/// of a few kilobytes per request exceeds it in two minutes.
+/// The maximum ratio of a function's average memory in the last third to that in the second third.
+/// A leak of a few kilobytes per request exceeds it in two minutes.
 const GROWTH: f64 = 1.25;
 /// The functions that handle the load.
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
@@ -50,7 +49,7 @@ type Glance = [f64; FUNCTIONS.len()];
 /// The number of clients and the duration.
 #[derive(Debug, clap::Args)]
 pub struct LoadArgs {
-    /// Concurrent clients. Each sends its next request after the last response.
+    /// Concurrent clients. Each sends its next request after the previous response.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: u16,
     /// Duration in seconds.
@@ -277,7 +276,7 @@ struct Report<'r> {
     run: &'r Run,
     memory: &'r [Glance],
     probes: &'r [Duration],
-    /// The time from the last response until the consumer had processed everything.
+    /// The time from the last response until the consumer had processed all stream records.
     drained: Duration,
 }
 

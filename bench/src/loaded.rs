@@ -18,7 +18,7 @@ use crate::BenchError;
 
 /// The table's name.
 pub(crate) const NAME: &str = "measured";
-/// A key for cursors and codes. Any 32 bytes will do.
+/// A key for cursors and codes: any 32 bytes.
 pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Items in one import.
 const BATCH: usize = 5_000;

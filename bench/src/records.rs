@@ -88,8 +88,8 @@ pub(crate) fn documents(records: &[String]) -> Result<BTreeMap<String, u64>, Ben
     Ok(documents)
 }
 
-/// Returns the `rev` and the item of a record. Of 1,000 records, 500 create items and the next 500
-/// change them.
+/// Returns the `rev` and the item's number of a record. Of 1,000 records, 500 create items and the
+/// next 500 change them.
 const fn place(number: u64) -> (u64, u64) {
     let (thousand, place) = (number / 1_000, number % 1_000);
     (1 + place / 500 % REVS, thousand * 500 + place % 500)

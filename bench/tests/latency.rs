@@ -2,7 +2,7 @@
 //! have exactly the placed orders.
 //!
 //! To compare with Node.js and Python: `cargo run --release -p bodega-bench -- latency`. This is a
-//! separate program, so that the load of other tests does not fail its requests.
+//! separate test program, because the load of other tests could make its requests fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "endurance/support.rs"]

@@ -22,10 +22,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads a function's response as the runtime receives it.
+    /// Parses a function's response in the form that the runtime receives.
     ///
     /// # Panics
-    /// When API Gateway would not accept it, or when a problem does not match `openapi.yaml`.
+    /// When API Gateway would not accept the response, or when a problem does not match
+    /// `openapi.yaml`.
     #[must_use]
     pub fn read(text: &str) -> Self {
         assert!(text.len() <= MAX_ANSWER_BYTES, "an answer of {} bytes", text.len());

@@ -1,6 +1,5 @@
-//! Bodies: the functions read JSON like any other reader, and refuse texts that readers understand
-//! differently. An accepted body is within its bounds, and it is accepted again in another
-//! spelling.
+//! Bodies: the functions read JSON like other parsers, and refuse texts on which parsers differ. An
+//! accepted body is within its bounds, and is also accepted in another spelling.
 #![no_main]
 
 use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
@@ -13,7 +12,7 @@ use key_schema::text::Email;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// The maximum number of lines in this body.
+/// The maximum number of lines in the body of this target.
 const MAX_LINES: usize = 3;
 /// The maximum number of names in its map.
 const MAX_NAMES: usize = 3;
@@ -142,7 +141,7 @@ fn refused(invalid: &Invalid, text: &str) {
 }
 
 /// Checks that the functions' JSON reader accepts the same texts as `serde_json`, with the same
-/// meaning. Duplicate names and numbers out of range are exceptions, because readers differ on
+/// meaning. Duplicate names and numbers out of range are exceptions, because parsers differ on
 /// them.
 fn agree(text: &str) {
     let (ours, usual) = (json::Value::parse(text), serde_json::from_str::<Value>(text));

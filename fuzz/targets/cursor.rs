@@ -1,4 +1,4 @@
-//! Cursors: a text that was never sealed does not open. A sealed cursor opens for its list, its
+//! Cursors: a text that is no sealed cursor is refused. A sealed cursor is valid for its list, its
 //! parameters and its caller, for a day.
 #![no_main]
 
@@ -30,9 +30,10 @@ fuzz_target!(|input: &[u8]| {
     let (list, caller, name, value) = (next(), next(), next(), next());
     let scope = Scope { list, parameters: &[(name, value)], caller };
     CURSORS.with(|cursors| {
-        // No key has sealed these texts.
+        // No cursor key has sealed these texts.
         for forged in text.split('\n').chain([&*text]) {
-            // libFuzzer copies operands of comparisons, also earlier cursors, into its inputs.
+            // libFuzzer copies operands of comparisons into its inputs, so an input may contain an
+            // earlier cursor.
             if SEALED.with_borrow(|sealed| sealed.contains(forged)) {
                 continue;
             }
@@ -58,7 +59,7 @@ fuzz_target!(|input: &[u8]| {
     });
 });
 
-/// Checks that a cursor does not open after its lifetime, in another scope or with another key.
+/// Checks that a cursor is refused after its lifetime, in another scope, and with another key.
 fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
     let Scope { list, parameters, caller } = *scope;
     let (name, value) = parameters[0];

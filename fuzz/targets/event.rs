@@ -1,7 +1,7 @@
 //! Events of API Gateway: for any event, a function responds in the gateway's format. A refusal has
 //! a code, and no response is a server error.
 //!
-//! This function uses every part of a request that any function uses.
+//! The function of this target uses every part of a request that the shop's functions use.
 #![no_main]
 
 use fuzz::CURSOR_KEYS;
@@ -33,14 +33,14 @@ thread_local! {
 }
 
 fuzz_target!(|input: &[u8]| {
-    // The runtime passes only text on.
+    // The runtime passes only text to a function.
     let Ok(text) = std::str::from_utf8(input) else { return };
     let event: Value = serde_json::from_str(text).unwrap_or_default();
     FUNCTION.with(|function| {
         let answer = function.answer(text);
         let method = event["requestContext"]["http"]["method"].as_str();
         assert!(method.is_some() || answer.code.as_deref() == Some("malformed_request"), "{answer:?}");
-        // A caller without a token only reads public lists.
+        // Without a token, the request reads a public list.
         let claims = event.pointer("/requestContext/authorizer/jwt/claims/sub").and_then(Value::as_str);
         assert!(claims.is_some() || answer.status >= 400 || answer.body["items"].is_array(), "{answer:?}");
         let Some((_, query)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else {
@@ -63,7 +63,7 @@ impl Function {
     }
 }
 
-/// Responds with a public list in which every page has a next one.
+/// Responds with a page of a public list. Every page has a next page.
 async fn list(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
     let (from, to) = request.query_range()?;
     let of = request.query("of")?.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The files of an import: each row is taken or counted, and money keeps its cents.
+//! The files of an import: each row is imported or counted as refused, and amounts keep their
+//! cents.
 #![no_main]
 
 use fuzz::file::Scratch;
@@ -25,8 +26,8 @@ fuzz_target!(|input: &[u8]| FILE.with(|file| {
     let Ok(baskets) = source::baskets(path, None) else { return };
     let baskets: Result<Vec<Result<Basket, u64>>, SourceError> = baskets.collect();
     let survey = source::survey(path, None);
-    // Both refuse a file that cannot be read to its end. The survey also refuses one without a
-    // basket.
+    // The reader and the survey refuse a file that cannot be read to its end. The survey also
+    // refuses a file without a basket.
     let has_basket = baskets.as_ref().is_ok_and(|baskets| baskets.iter().any(Result::is_ok));
     assert_eq!(has_basket, survey.is_ok());
     let (Ok(baskets), Ok(survey)) = (baskets, survey) else { return };

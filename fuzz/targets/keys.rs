@@ -1,4 +1,5 @@
-//! Keys: encoded texts are read back, in order, and two texts never have the same key.
+//! Keys: decoding returns the encoded texts, keys sort like the texts, and different texts have
+//! different keys.
 #![no_main]
 
 use key_schema::encoding::{NewestFirst, Part, decode, encode, join, split};
@@ -11,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let text = String::from_utf8_lossy(input);
-    // One input is two lists of texts.
+    // The input contains two lists of texts.
     let (left, right) = text.split_once('|').unwrap_or((&text, ""));
     let lists = [left, right].map(|list| list.split('\n').collect::<Vec<&str>>());
     for one in lists.iter().flatten() {
@@ -22,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
     numbers(input);
 });
 
-/// Checks one part of a key, and a text that may have been stored as one.
+/// Checks a text as one part of a key, and as the encoded form of a part.
 fn part(text: &str) {
     let encoded = encode(text);
     assert_eq!(decode(&encoded).as_deref(), Some(text));
@@ -39,7 +40,8 @@ fn whole(left: &[&str], right: &[&str]) {
     assert_eq!(ours.cmp(&theirs), left.cmp(right));
     let read = split(&ours).expect("a key is read back");
     assert_eq!(read[1..], *left);
-    // Keys with the same first parts sort between the delimiter and the character after it.
+    // All keys with the same first parts sort between these parts with the delimiter and these
+    // parts with the next character.
     let below = key(&[left, right].concat());
     assert!(format!("{ours}#") <= below && below < format!("{ours}$"));
     limits(&ours, PartitionKey::new(ours.as_str()).map(|_| ()), MAX_PARTITION_KEY_BYTES);

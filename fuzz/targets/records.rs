@@ -1,5 +1,5 @@
-//! Stream records: an unreadable record is reported alone and unchanged, and its neighbours are
-//! read. A batch fails only for a record that no response can name.
+//! Stream records: only the unreadable record of a batch is reported, unchanged, and the others are
+//! read. A whole batch fails only if an unreadable record has no sequence number.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -39,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
         Ok(event) => event.records,
         Err(_) => match serde_json::from_str(text) {
             Ok(record) => vec![record],
-            // Lambda sends JSON.
+            // Lambda sends only valid JSON.
             Err(_) => return,
         },
     };
@@ -76,12 +76,13 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     }
 }
 
-/// Checks that a record that fails a whole batch has no sequence number for a response to name.
+/// Checks that a record that fails a whole batch has no sequence number, which a response would
+/// need.
 fn nameless(record: &str) {
     let Ok(value) = serde_json::from_str::<Value>(record) else { return };
     let number = value.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str);
     let digits = |number: &str| (1..=40).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
-    // A duplicate member can be read in two ways. Without duplicates there is one way.
+    // Parsing to a value removes duplicate members, which parsers could read in two ways.
     let event: Event = serde_json::from_value(json!({"Records": [value]})).expect("a record is JSON");
     assert!(!number.is_some_and(digits) || Batch::decode(&event).is_ok(), "{record}");
 }

@@ -1,5 +1,5 @@
-//! A search: the typed text is a value in the query and never its syntax, and the query stays
-//! small.
+//! A search: the typed text is only a value in the query, never syntax. The size of the query is
+//! limited.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, Sear
 
 /// The engine refuses a query with more clauses.
 const MAX_CLAUSES: u64 = 1024;
-/// The largest query. Its text has 512 bytes and is once in every word's clause and in the
+/// The maximum size of a query. A text of 512 bytes is in the clause of every word and in the
 /// prefixes, with each byte escaped.
 const MAX_QUESTION_BYTES: usize = 48 * 1024;
 
@@ -40,7 +40,7 @@ const SORTS: [ProductSort; 5] = [
 
 fuzz_target!(|input: &[u8]| {
     let Ok(input) = std::str::from_utf8(input) else { return };
-    // The text, a category, a brand, two prices, and the end of the page before.
+    // The lines are the text, a category, a brand, two prices, and the end of the previous page.
     let mut lines = input.split('\n');
     let mut next = || lines.next().filter(|line| !line.is_empty());
     let typed = next().unwrap_or_default();
@@ -80,8 +80,8 @@ fn sound(question: &Value) {
     assert!(clauses <= MAX_CLAUSES, "{clauses} clauses: {question}");
 }
 
-/// Fails at a name or text that is not ours, outside of the client's values. Returns the highest
-/// possible number of clauses.
+/// Fails if a name or text outside of the client's values is unknown. Returns the highest possible
+/// number of clauses.
 fn ours(value: &Value, clients: bool) -> u64 {
     match value {
         Value::String(text) => {
@@ -95,8 +95,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is no name of ours");
-                // The client's values: that of a term or prefix, the words of a multi_match, and
-                // the end of the page before.
+                // The client's values are those of a term or prefix, the words of a multi_match,
+                // and the end of the previous page.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
             });
             own + below.sum::<u64>()
@@ -109,8 +109,8 @@ fn has(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 
-/// Returns the highest possible number of terms in a text. The engine takes a run of letters and
-/// digits as one term, and each ideograph as one. It ignores other characters.
+/// Returns the highest possible number of terms in a text. The engine treats a run of letters and
+/// digits as one term, and each ideograph as one term. It ignores other characters.
 fn terms(text: &str) -> u64 {
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).count();
     let alone = text.chars().filter(|c| *c >= '\u{2190}' && !('\u{ac00}'..='\u{d7a3}').contains(c)).count();

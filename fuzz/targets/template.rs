@@ -1,5 +1,5 @@
-//! The template: it is read completely or refused in one line with its position, and its parts are
-//! consistent.
+//! The template: the parser reads it completely, or returns an error of one line with the position.
+//! The parts of a parsed template are consistent.
 #![no_main]
 
 use fuzz::file::Scratch;

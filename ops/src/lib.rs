@@ -1,11 +1,10 @@
 //! The operations tool `ops`, with which operators maintain a running shop.
 //!
 //! It uses the crates and the environment variables of the functions, so a command writes the same
-//! data as a function. Every command may be stopped at any time and run again. No command stores
-//! its progress: each one finds the remaining work in the table, the index or the bucket.
+//! data as a function. An operator may stop any command at any time and run it again. Commands do
+//! not store their progress. They find the remaining work in the table, the index or the bucket.
 //!
-//! Only this tool scans the whole table ([`items`]). The functions have neither the need nor the
-//! permission.
+//! Only this tool scans the whole table ([`items`]). The functions have no permission to scan.
 //!
 //! Summaries are printed to standard output as text, or as JSON with `--json`. Progress bars are
 //! printed to standard error if it is a terminal.

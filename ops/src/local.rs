@@ -1,8 +1,7 @@
 //! `--local`: runs a command in the environment of a running local system.
 //!
-//! The environment is the whole configuration of a function, and of this tool. So the tool requests
-//! the environment from the local system and starts itself again in it. There is no second way to
-//! configure it.
+//! Environment variables are the whole configuration of a function, and of this tool. So the tool
+//! gets the variables from the local system, and starts itself again with them.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;

@@ -1,15 +1,15 @@
 //! `ops orders`: retires closed orders.
 //!
-//! A retired order leaves the lists, and expires some time later. The stream archives the items
-//! that DynamoDB then removes, and `ops archive restore` restores them.
+//! A retired order leaves the lists, and expires some time later. DynamoDB then removes its items,
+//! and the stream's consumer archives them. `ops archive restore` restores them.
 //!
 //! The command finds orders in the lists by status. An order leaves its list in the last
-//! transaction of its retirement. So a command that was stopped can be run again, and a second run
-//! finds nothing to do.
+//! transaction of its retirement. So after an interruption, the next run finds the order again and
+//! continues.
 //!
-//! The stream derives data from an order, such as sales, and needs the order's head for that. So
-//! the command does not retire orders that changed while a record of the change can still arrive
-//! ([`MIN_AGE_DAYS`]).
+//! The stream's consumer derives data from an order, such as sales, and needs the order's head for
+//! that. So the command does not retire an order while a stream record of its last change can still
+//! arrive ([`MIN_AGE_DAYS`]).
 
 use std::fmt;
 use std::time::Duration;
@@ -29,8 +29,8 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// The number of days for which the record of a change can arrive. That is 1 in the stream, and 30
-/// more in the bucket of failed records.
+/// The number of days for which the stream record of a change can arrive. The stream keeps it for 1
+/// day, and the bucket of failed records for 30 more.
 pub const MIN_AGE_DAYS: u32 = 31;
 const MAX_AGE_DAYS: u32 = 36_500;
 /// The number of orders in one page of a list.
@@ -137,7 +137,7 @@ pub async fn retire(table: &Table, options: &RetireOptions) -> Result<Retired, O
     let mut retired = Retired { dry_run: options.dry_run, ..Retired::default() };
     for status in OrderStatus::VISIBLE.into_iter().filter(|status| status.is_closed()) {
         let mut after = None;
-        // Terminates: each page starts after the end of the previous one, even if those orders have
+        // The loop ends, because each page starts after the previous one, even if those orders have
         // left the list.
         loop {
             let list = order::by_status(status, None, Some(options.before))?.limit(PAGE).after(after);
@@ -170,7 +170,8 @@ async fn retire_one(
         retired.moved += 1;
         return Ok(());
     }
-    // A retirement that an earlier run began is continued, however recent the last change is.
+    // The run continues a retirement that an earlier run began. Its first transaction was a recent
+    // change.
     let begun = head.expires_at.is_some();
     if !begun && (head.meta.updated_at > options.before || head.unfinished.is_some()) {
         retired.recent += 1;

@@ -8,8 +8,7 @@ use tokio::time::{Instant, sleep_until};
 /// A limit on the number of items that a command reads or writes per second. All parallel work of
 /// the command shares it.
 ///
-/// Idle time earns no credit. The limit protects the shop's own traffic, and a burst would break
-/// it.
+/// Unused capacity is not saved for later, because a burst would disturb the shop's own traffic.
 #[derive(Debug)]
 pub struct Pace {
     each: Duration,

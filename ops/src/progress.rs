@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 /// The template of a bar. A bar has at most 80 columns for up to ten million steps.
 const TEMPLATE: &str = "{prefix:>12} {bar:20} {human_pos}/{human_len} {speed} {eta}";
-/// The highest speed that is shown. After the first steps the estimate can be arbitrarily high.
+/// The highest speed that is shown. Right after the start, the estimate can be arbitrarily high.
 const FASTEST: f64 = 9_999_999.0;
 
 /// A progress bar on standard error. It is hidden if standard error is not a terminal. It
@@ -120,7 +120,8 @@ mod tests {
         bar.tick();
         let lines = terminal.0.lock().unwrap().clone();
         let line = lines.iter().rfind(|line| line.starts_with("products")).unwrap();
-        // The template right-aligns the prefix in 12 columns, and the terminal trimmed 4 of them.
+        // The template right-aligns the prefix in 12 columns. The terminal has trimmed 4 leading
+        // spaces.
         assert!(line.chars().count() + 4 <= 80, "{line}");
         assert!(line.contains("9,999,999/10,000,000 ") && line.contains("/s") && !line.contains('.'), "{line}");
     }

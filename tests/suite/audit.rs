@@ -1,4 +1,5 @@
-//! Expired items leave the table. Each appears once in the archive and once in the audit.
+//! Expired items are removed from the table. Each appears once in the archive and once in the
+//! audit.
 
 use key_schema::archive;
 use key_schema::entity::AnyEntity;
@@ -13,7 +14,7 @@ use crate::support::shop::path;
 use crate::support::table::scan;
 use crate::support::{drain, put_item, shop, with_own_system};
 
-/// Removes expired items, as DynamoDB would later, and returns how many.
+/// Removes expired items, as DynamoDB does, and returns their number.
 pub async fn sweep(system: &System) -> u64 {
     let swept = Call::new("POST", "/_local/ttl-sweep").send(system).await.expect(200).body;
     swept["removed"].as_u64().unwrap()
@@ -125,8 +126,8 @@ fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it
         let before = read().await.expect(200).body;
         drain(system).await;
 
-        // Retired but not yet expired: the order leaves the lists. It remains readable by id and
-        // among its customer's orders, and cannot move.
+        // A retired order is in no list of staff. Until it expires, it remains readable by id and
+        // in its customer's list, and its status cannot change.
         retire(system, &id, now.plus_seconds(3_600)).await;
         assert!(!shown("/v1/orders?status=delivered").await && !shown(&own[1]).await);
         assert!(shown(&own[0]).await && shown(&overview).await);
@@ -136,7 +137,7 @@ fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it
         assert_eq!(note().await, 201);
         drain(system).await;
         assert_eq!(found(system, &id).await, 0);
-        // Expired, but the item is still in the table.
+        // The order has expired, but its items are still in the table.
         retire(system, &id, now.plus_seconds(-60)).await;
         read().await.expect(404);
         assert!(!shown(&own[0]).await && !shown(&overview).await);

@@ -1,8 +1,8 @@
 //! Sends every field of every request body at and beyond its bounds in `openapi.yaml`. Also tries
 //! other types, missing fields and unknown fields.
 //!
-//! The tests write nothing. A valid value comes with an unknown field, so its request is refused
-//! too. The response must then name only the unknown field.
+//! The tests write nothing. A request with a valid value also has an unknown field, so it is
+//! refused too. The response must then name only the unknown field.
 
 use futures::StreamExt as _;
 use local::System;
@@ -31,7 +31,7 @@ fn every_body_is_held_to_its_described_bounds() {
         let schema = operation.body().map(|body| api().follow(body)).filter(|schema| schema["type"] == "object");
         trials.extend(schema.into_iter().flat_map(trials_of).map(|trial| (operation, trial)));
     }
-    // Every field adds several trials. The loop must not pass without any.
+    // The loop above must have made trials.
     assert!(trials.len() > 500, "{}", trials.len());
     let failures = with_system(async |system| {
         let runs = trials.into_iter().map(|(operation, trial)| run(system, operation, trial));
@@ -75,7 +75,7 @@ fn call(operation: Operation<'_>) -> Call {
 fn trials_of(schema: &Json) -> Vec<Trial> {
     let schema = api().follow(schema);
     if let Some(choices) = schema["oneOf"].as_array() {
-        // The choices are the value and null.
+        // The second alternative is null.
         assert_eq!(choices[1]["type"], "null", "{schema}");
         return trials_of(&choices[0])
             .into_iter()
@@ -190,7 +190,7 @@ fn texts(schema: &Json) -> Vec<Trial> {
     }
     let low = usize::try_from(schema["minLength"].as_u64().unwrap_or(0)).unwrap();
     let high = usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
-    // A text with a minimum of three characters is an email address, which needs this form.
+    // Only email addresses have a minimum of three characters.
     let text = |length: usize| if low == 3 { format!("a@{}", "b".repeat(length - 2)) } else { "x".repeat(length) };
     trials.extend([right(json!(text(low))), right(json!(text(high))), wrong(json!(text(high + 1)))]);
     // Bounds count bytes.

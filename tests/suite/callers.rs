@@ -1,4 +1,4 @@
-//! Tokens on a public route, where the gateway does not check them.
+//! Tests tokens on a public route, where the function checks them instead of the gateway.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -82,7 +82,7 @@ fn staff_reads_the_numbers_of_a_product_and_everybody_else_a_level() {
             assert_eq!((&seen["in_stock"], &seen["availability"]), (&json!(true), &json!("low")));
             assert_eq!((&seen["stock"], &seen["sold"]), (&Json::Null, &Json::Null), "{header:?}");
         }
-        // A refusal does not name the number either.
+        // The refusal of an order does not show the stock either.
         let lines = json!([{ "product_id": "callers-stock", "quantity": 8 }]);
         let order = json!({ "customer_id": "callers-buyer", "lines": lines });
         let call = Call::new("POST", "/v1/orders").customer("callers-buyer").header("idempotency-key", "callers");

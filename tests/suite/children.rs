@@ -1,4 +1,4 @@
-//! The functions' processes end with the system that started them.
+//! Tests that the functions' processes end with the system that started them.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! Concurrent clients: stock stays exact, a key or a reference places one order, and a refused
-//! request leaves no items.
+//! Tests concurrent clients. The stock stays exact, a key or a reference places one order, and a
+//! refused request writes no items.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -56,7 +56,7 @@ async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
 }
 
 /// Returns the expected number of items by entity after this many orders of one product. Each order
-/// has one line and one idempotency key, and so many customers placed them. `before` has the
+/// has one line and one idempotency key. `buyers` is the number of customers, and `before` has the
 /// earlier counts.
 fn stored(before: &BTreeMap<String, usize>, orders: usize, buyers: usize) -> BTreeMap<String, usize> {
     let mut stored = before.clone();
@@ -110,8 +110,8 @@ fn a_basket_with_one_short_line_takes_no_stock_of_the_others() {
         }
         let calls = (0..40).map(|n| {
             let buyer = &buyers[n % buyers.len()];
-            // The line that lacks stock is the second or the first. In every fourth basket two
-            // lines lack stock.
+            // The product `mixed-few` is in the first or the second line. Every fourth basket also
+            // has a product without stock.
             let lines: &[(&str, u64)] = match n % 4 {
                 0 => &[("mixed-plenty", 2), ("mixed-few", 1)],
                 1 => &[("mixed-few", 1), ("mixed-plenty", 2)],
@@ -143,7 +143,7 @@ fn a_key_sent_20_times_at_once_creates_one_order_and_one_response() {
         let buyer = &customers(system, "again", 1).await[0];
         products(system, &["again-product"], 100).await;
         let before = entities_naming(system, "again-").await;
-        // Only by chance do two requests meet between read and write, so the test runs several
+        // Two requests conflict only if their timing happens to overlap, so the test runs several
         // rounds.
         for round in 1..=ROUNDS {
             // In some rounds half of the requests send another body with the same key.
@@ -193,7 +193,8 @@ fn a_key_repeats_its_first_response_and_belongs_to_its_caller() {
         let first = call().send(system).await.expect(201);
         assert!(!is_replay(&first));
 
-        // The order, the stock and the product may have changed since.
+        // The replay still returns the first response after changes of the order, the stock and the
+        // product.
         let mut order = moved(system, first.body.clone(), &["paid"]).await;
         for to in [None, Some("picking"), Some("cancelled")] {
             order = moved(system, order, to.as_slice()).await;
@@ -302,7 +303,7 @@ fn conflicting_orders_in_slow_transactions_are_all_placed_or_refused() {
         };
         let mut open: Vec<usize> = (0..buyers.len()).collect();
         let mut outcomes = BTreeMap::<(u16, String), usize>::new();
-        // In each round at least one order gets a definite response, so no order starves.
+        // In each round at least one request must get a response other than 503.
         while !open.is_empty() {
             let answers = at_once(system, open.iter().map(|n| call(*n))).await;
             let (busy, told): (Vec<_>, Vec<_>) = open.iter().zip(answers).partition(|(_, answer)| answer.status == 503);

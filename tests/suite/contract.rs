@@ -40,7 +40,8 @@ fn a_route_needs_a_token_exactly_where_the_template_requires_one() {
     }
 }
 
-/// The gateway checks no tokens on a public route. A function that uses one there must verify it.
+/// The gateway checks no tokens on a public route. A function that uses a token there must verify
+/// it.
 #[test]
 fn a_route_accepts_an_optional_token_exactly_where_its_function_verifies_tokens() {
     let template = template();
@@ -63,12 +64,12 @@ fn the_patterns_and_the_description_name_the_same_callers_of_each_route() {
     let users = users();
     for user in users.iter().filter(|user| user.is_route()) {
         let (key, operation) = (user.name, api().operation(user.name).unwrap());
-        // A pattern calls every caller who shares a record an owner.
+        // The patterns have only `owner` for these kinds of callers.
         let who = match operation.who() {
             "customer" | "reader" | "editor" => "owner",
             other => other,
         };
-        // A pattern that several routes share may allow more callers than one of the routes.
+        // A pattern of several routes has the callers of the most permissive route.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
         for pattern in &user.patterns {
@@ -181,7 +182,7 @@ fn every_operation_is_described_in_full() {
     }
 }
 
-/// Readers find an operation by the task that it belongs to.
+/// Each operation has the tag of the client's task, so that readers find it.
 #[test]
 fn every_operation_belongs_to_one_task_and_every_task_to_one_group_of_readers() {
     let mut tasks = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The `/_local` routes, which show the system's inner state and inject faults.
+//! Tests the `/_local` routes, which show the system's state and set faults.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -96,7 +96,7 @@ fn a_token_of_the_system_is_for_the_named_caller() {
         ] {
             assert_eq!(issue(wrong.clone()).await.status, 400, "{wrong}");
         }
-        // A page of another site gets no token.
+        // The route refuses requests from the pages of other web sites.
         let foreign = Call::new("POST", "/_local/tokens").json(&json!({"sub": "a"}));
         foreign.header("origin", "https://evil.example").send(system).await.expect(403);
     });
@@ -287,7 +287,7 @@ fn draining_waits_for_a_delayed_subscriber_and_not_for_abandoned_deliveries() {
     with_own_system(async |system| {
         let environment = get(system, "/_local/environment").await;
         fault(system, json!({"target": "function:Notifier", "kind": "throttle"})).await.expect(204);
-        // The notifier cannot read this event, so it uses up all its attempts.
+        // The notifier cannot read this event, so all attempts fail.
         put_event(&environment, "OrderPlaced", &json!({"id": "no such form"})).await;
         let late = Call::new("POST", "/_local/drain?timeout_s=1").send(system).await.expect(504);
         assert!(late.body["message"].as_str().unwrap().contains("1 deliveries to go"), "{}", late.body);

@@ -1,5 +1,5 @@
-//! One request id connects all effects of a request: items, derived items, events, and the log
-//! lines of every function involved.
+//! Tests that all effects of a request carry its request id: items, derived items, events, and the
+//! log lines of every function involved.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,11 +13,12 @@ use crate::support::client::{Answer, Call};
 use crate::support::table::scan;
 use crate::support::{drain, shop, with_own_system};
 
-/// Longest wait for a log line. The line may arrive after the function's response, because the
+/// The maximum wait for a log line. The line may arrive after the function's response, because the
 /// local system reads it from a pipe.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Returns a function's log lines with this text, as soon as one of them matches `wanted`.
+/// Waits until a log line of the function contains this text and matches `wanted`. Then returns all
+/// lines with this text.
 async fn lines(system: &System, function: &str, containing: &str, wanted: impl Fn(&Json) -> bool) -> Vec<Json> {
     let path = format!("/_local/logs?function={function}&containing={}", shop::segment(containing));
     let until = Instant::now() + SOON;
@@ -65,27 +66,28 @@ fn the_id_of_a_request_is_in_its_writes_in_their_consequences_and_in_every_log_l
         let (id, order) = (request_id(&answer), answer.body["id"].as_str().unwrap().to_owned());
         drain(system).await;
 
-        // The request's own log line.
+        // This is the request's own log line.
         let own = line(system, "Orders", &id, |line| line["request_id"] == id.as_str() && line["status"] == 201).await;
         assert_eq!((&own["route"], is_trace(&own["xray_trace_id"])), (&json!("POST /v1/orders"), true), "{own}");
         let place = |cost: &&Json| cost["pattern"] == "orders.place" && cost["write_units"].as_f64() > Some(0.0);
         assert!(own["patterns"].as_array().unwrap().iter().any(|cost| place(&cost)), "{own}");
         assert!(!own.to_string().contains("traced-ann"), "{own}");
 
-        // The request's own items, and the items that the consumer derived: sales and their totals.
+        // These are the request's own items, and the items that the consumer derived: sales and
+        // their totals.
         let entities = written_for(system, &id).await;
         for entity in ["Order", "OrderLine", "CustomerOrder", "Stock", "Sale", "ProductSales"] {
             assert!(entities.contains(entity), "{entity}: {entities:?}");
         }
 
-        // The log lines of both consumers.
+        // Both consumers log the id.
         for consumer in ["StreamEvents", "StreamSearch"] {
             let named = |line: &Json| line["correlation_ids"].as_array().is_some_and(|ids| ids.contains(&json!(id)));
             let batch = line(system, consumer, &id, named).await;
             assert!(batch["correlation_id_count"].as_u64() >= Some(1) && is_trace(&batch["xray_trace_id"]), "{batch}");
         }
 
-        // The event and its subscribers.
+        // The event and its subscribers carry the id.
         let events = all(system, "/_local/events").await;
         let placed = |event: &&Json| event["type"] == "OrderPlaced" && event["data"]["order_id"] == order.as_str();
         let event = events.iter().find(placed).unwrap();

@@ -26,7 +26,7 @@ fn no_deployed_program_has_crash_points_or_an_adjustable_clock() {
     for folder in ["functions", "shared"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap().path();
-            // `functions/build.rs` is a file between the crates.
+            // `functions/` also contains the file `build.rs`.
             if entry.is_file() {
                 continue;
             }
@@ -38,7 +38,7 @@ fn no_deployed_program_has_crash_points_or_an_adjustable_clock() {
     }
 }
 
-/// Shows every source file below `folder`.
+/// Passes the text of every source file below `folder` to `show`.
 fn sources(folder: &Path, show: &mut impl FnMut(&str)) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

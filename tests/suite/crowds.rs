@@ -1,7 +1,7 @@
 //! Sends every writing request from 50 clients at once, and then once more. The stored result must
 //! equal that of a single request.
 //!
-//! The tests start two identical shops. One receives each request once, and the other receives it
+//! The test starts two shops with equal data. One receives each request once. The other receives it
 //! from all clients at the same time. A difference between the shops means a duplicate, lost or
 //! partial write.
 //!
@@ -39,7 +39,8 @@ const INCIDENTAL: [&str; 11] = [
     "sign_in",
 ];
 
-/// Entities that count in shards, chosen at random or by a random id. Only their sum is comparable.
+/// Entities that count in shards. A random number or id selects the shard, so only the sum of the
+/// shards is comparable.
 const SHARDED: [&str; 3] = ["CounterShard", "LikeCount", "PlaceSales"];
 
 /// Matches ids that the shop generates, and times.
@@ -48,8 +49,7 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"{id}|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")).unwrap()
 });
 
-/// Operations that write again on each retry, as their description says. Nothing in their requests
-/// identifies a retry.
+/// Operations that write again on each retry, as `openapi.yaml` documents.
 const EACH_TIME: [&str; 5] = ["addLogLine", "createSession", "splitCounter", "uploadContent", "uploadPicture"];
 
 #[test]
@@ -104,8 +104,8 @@ fn a_request_sent_by_50_clients_at_once_is_done_once() {
 /// Methods in the order of the requests. Deletions come last.
 const PHASES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
-/// Returns the operations of a method. The customer comes last, because the customer owns the other
-/// data.
+/// Returns the operations of a method. Those on the customer come last, because the customer owns
+/// the other data.
 fn writes(method: &str) -> Vec<Operation<'static>> {
     let mut operations: Vec<_> = api().operations().filter(|operation| operation.method == method).collect();
     operations
@@ -114,7 +114,7 @@ fn writes(method: &str) -> Vec<Operation<'static>> {
 }
 
 /// Returns the error in the responses to one request of many clients, if any. The last response
-/// belongs to the later retry.
+/// belongs to the retry after the others.
 fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Option<String> {
     let mut outcomes: BTreeMap<(u16, &str), usize> = BTreeMap::new();
     for answer in answers {
@@ -140,8 +140,8 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     None
 }
 
-/// Ends the moves of categories. They wait for requests in progress, so the time of a reading would
-/// decide how far they are.
+/// Finishes the moves of categories with a clock that is ahead, because a move waits until older
+/// requests must have ended.
 async fn end_moves(system: &System) {
     let clock = json!({ "target": "function:Janitor", "kind": "clock", "seconds": SETTLING_SECONDS });
     Call::new("POST", "/_local/faults").json(&clock).send(system).await.expect(204);
@@ -158,7 +158,7 @@ async fn stored(system: &System) -> BTreeMap<String, u64> {
     for item in table::scan(system).await.into_values() {
         let Json::Object(mut item) = item else { panic!("{item} is no item") };
         let is_key = |name: &str| name.ends_with("PK") || name.ends_with("SK");
-        // These attributes hold the `rev` of the item that this one copies.
+        // These attributes contain the `rev` of the source of a copy.
         let is_source = |name: &str| name.ends_with("_rev");
         item.retain(|name, _| !INCIDENTAL.contains(&name.as_str()) && !is_key(name) && !is_source(name));
         let count = if SHARDED.contains(&item["entity"]["S"].as_str().unwrap()) { numbers(&mut item) } else { 1 };

@@ -18,7 +18,7 @@ use crate::support::client::Call;
 use crate::support::{drain, read, root, shop, template, with_parameter};
 use crate::template::resources;
 
-/// Returns the parameters as the template describes them.
+/// Returns the section `Parameters` of the template.
 fn parameters() -> Map<String, Json> {
     let text = read(&root().join("template.yaml"));
     let (_, after) = text.split_once("\nParameters:\n").unwrap();
@@ -42,7 +42,7 @@ fn pattern(parameter: &Json) -> Regex {
     Regex::new(&format!("^(?:{pattern})$")).unwrap()
 }
 
-/// Checks that the pattern accepts exactly the samples that the code accepts.
+/// Checks that the parameter's pattern and the code accept the same samples.
 fn agrees(name: &str, parameter: &Json, samples: &[&str], takes: impl Fn(&str) -> bool) {
     let pattern = pattern(parameter);
     for sample in samples {
@@ -198,7 +198,7 @@ fn no_metric_is_collected_without_a_reader() {
     assert!(api.contains("DetailedMetricsEnabled: false"));
     let dashboards: String = resources("AWS::CloudWatch::Dashboard").into_values().collect();
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
-    // Detailed metrics have this dimension.
+    // This is the dimension of the API's detailed metrics.
     for text in [&dashboards, &alarms] {
         assert!(!text.contains(r#""Resource""#) && !text.contains("Name: Resource"));
     }
@@ -226,7 +226,7 @@ fn the_limits_of_the_table_state_the_maximum_cost_of_a_day() {
     }
 }
 
-/// Checks the figures of the idle bill that follow from the template. `UPDATE_DOCS=1` writes them.
+/// Checks the figures of the idle bill that the template determines. `UPDATE_DOCS=1` writes them.
 #[test]
 fn the_idle_bill_counts_the_resources_of_the_template() {
     let path = root().join("docs/operations.md");
@@ -277,7 +277,7 @@ fn a_shop_without_search_sells_and_says_that_it_has_no_search() {
         }
         let answer = Call::new("GET", "/v1/search/orders").customer("unsearched-ann").send(system).await;
         assert_eq!((answer.status, &answer.body["code"]), (403, &json!("forbidden")));
-        // The other sinks still work.
+        // The other sinks still process the records.
         let sales = shop::path(&["products", "unsearched-tea", "sales"]);
         let sales = Call::new("GET", &sales).staff().send(system).await.expect(200).body;
         assert_eq!(sales["items"][0]["order_id"], order["id"]);

@@ -10,7 +10,7 @@
 //! - `mail`: the mail that the function sent.
 //! - `answer`: the result of a function that no client calls.
 //! - `error`: a part of the message of a function that fails.
-//! - `then`: API calls that show the event's effects.
+//! - `then`: API calls that check the event's effects.
 //!
 //! An `X-generated-Y.json` is output of `sam local generate-event`. It contains none of the shop's
 //! data. The function must refuse or ignore it without harm.
@@ -38,7 +38,8 @@ use crate::support::emulator::Emulators;
 use crate::support::openapi::api;
 use crate::support::{drain, put_item, read_json, root, schema, subset, template, with_system};
 
-/// Matches any message. For a payload that the runtime cannot read, the message is the runtime's.
+/// Matches any message. It is for payloads that the runtime cannot read, because the message then
+/// comes from the runtime.
 const ANY: &str = "<any>";
 /// Concurrent cases.
 const CONCURRENCY: usize = 4;
@@ -62,8 +63,8 @@ struct Expected {
     batch_item_failures: Option<Vec<String>>,
     /// The result of a function that no client calls.
     answer: Option<Json>,
-    /// A part of the error message of a function that fails. The error type belongs to the runtime,
-    /// so the samples do not name it.
+    /// A part of the error message of a function that fails. The samples contain no error type,
+    /// because the runtime chooses it.
     error: Option<String>,
     /// The mail that the function sent. A function that sends mail returns null.
     mail: Option<Mail>,
@@ -134,8 +135,8 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
     if let Err(failure) = seed(system, expected).await {
         return vec![failure];
     }
-    // A search finds only indexed seeds. The sample's stream records must also come after the
-    // seeds' own records.
+    // Searches need indexed seeds, and consumers must process the seeds' own records before the
+    // sample's records.
     let reads_derived = !["Customers", "Catalog", "Orders"].contains(&expected.function.as_str());
     if reads_derived && !expected.seed.is_empty() {
         drain(system).await;
@@ -345,7 +346,8 @@ fn every_request_is_one_that_the_gateway_could_send() {
         let context = &event["requestContext"];
         assert_eq!((&event["version"], &event["rawPath"]), (&json!("2.0"), &context["http"]["path"]), "{name}");
         assert_eq!((&context["routeKey"], &context["http"]["method"]), (&json!(key), &json!(route.method)), "{name}");
-        // An HTTP API passes the decoded path on (`gateway/path.rs` of the local system).
+        // An HTTP API passes the decoded path to the function (`gateway/path.rs` of the local
+        // system).
         let raw: Vec<&str> = event["rawPath"].as_str().unwrap().split('/').collect();
         let filled = route.path.split('/').map(|segment| {
             match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
@@ -363,7 +365,7 @@ fn every_request_is_one_that_the_gateway_could_send() {
     }
 }
 
-/// Returns the route of a request. Events that SAM generates have none of our routes.
+/// Returns the route of a request. Events that SAM generates contain no route of the shop.
 fn route_key(event: &Json) -> Option<&str> {
     event["routeKey"].as_str().filter(|key| *key != "$default")
 }

@@ -1,4 +1,4 @@
-//! Tests `FoldStreamConsumers`: one consumer with every sink replaces the two consumers.
+//! Tests `FoldStreamConsumers`: one consumer with all sinks replaces the two consumers.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The warehouse's queue, as staff sees it.
+//! Tests the warehouse's queue through the routes of staff.
 
 use local::System;
 use serde_json::Value as Json;
@@ -28,7 +28,7 @@ fn paid_orders_get_the_picking_stations_and_free_them_after_picking() {
             let key = format!("picking-{number}");
             let order = shop::order(system, "picking-ann", &[("picking-tea", 1)], &key).await;
             orders.push(shop::moved(system, order, &["paid"]).await);
-            // Pay one order at a time, because the queue does not guarantee message order.
+            // Wait after each payment, because the queue does not preserve the order of messages.
             drain(system).await;
         }
         let id = |index: usize| orders[index]["id"].clone();

@@ -49,8 +49,8 @@ fn a_path_is_decoded_twice_and_cut_before_it_is_routed() {
     });
 }
 
-/// The gateway would cut off or change a path with one of these ids. The path would then name
-/// another product.
+/// The gateway shortens or changes a path with one of these ids, so the path would name another
+/// product.
 #[test]
 fn a_product_with_the_path_of_another_cannot_be_created() {
     with_own_system(async |system| {

@@ -1,8 +1,8 @@
 //! Tests that each function's permissions match its code exactly.
 //!
-//! In every test, the local system denies a function any action that the template does not allow.
-//! These tests check that denial, and they check that every permission is used. Reads by Lambda
-//! from the stream or a queue count as the function's own.
+//! The local system denies a function every action that the template does not allow. These tests
+//! check the denial, and check that every permission is used. When Lambda reads the stream or a
+//! queue for a function, the function's permission counts as used.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,9 +19,11 @@ use crate::support::table::scan;
 use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
 use crate::{events, hot_keys, pictures};
 
-/// Prefix of permissions for a collection. The local system has a domain.
+/// Prefix of permissions for an OpenSearch Serverless collection. The local system simulates a
+/// domain, so they are not used.
 const OF_COLLECTIONS: &str = "aoss:";
-/// The statement by which a mapping stores batches that it gives up. Its own test uses it.
+/// The statement that allows an event source mapping to store batches that it gives up. A separate
+/// test uses it.
 const GIVEN_UP: &str = "GivenUp";
 
 /// Returns the permissions of every function and their use.
@@ -128,7 +130,8 @@ pub async fn what_no_sample_does(system: &System) {
     follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
-    // Archive objects of the customer, and a session that the index did not show to the erasure.
+    // The customer has archive objects, and a session that was missing in the index during the
+    // erasure.
     let expired = belongings(&"grants-ann".parse().unwrap()).unwrap().map(|under| format!("{under}a.json"));
     for name in &expired {
         archived(system, "PUT", name).await;
@@ -142,16 +145,16 @@ pub async fn what_no_sample_does(system: &System) {
     }
     // A client uploads and reads by signed URLs, and the janitor deletes the object afterwards.
     pictures::come_and_go(system, "grants-tea").await;
-    // Current metric points. Those of the samples have expired.
+    // Metric points need a current time. The points of the samples have expired.
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;
     assert_eq!(stored.expect(200).body["results"][0]["status"], "stored");
-    // The category move of a sample settles. A second move breaks off.
+    // One category move is complete except for its wait, and one was interrupted.
     category_moves(system).await;
-    // No sample is throttled.
+    // The splitter needs a throttled key.
     hot_keys::heat(system, "grants").await;
     hot_keys::round(system).await;
-    // The next product change restores a lost alias.
+    // After the loss of an alias, the next product change restores the alias.
     drain(system).await;
     let (index, alias) = (format!("{}-products-v1", system.table()), format!("{}-products-write-v1", system.table()));
     let remove = json!({"actions": [{"remove": {"index": index, "alias": alias}}]});
@@ -169,8 +172,8 @@ async fn archived(system: &System, method: &str, name: &str) -> u16 {
     as_function("Nobody", method, &url, "", &json!({})).await.0
 }
 
-/// Runs the janitor for category moves. It ends a settled move and takes over one that its request
-/// abandoned.
+/// Runs the janitor for category moves. It finishes a move after its wait, and continues an
+/// interrupted move.
 async fn category_moves(system: &System) {
     let janitor = Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 }));
     let of_a_move = |item: &Json| item["entity"]["S"] == "CategoryMove";
@@ -223,7 +226,8 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
         let mails = format!("{}/v2/email/outbound-emails", url("SESV2"));
         for (method, url, target, body, status, says) in [
             ("POST", &url("DYNAMODB"), "DynamoDB_20120810.Scan", &scan, 400, "#AccessDeniedException"),
-            // Only the mappings may read the stream, and they sign for themselves.
+            // Functions may not read the stream. The event source mappings read it with their own
+            // identity.
             (
                 "POST",
                 &url("DYNAMODB"),

@@ -1,4 +1,5 @@
-//! A throttled key, from the table's refusal and CloudWatch's count to the split of the counter.
+//! Tests a throttled key: the table refuses requests, CloudWatch counts them, and the splitter
+//! splits the counter.
 
 use futures::future::join_all;
 use key_schema::counter;
@@ -27,14 +28,14 @@ async fn throttle(system: &System, name: &str, rate: f64, count: u32) {
 
 /// Makes the table throttle a counter until it counts as hot.
 pub async fn heat(system: &System, name: &str) {
-    // The faults suffice for one minute's threshold even if the next minute begins in between. Each
-    // addition makes four attempts.
+    // Each addition makes four attempts. If a new minute begins meanwhile, the faults still reach
+    // the threshold in one of the two minutes.
     throttle(system, name, 1.0, 24).await;
     let mut answers = Vec::new();
     for number in 0..7 {
         answers.push(addition(name, &format!("heat {number}")).send(system).await.status);
     }
-    // The scheduled run may split the counter in between. The new shard is not throttled.
+    // A scheduled run may split the counter meanwhile. The new shard is not throttled.
     assert!(answers[0] == 503 && answers.iter().all(|status| [200, 503].contains(status)), "{answers:?}");
 }
 

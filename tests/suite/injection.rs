@@ -1,5 +1,5 @@
-//! Texts with a meaning elsewhere: code, a query, a path, a header, a formula or the end of a line.
-//! The shop stores them as texts and returns them unchanged.
+//! Tests texts that are code, queries, paths, headers, formulas or line ends in other programs. The
+//! shop stores them as texts and returns them unchanged.
 //!
 //! The module `bad_input` tests values that are refused. It also has the tests of ids, cursors and
 //! other callers' keys.
@@ -51,7 +51,7 @@ const TEXTS: [&str; 34] = [
     "🧊 ä A\u{308} 商品 אב",
 ];
 
-/// Texts that would begin a new line. A single-line field refuses them.
+/// Texts with a line break. A single-line field refuses them.
 const LINES: [&str; 4] = ["a\nBcc: everybody@example.com", "a\r\n\r\n<html>", "a\n{\"level\":\"ERROR\"}", "a\t=1+1"];
 
 /// A field that accepts any text.
@@ -105,7 +105,7 @@ const FIELDS: [Field; 19] = [
         |_, n, text| {
             let mut body = shop::order_body("ann", &[("tea", 1)]);
             body["reference"] = text.into();
-            // A customer could not place so many orders without paying.
+            // Staff places the orders, because a customer has a limit of unpaid orders.
             shop::order_call(&body, &format!("injection-{n}")).staff()
         },
         "/reference",
@@ -150,7 +150,7 @@ const fn field(name: &'static str, call: fn(&str, usize, &str) -> Call, shown: &
     Field { name, call, shown }
 }
 
-/// Returns the id of a product without an unusual text.
+/// Returns the id of a product with only ordinary texts.
 fn plain(n: usize) -> String {
     format!("plain-{n}")
 }
@@ -213,7 +213,7 @@ fn a_text_with_foreign_syntax_is_stored_shown_and_found_as_a_text() {
     reliability::section("injection", &text);
 }
 
-/// Checks that no text became a header and that no client treats the response as a page.
+/// Checks that no text became a header, and that no browser treats the response as a page.
 fn has_plain_headers(answer: &Answer) {
     let names: Vec<&str> = answer.headers.keys().map(String::as_str).collect();
     let known = [

@@ -1,4 +1,4 @@
-//! Orders that are not paid in time, and the bounds of unpaid orders, in the whole system.
+//! Tests orders that are not paid in time, and the limits of unpaid orders.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ async fn read(system: &System, order: &Json) -> Json {
     call.send(system).await.expect(200).body
 }
 
-/// Returns the steps of an order after its placing: status, author and note.
+/// Returns the status changes of an order after its placing: status, author and note.
 fn steps(order: &Json) -> Vec<(&str, &str, Option<&str>)> {
     let steps = order["history"].as_array().unwrap().iter().skip(1);
     steps.map(|step| (step["status"].as_str().unwrap(), step["by"].as_str().unwrap(), step["note"].as_str())).collect()
@@ -43,7 +43,7 @@ async fn changes(system: &System, order: &Json) -> Vec<(String, Option<String>)>
     let events = all(system, "/_local/events").await;
     let text = |value: &Json| value.as_str().map(str::to_owned);
     let of_order = |event: &&Json| event["type"] == "OrderStatusChanged" && event["data"]["order_id"] == order["id"];
-    // An event may come again, under the same id.
+    // The bus may deliver an event twice, with the same id.
     let mut known = BTreeSet::new();
     let first = |event: &&Json| known.insert(text(&event["id"]));
     let shown = |event: &Json| (text(&event["data"]["to"]).unwrap(), text(&event["data"]["reason"]));
@@ -75,7 +75,7 @@ fn an_unpaid_order_lapses_after_an_hour_and_history_event_and_mail_say_why() {
             assert_ne!(read(system, other).await["status"], "cancelled");
         }
 
-        // The payment comes too late.
+        // The order has lapsed, so it can no longer be paid.
         let late = step(&unpaid, "paid").staff().send(system).await.expect(412);
         assert_eq!(late.code(), "version_mismatch");
         assert_eq!(step(&lapsed, "paid").staff().send(system).await.expect(409).code(), "illegal_transition");
@@ -91,7 +91,7 @@ fn an_unpaid_order_lapses_after_an_hour_and_history_event_and_mail_say_why() {
 #[test]
 fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
     with_own_system(async |system| {
-        // Only the janitors end the last two orders.
+        // The clients do not touch the last two orders, so only the janitors end them.
         let (count, raced) = (14, 12);
         customer(system, "race-ann").await;
         products(system, &["race-tea"], 100).await;
@@ -126,7 +126,7 @@ fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
             paid += u64::from(status == "paid");
         }
         assert_eq!(stock(system, "race-tea").await, 100 - 3 * paid);
-        // Nothing is left of the open orders, so the customer may place as many again.
+        // The lapsed orders no longer count as unpaid, so the customer may place as many again.
         for number in 0..20 {
             order(system, "race-ann", &[("race-tea", 1)], &format!("again-{number}")).await;
         }
@@ -145,12 +145,12 @@ fn a_lapse_whose_function_dies_half_way_is_finished_by_the_next_round() {
         ahead(system, "Janitor", HOUR).await;
         let crash = json!({ "target": "function:Janitor", "kind": "crash", "point": "orders.lapsed", "count": 1 });
         fault(system, &crash).await;
-        // The scheduled round may be the one that breaks off.
+        // Either this run crashes or a scheduled run of the janitor.
         janitor(system).await;
         let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;
         assert_eq!(faults["function:Janitor"][0]["fired"], 1, "{faults}");
         assert_eq!(stock(system, ids[119]).await, 3, "the rest of the stock is not back");
-        // The order counts as unfinished after the grace.
+        // The janitor finishes the order only after the grace.
         ahead(system, "Janitor", 2 * HOUR).await;
         janitor(system).await.expect(200);
         let lapsed = read(system, &unpaid).await;
@@ -174,7 +174,7 @@ fn twenty_of_30_concurrent_orders_of_a_customer_are_placed_and_settings_apply() 
         let answers = join_all((0..30).map(|number| call(number).send(system))).await;
         let mut placed = 0;
         for (number, mut answer) in answers.into_iter().enumerate() {
-            // A request to a busy table may need a repetition.
+            // A busy table may respond with 503, so the client retries.
             for _ in 0..10 {
                 if answer.status == 503 {
                     answer = call(number).send(system).await;

@@ -1,5 +1,5 @@
-//! Orders with more lines than one transaction allows. They are placed completely or not at all,
-//! even if functions crash on the way.
+//! Tests orders with more lines than one transaction allows. They are placed completely or not at
+//! all, even if functions crash.
 
 use futures::future::join_all;
 use local::System;
@@ -9,7 +9,8 @@ use crate::support::client::{Answer, Call};
 use crate::support::shop::{all, customer, listed, order_call, path, products, step, stock};
 use crate::support::{drain, table, with_own_system, with_system};
 
-/// Returns the lines of the largest basket in the retail data, or fewer if transactions are slow.
+/// Returns the number of lines of the largest basket in the retail data, or fewer if transactions
+/// are slow.
 fn lines() -> usize {
     if is_slow() { 100 } else { 161 }
 }
@@ -109,7 +110,7 @@ fn a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line() {
         expected[SHORT] = 0;
         assert_eq!(stocks(system, &ids).await, expected);
         assert!(orders_of(system, buyer).await.is_empty());
-        // The refusal did not use up the key.
+        // The same idempotency key is still usable after the refusal.
         set_stock(system, &ids[SHORT], 1).await;
         order_call(&body(buyer, &ids), "short").customer(buyer).send(system).await.expect(201);
         assert_eq!(stock(system, &ids[SHORT]).await, 0);
@@ -164,7 +165,7 @@ fn a_large_order_whose_function_dies_is_undone_and_can_be_sent_again() {
             let order = order_call(&body, &key).customer(buyer).send(system).await.expect(201).body;
             assert_eq!(stocks(system, &ids).await, vec![STOCK - 1; lines()], "{point}");
 
-            // The function dies while it cancels a large order.
+            // The function crashes while it cancels a large order.
             crash(system, "orders.moved", 1).await;
             let died = step(&order, "cancelled").customer(buyer).send(system).await;
             assert!(died.status >= 500, "{point}: {}", died.body);

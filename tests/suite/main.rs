@@ -5,8 +5,8 @@
 //!
 //! - `AWS_ENDPOINT_URL_DYNAMODB` and `SEARCH_ENDPOINT` name a DynamoDB Local and an OpenSearch to
 //!   use.
-//! - `BODEGA_BOOTSTRAPS` names a folder with the functions' own binaries. The suite then runs the
-//!   programs that a deployment would, and not the local program.
+//! - `BODEGA_BOOTSTRAPS` names a folder with the functions' own binaries. The suite then runs these
+//!   programs in place of the local program.
 //! - `BODEGA_RIE` names the Lambda Runtime Interface Emulator. The sample events then pass through
 //!   it.
 

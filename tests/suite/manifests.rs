@@ -69,7 +69,7 @@ fn manifests() -> BTreeMap<String, Metadata> {
     functions.map(read).collect()
 }
 
-/// Two functions share one crate.
+/// Two functions can share one crate.
 #[test]
 fn a_manifest_has_the_memory_the_timeout_and_the_tracing_of_its_functions() {
     let manifests = manifests();
@@ -101,12 +101,12 @@ fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others(
             function.environment.clone().into_iter().partition(|(variable, _)| function.literals.contains(variable));
         assert_eq!(deploy.env, literal, "{name}");
         assert_eq!(stack.environment, other.into_keys().collect(), "{name}");
-        // Without it, a deployment removes the variables that it does not set.
+        // Without this setting, a deployment removes the variables that it does not set.
         assert!(deploy.merge_env, "{name}");
     }
 }
 
-/// Otherwise a deployment of the crate would give one function the other's settings.
+/// Otherwise a deployment of the crate would give one function the settings of the other.
 #[test]
 fn a_crate_of_several_functions_sets_only_their_common_variables() {
     let manifests = manifests();
@@ -118,7 +118,7 @@ fn a_crate_of_several_functions_sets_only_their_common_variables() {
 }
 
 /// A target with `test = false` builds no test program, because even an empty one takes as long to
-/// build as any other. No program would run tests in this target.
+/// build as any other. So tests in this target would never run.
 #[test]
 fn a_target_that_builds_no_tests_has_none() {
     let mut silent = 0;
@@ -130,7 +130,7 @@ fn a_target_that_builds_no_tests_has_none() {
             }
             silent += 1;
             let source = Path::new(target["src_path"].as_str().unwrap());
-            // A program is one file. A library is its whole folder.
+            // The code of a program is one file. The code of a library is a folder.
             let files =
                 if source.ends_with("main.rs") { vec![source.to_owned()] } else { sources(source.parent().unwrap()) };
             for file in files {

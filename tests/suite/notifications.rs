@@ -88,7 +88,7 @@ fn an_address_gets_mail_about_orders_once_the_code_was_entered() {
         assert_eq!(mail["subject"], "Confirm your email address");
         let text = mail["text"].as_str().unwrap();
         let code = text.lines().find(|line| line.len() == 6 && line.bytes().all(|byte| byte.is_ascii_digit())).unwrap();
-        // The code is in no event.
+        // No event contains the code.
         let mut events = all(system, "/_local/events").await;
         events.retain(|event| event["type"] == "EmailVerificationRequested");
         assert!(!events.is_empty() && !events.iter().any(|event| event.to_string().contains(code)), "{events:?}");

@@ -1,4 +1,4 @@
-//! An order's life over HTTP: each status change with its effects, and every illegal change.
+//! Tests each status change of an order with its effects, and every illegal change.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -9,7 +9,7 @@ use crate::support::shop::{
 };
 use crate::support::{drain, with_system};
 
-/// Every status with the changes that lead to it.
+/// Every status, with the status changes that lead to it.
 const WAYS: [(&str, &[&str]); 7] = [
     ("pending", &[]),
     ("paid", &["paid"]),
@@ -32,7 +32,7 @@ const STEPS: [(&str, &str); 8] = [
     ("delivered", "returned"),
 ];
 
-/// Reads of an eventually consistent list before the test fails.
+/// The maximum number of reads of an eventually consistent list.
 const LOOKS: usize = 50;
 
 fn staff(path: &str) -> Call {
@@ -237,7 +237,7 @@ fn an_order_is_moved_from_its_current_version_by_those_who_may_see_it() {
         for (call, status, code) in [
             (step(&first, "cancelled").staff(), 412, "version_mismatch"),
             (step(&first, "cancelled").customer(buyer), 412, "version_mismatch"),
-            // The change is illegal too, but the outdated version is the first error.
+            // The change is also illegal, but the server checks the version first.
             (step(&first, "delivered").staff(), 412, "version_mismatch"),
             (cancel().staff().header("if-match", "\"99\""), 412, "version_mismatch"),
             (cancel().staff(), 428, "if_match_missing"),
@@ -271,7 +271,7 @@ fn one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412() {
         products(system, &[product], 100).await;
         for round in 0..20 {
             let placed = order(system, buyer, &[(product, 1)], &format!("race-{round}")).await;
-            // Both clients take the same step in even rounds, and different steps in odd rounds.
+            // In even rounds both clients request the same change, in odd rounds different changes.
             let other = if round % 2 == 0 { "paid" } else { "cancelled" };
             let race = (step(&placed, "paid").staff().send(system), step(&placed, other).staff().send(system));
             let (one, two) = futures::join!(race.0, race.1);
@@ -326,8 +326,9 @@ fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
     });
 }
 
-/// The id identifies the same product, so the texts of customers and staff about it come back. The
-/// stock does not, because the pieces of earlier orders are no longer counted.
+/// A product that staff creates again under its id has its earlier reviews and other texts. It does
+/// not have the earlier stock, because cancelled orders no longer return pieces to a retired
+/// product.
 #[test]
 fn a_product_that_returns_under_its_id_keeps_all_data_but_its_stock() {
     with_system(async |system| {

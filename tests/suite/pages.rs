@@ -9,7 +9,7 @@ use regex::Regex;
 
 use crate::support::{read, root};
 
-/// Folders that hold no page of the repository.
+/// Folders without pages of the repository.
 const SKIPPED: [&str; 3] = ["target", "node_modules", ".git"];
 /// The maximum size of a page about one topic, in bytes.
 const MAX_DESIGN_BYTES: usize = 10_000;
@@ -67,7 +67,8 @@ fn links(page: &Path) -> Vec<String> {
     static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"`[^`\n]*`").unwrap());
     static TARGET: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(\s*([^)\s]+)\)").unwrap());
     let prose = prose(page);
-    // Code may contain brackets, but a link may also have code as its text.
+    // Brackets in code are not links. But the text of a link may be code, so code is replaced and
+    // not removed.
     let prose = CODE.replace_all(&prose, "code");
     let targets = TARGET.captures_iter(&prose).map(|found| found[1].to_owned());
     targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:")).collect()
@@ -84,7 +85,7 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
-/// Returns the place to which a link of a page leads, and its anchor.
+/// Returns the path and the anchor of a link's target.
 fn target(page: &Path, link: &str) -> (PathBuf, Option<String>) {
     let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor.to_owned())));
     let place = if path.is_empty() { page.to_owned() } else { resolved(&page.parent().unwrap().join(path)) };
@@ -193,7 +194,8 @@ fn the_diagram_of_the_crates_shows_what_their_manifests_say() {
         assert!(is_shown, "the diagram lacks {name}");
         let wrong: Vec<_> = shown.difference(&depends).collect();
         assert!(wrong.is_empty(), "{name} does not depend on {wrong:?}");
-        // The text beside the diagram says so of functions.
+        // The diagram leaves these dependencies of functions out, and the text next to it mentions
+        // them.
         let is_said = |to: &str| {
             manifest.starts_with(root().join("functions")) && ["key-schema", "table", "telemetry"].contains(&to)
         };

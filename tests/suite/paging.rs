@@ -1,4 +1,5 @@
-//! Reads long lists page by page: every entry once and in order, while other clients add entries.
+//! Reads long lists page by page while other clients add entries. Every entry must appear once and
+//! in order.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +64,8 @@ fn text(entry: &Json, member: &str) -> String {
 #[test]
 fn the_products_of_a_category_are_read_page_by_page() {
     with_system(async |system| {
-        // The path has two levels with two categories below. One category has a third of the
-        // products and the other the rest.
+        // The path has two levels with two categories below them. One category has a third of the
+        // products, the other has the rest.
         let category = |n: usize| if n.is_multiple_of(3) { ["pages", "b", "c"] } else { ["pages", "b", "Ä/~#"] };
         let bodies: Vec<Json> =
             (0..COUNT).map(|n| product_body(&format!("pages-{:04}", n * 10), &category(n), 0)).collect();
@@ -134,7 +135,8 @@ fn the_sales_of_several_years_are_one_list() {
         let (buyer, product) = ("years-buyer", "years-sold");
         customer(system, buyer).await;
         products(system, &[product], 100).await;
-        // A year without a sale, sales at both ends of a year, and two sales at the same time.
+        // The sales include a year without a sale, sales at both ends of a year, and two sales at
+        // the same time.
         let instants = [
             "1990-12-31T23:59:59.999Z",
             "1991-01-01T00:00:00.000Z",

@@ -94,7 +94,7 @@ fn a_user_declares_each_pattern_once_and_no_route_declares_one_of_the_system() {
     }
 }
 
-/// A test of `key-schema` generates the other sections, because they need no routes.
+/// A test of `key-schema` generates the other sections of the page.
 #[test]
 fn the_table_of_access_patterns_is_fresh() {
     let (file, [begin, end]) = (root().join("docs/access-patterns.md"), ["## Patterns\n", "\n## Entities\n"]);

@@ -1,4 +1,4 @@
-//! Wallet payments, refunds and invoices over HTTP.
+//! Tests wallet payments, refunds and invoices.
 
 use futures::future::join_all;
 use local::System;
@@ -91,7 +91,7 @@ fn staff_gives_back_in_parts_and_never_more_than_the_total() {
         assert_eq!((&again.raw, again.headers["idempotency-replayed"].as_str()), (&first.raw, "true"));
         let more = refund(&paid, 30, "part-3").staff().send(system).await.expect(422);
         assert_eq!(more.body["errors"][0]["pointer"], "/amount/amount");
-        // Concurrent refunds never exceed the rest.
+        // Concurrent refunds never exceed the amount that is not yet refunded.
         let calls = (0..8).map(|n| refund(&paid, 7, &format!("part-many-{n}")).staff().send(system));
         let answers: Vec<Answer> = join_all(calls).await;
         let done = answers.iter().filter(|answer| answer.status == 201).count();
@@ -103,7 +103,7 @@ fn staff_gives_back_in_parts_and_never_more_than_the_total() {
         assert_eq!(read["refunded"], usd(129 - left));
         assert_eq!(balance(system, buyer).await, usd(129 - left));
 
-        // The order was not paid from the wallet, so staff choose the amount that a return refunds.
+        // The order was not paid from the wallet, so staff chooses the amount of the refund.
         let more = step_with(&read, &json!({ "to": "returned", "refund": usd(left + 1) })).staff();
         assert_eq!(more.send(system).await.expect(422).body["errors"][0]["pointer"], "/refund/amount");
         let unknown = step_with(&read, &json!({ "to": "cancelled", "refund": usd(1) })).customer(buyer);
@@ -147,8 +147,8 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
             assert_eq!(found(Call::new("GET", &path).customer(buyer)).await.expect(200).body["invoice_number"], number);
         }
         numbers.sort_unstable();
-        // Other tests issue invoices at the same time. The numbers in between are theirs and must
-        // exist.
+        // Other tests issue invoices at the same time. The numbers in between belong to those
+        // invoices and must exist.
         for number in numbers[0]..=numbers[numbers.len() - 1] {
             Call::new("GET", &format!("/v1/invoices/{number}")).staff().send(system).await.expect(200);
         }
@@ -160,7 +160,7 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
         assert_eq!(issue(&cancelled).send(system).await.expect(409).code(), "illegal_transition");
         let refused = Call::new("GET", "/v1/invoices/x").staff().send(system).await.expect(422);
         assert_eq!(refused.code(), "invalid_id");
-        // The same number, but not the invoice's exact name.
+        // These spellings have the same value but are not the invoice's id.
         for other in [format!("0{}", numbers[0]), format!("+{}", numbers[0]), format!("%2B{}", numbers[0])] {
             let missing = Call::new("GET", &format!("/v1/invoices/{other}")).staff().send(system).await.expect(404);
             assert_eq!(missing.code(), "not_found");

@@ -1,4 +1,5 @@
-//! Pictures, from the upload permission to the janitor. The client talks to the bucket directly.
+//! Tests pictures, from the signed URL to the deletion by the janitor. The client sends the upload
+//! directly to the bucket.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -52,7 +53,7 @@ fn a_picture_is_uploaded_and_read_by_signed_urls_and_deleted_by_the_janitor() {
         let kept = pictured(system, "pictures-ice").await;
         come_and_go(system, "pictures-ice").await;
         assert_eq!(read(&kept).await, (200, ICE.to_owned()), "what is in use stays");
-        // The signed URL opens no other object.
+        // The signed URL gives access to no other object.
         let url = kept["url"].as_str().unwrap();
         let other = url.replace("kept/picture", "pending/picture");
         assert_eq!(http().get(other).send().await.unwrap().status().as_u16(), 403);

@@ -29,10 +29,10 @@ const WAYS: [&str; 9] = [
     "a client adds to a counter",
 ];
 
-/// The table's columns that are not measured.
+/// The columns of the table that the test does not measure.
 struct Shared {
     entity: &'static str,
-    /// Write units of one write. A write in a transaction takes two.
+    /// Write units of one write. A write in a transaction takes twice as many.
     units: u32,
     /// The number of items that share the writes.
     items: u32,
@@ -110,7 +110,7 @@ async fn newest(system: &System, who: &str) -> Json {
     Call::new("GET", &path(&["orders", &id])).staff().send(system).await.expect(200).body
 }
 
-/// Counts the writes of each item so far. The items of one sum count together.
+/// Counts the writes of each item so far. The shards of one sum count together.
 async fn written(system: &System, split: &BTreeSet<&str>) -> BTreeMap<(String, String), u64> {
     drain(system).await;
     let mut written = BTreeMap::new();

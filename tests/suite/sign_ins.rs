@@ -1,4 +1,4 @@
-//! Tokens whose session was ended.
+//! Tests tokens of ended sessions.
 
 use std::collections::BTreeSet;
 
@@ -30,8 +30,8 @@ async fn end(system: &System, session: &str, token: &str) {
     call.send(system).await.expect(204);
 }
 
-/// Sends an operation with a token that it requires. Its parameters lead nowhere, because the token
-/// is checked before them.
+/// Sends an operation with a token that it requires. Its parameters name no records, because the
+/// function checks the token first.
 async fn try_out(system: &System, operation: Operation<'_>, token: &str) -> Answer {
     let path: Vec<&str> =
         operation.path.split('/').map(|segment| if segment.starts_with('{') { "nothing" } else { segment }).collect();
@@ -40,7 +40,7 @@ async fn try_out(system: &System, operation: Operation<'_>, token: &str) -> Answ
     call.send(system).await
 }
 
-/// Makes every function forget that a sign-in was active a moment ago.
+/// Makes the cached sign-ins of every function expire.
 async fn half_a_minute_later(system: &System) {
     let template = template();
     let names: BTreeSet<&str> = template.routes.iter().map(|route| route.function.as_str()).collect();
@@ -73,14 +73,14 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
                 assert_ne!(try_out(system, operation, token).await.status, 401, "{}", operation.key());
             }
         }
-        // A stranger cannot end her sign-in, although the stranger's token has the same `sid`.
+        // A stranger whose token has the same `sid` cannot end Ann's sign-in.
         let strange = begin(system, "sign-bob", &stranger).await;
         end(system, &strange, &stranger).await;
         half_a_minute_later(system).await;
         read(system, "sign-ann", phone).await.expect(200);
         read(system, "sign-bob", &stranger).await.expect(401);
 
-        // She ends the session of her phone on her laptop. Staff ends its own.
+        // Ann ends the session of her phone from her laptop. Staff ends its own session.
         let session = begin(system, "sign-ann", phone).await;
         shop::customer(system, "sign-staff").await;
         let of_desk = begin(system, "sign-staff", &desk).await;
@@ -99,7 +99,7 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
         assert!(refused > 150, "{refused}");
         read(system, "sign-ann", &laptop).await.expect(200);
 
-        // On public routes the token counts as none.
+        // On public routes a revoked token counts as no token.
         for (path, member, hidden, shown) in [
             ("/v1/products/signed/likes", "liked_by_me", json!(false), (&laptop, json!(true))),
             ("/v1/products/signed", "stock", Json::Null, (&system.token("other-staff", &staff), json!(1))),

@@ -60,7 +60,7 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
             let place = pattern.index.map_or_else(|| "table".to_owned(), |index| format!("index/{}", index.name()));
             let actions = pattern.operation.actions().iter().map(|action| (*action, place.clone()));
             let actions: BTreeSet<(&str, String)> = actions.collect();
-            // A pattern does not list the single writes of a transaction.
+            // A pattern does not list the kinds of writes of its transaction.
             let suffices = match pattern.operation {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),
@@ -85,8 +85,8 @@ fn patterns(function: &Function) -> Vec<&'static Pattern> {
     users().into_iter().filter(|user| !only_indexes && is_own(user)).flat_map(|user| user.patterns).collect()
 }
 
-/// Permissions on the table and not on its items. A consumer checks the stream's images, and the
-/// splitter looks up the rule that counts throttled keys.
+/// Permissions on the table itself. A consumer checks at its start that stream records contain
+/// images. The splitter finds the rule that counts throttled keys.
 const DESCRIBE: [&str; 2] = ["dynamodb:DescribeTable", "dynamodb:DescribeContributorInsights"];
 
 /// Returns the function's actions on items, each with `table` or the index that it is granted on.
@@ -95,7 +95,7 @@ fn granted(function: &Function) -> BTreeSet<(&str, String)> {
     for statement in function.statements.iter().filter(|statement| statement.allow) {
         let on_items = |action: &&String| action.starts_with("dynamodb:") && !DESCRIBE.contains(&action.as_str());
         for action in statement.actions.iter().filter(on_items) {
-            // The mapping reads the stream. That is no access pattern.
+            // Access to the stream is left out, because the event source mapping uses it.
             for resource in statement.resources.iter().filter(|resource| !resource.contains("/stream/")) {
                 let place = match resource.split_once("/index/") {
                     Some((_, index)) => format!("index/{index}"),
@@ -115,7 +115,7 @@ fn a_call_of_the_table_ends_before_the_function_does() {
     }
 }
 
-/// A refreshed token belongs to the sign-in that a revocation ends.
+/// A revocation must also end the tokens that a client got by refreshing.
 #[test]
 fn a_revocation_lasts_as_long_as_a_sign_in_of_the_user_pool_can_be_refreshed() {
     let clients = resources("AWS::Cognito::UserPoolClient");
@@ -125,14 +125,14 @@ fn a_revocation_lasts_as_long_as_a_sign_in_of_the_user_pool_can_be_refreshed() {
         line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
     };
     assert!(client.contains("TokenValidityUnits: {AccessToken: minutes, IdToken: minutes, RefreshToken: days}"));
-    // Without it tokens have no `origin_jti`.
+    // Without this setting, tokens have no `origin_jti`.
     assert!(client.contains("EnableTokenRevocation: true"));
     let token = number("AccessTokenValidity").max(number("IdTokenValidity"));
     let longest = number("RefreshTokenValidity") * 24 * 60 * 60 + token * 60;
     assert!(LIFETIME_SECONDS > longest, "{LIFETIME_SECONDS} s, and a sign-in {longest} s");
 }
 
-/// The function that began an order may still work on it until its timeout.
+/// The function that began an order may work on it until its timeout, so the grace must be longer.
 #[test]
 fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     let template = template();
@@ -141,7 +141,7 @@ fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     assert!(grace > function("Orders").timeout.as_secs(), "{grace} s");
 }
 
-/// A consumer that read the customer before the erasure may still archive items until its timeout.
+/// A consumer that read the customer before the erasure may archive items until its timeout.
 #[test]
 fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consumer_may_take() {
     let template = template();
@@ -155,7 +155,7 @@ fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consum
 fn the_filters_of_the_stream_name_existing_entities() {
     for stream in template().streams {
         assert!(!stream.filters.is_empty(), "{}: nothing is filtered out", stream.function);
-        // Lambda's default quotas: five patterns with 4,096 characters each.
+        // By default, Lambda allows five patterns with 4,096 characters each.
         assert!(stream.filters.len() <= 5 && stream.filters.iter().all(|filter| filter.to_string().len() <= 4096));
         for filter in stream.filters {
             let images = filter["dynamodb"].as_object().unwrap();
@@ -213,7 +213,8 @@ fn every_function_can_reach_the_resources_in_its_settings() {
             let has = function.environment.contains_key(variable);
             assert_eq!(function.may(action, resource), has, "{}: {action}", function.logical_id);
         }
-        // One function may put archive objects. Another may delete those of an erased customer.
+        // One function may put archive objects. Another may delete the objects of an erased
+        // customer.
         let has = function.environment.contains_key("ARCHIVE_BUCKET");
         let may = |action: &str| function.may(action, "Archive/expired/*");
         let (puts, deletes) = (may("s3:PutObject"), may("s3:DeleteObject"));
@@ -265,7 +266,7 @@ fn a_page_may_send_and_read_every_header_that_the_api_describes_and_call_every_m
 
 #[test]
 fn a_resource_with_data_outlives_the_stack_and_is_private() {
-    // A pool without its client and its group can sign in no one.
+    // No user can sign in to a pool without its client and its group.
     let users = ["AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolGroup"];
     for kind in users.into_iter().chain(["AWS::DynamoDB::Table", "AWS::S3::Bucket"]) {
         for (name, lines) in resources(kind) {
@@ -331,8 +332,8 @@ fn a_restored_table_is_imported_as_the_one_of_the_template() {
     let only = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| *line != "  Table:").skip(1);
         let lines = lines.take_while(|line| line.starts_with("   ") || line.is_empty());
-        // A restored table lacks these settings. The update after the import adds them, so they
-        // must not be there before.
+        // A restored table does not have these settings. So the import must not contain them, and
+        // the update after the import adds them.
         let later = |line: &str| ["OnDemandThroughput", "ContributorInsights"].iter().any(|name| line.contains(name));
         let kept = |line: &&str| !line.trim_start().starts_with('#') && !later(line) && !line.is_empty();
         lines.filter(kept).map(str::to_owned).collect()

@@ -212,7 +212,7 @@ def instant(at):
 
 
 def uuid7(at):
-    # Microseconds are cut off, because an order's id and its `placed_at` are the same instant in
+    # Microseconds are removed, because an order's id and its `placed_at` have the same instant in
     # milliseconds.
     millis = int(at.timestamp()) * 1000 + at.microsecond // 1000
     random = bytearray(secrets.token_bytes(10))

@@ -1,7 +1,7 @@
-//! A TLS endpoint in front of the table or the search engine, as AWS has one.
+//! A TLS endpoint in front of the table or the search engine, because the endpoints of AWS use TLS.
 //!
-//! The endpoint caches the responses of the embedded table or engine. The measurement then covers
-//! only the function.
+//! The endpoint caches the responses of the embedded table or engine. The measurement therefore
+//! excludes the time that they need.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
 //! The measured functions: the consumer that writes the search index, and the functions that answer
-//! clients. Each function for clients is measured with the route that most callers start with.
+//! clients. Each function that answers clients is measured with one of its main reads.
 
 use std::collections::BTreeMap;
 
@@ -137,8 +137,7 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             vec![item(store, 0)?],
         ),
         Subject::new("search", &Call::new("GET /v1/search/products").query("q", "ice"), Vec::new()),
-        // The stream's consumer with the settings of `StreamSearch`: the variable `SINKS` is
-        // `search`.
+        // This is the consumer `StreamSearch`: its variable `SINKS` is `search`.
         Subject {
             package: "stream",
             event: format!("{{\"Records\":[{}]}}", records::records(1)?.join(",")),

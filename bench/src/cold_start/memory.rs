@@ -3,7 +3,7 @@
 //!
 //! The measured time is the function's computation. A deployed function also waits a few
 //! milliseconds for the table. More memory does not shorten that wait, but Lambda bills it at the
-//! price of the memory. This favors the smallest memory that is fast enough.
+//! price of the memory. So the smallest memory that is fast enough is the cheapest.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use crate::report::{millis, quantile};
 
 /// Memory sizes, from the smallest to that of a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
-/// The measured functions: one that reads one item, one that reads several in a query, and the
-/// usual peer.
+/// The measured functions: one reads one item, one reads several items with a Query, and the third
+/// is the usual peer.
 const FUNCTIONS: [&str; 3] = ["customers", "orders", USUAL];
 /// Requests to each process after the first.
 const WARM: usize = 50;
@@ -36,7 +36,8 @@ pub(super) struct Size {
     pub first_ms: f64,
     pub warm_p50_ms: f64,
     pub warm_p99_ms: f64,
-    /// The price of the GB-seconds of a million warm requests, each with a wait for the table.
+    /// The price of the GB-seconds of a million warm requests, including [`TABLE_WAIT_MS`] for
+    /// each.
     pub dollars_per_million: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Measures a function from its start to its first response, and its warm responses.
 //!
-//! Each function runs as in a deployment. A Runtime API gives it the same request again and again,
-//! and its table is behind TLS. Bodega's functions run in turns with their peers: an empty
+//! Each function runs as in a deployment. A Runtime API gives it the same request repeatedly, and
+//! it reaches its table through TLS. Bodega's functions run in turns with their peers: an empty
 //! function, and functions made in the usual ways (see [`peers`]). Callgrind counts instructions,
 //! and the kernel counts CPU time.
 
@@ -48,7 +48,7 @@ pub(crate) struct ColdStartArgs {
     /// Only functions whose name contains this text. The peers are always measured.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Use the existing programs instead of building them first.
+    /// Do not build. Measure the programs of the last build.
     #[arg(long)]
     built: bool,
     #[command(flatten)]

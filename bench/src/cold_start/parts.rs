@@ -2,7 +2,8 @@
 //!
 //! The measured function and its peer (b) are built as for a deployment, but with symbols.
 //! Callgrind counts the instructions of each symbol including its callees. A part has one symbol,
-//! or several of which one calls the others. The table marks a part of another part.
+//! or several symbols where one calls the others. The table indents a part that belongs to the part
+//! above it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,13 +26,13 @@ pub(crate) struct InstructionsArgs {
 
 /// The measured function. The peer (b) serves the same route.
 const PACKAGE: &str = "customers";
-/// The number of requests over which the instructions of a warm one are averaged.
+/// The number of warm requests over which the instructions are averaged.
 const WARM: usize = 100;
-/// The build folder of programs with symbols, next to that of deployed ones.
+/// The build folder of the programs with symbols.
 const TARGET: &str = "target/with-symbols";
 
-/// A row of the table: its name, its depth below the row above, and its symbols. A symbol is given
-/// by the start of its name or, after an asterisk, by a text that its name contains.
+/// A row of the table: its name, its depth below the row above, and its symbols. A symbol is
+/// written as the start of its name. After an asterisk it is written as any text in the name.
 struct Part {
     name: &'static str,
     depth: usize,
@@ -125,7 +126,7 @@ pub(crate) async fn run(args: InstructionsArgs) -> Result<(), BenchError> {
 }
 
 fn with_symbols(workspace: &Path, package: &str) -> Result<PathBuf, BenchError> {
-    // Optimization as one program would inline half of these symbols into others.
+    // With fat link-time optimization, the compiler would inline half of these symbols into others.
     let thin = ["--config", "profile.release.strip=false", "--config", "profile.release.lto='thin'"];
     programs::build_package(workspace, package, &[&thin[..], &["--target-dir", TARGET]].concat())?;
     Ok(workspace.join(TARGET).join("release").join(package))
@@ -167,9 +168,9 @@ fn of(counted: &Counted, part: &Part) -> Option<u64> {
     counted.iter().filter(|(name, _)| is_one(name)).map(|(_, count)| *count).max()
 }
 
-/// A row of the table: the instructions until the first event, from there to the first response,
-/// and of a warm request. The last two are those of (b) until the first response, and of a warm
-/// request.
+/// A row of the table. The first three figures are the instructions until the first event, from
+/// there to the first response, and for a warm request. The last two belong to peer (b): until the
+/// first response, and for a warm request.
 type Row = (String, [Option<u64>; 5]);
 
 fn rows(ours: &Stages, usual: &Stages) -> Result<Vec<Row>, BenchError> {

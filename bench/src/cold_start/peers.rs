@@ -1,8 +1,8 @@
 //! Functions made in the usual ways, for comparison: a separate workspace, and two scripts.
 //!
-//! All but the first two answer `GET /v1/customers/{id}`. Node.js and Python speak to the Runtime
-//! API without Lambda's own client, and the Node.js SDK is bundled. Both therefore start faster
-//! than usual. On a machine without Node.js or without boto3, that row is missing.
+//! All but the first two answer `GET /v1/customers/{id}`. Node.js and Python call the Runtime API
+//! without Lambda's own client, and the Node.js SDK is bundled. Both therefore start faster than in
+//! Lambda. On a machine without Node.js or without boto3, that row is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,7 +59,7 @@ pub(super) fn all(folder: &Path) -> Vec<Peer> {
         let command = vec![interpreter?, artifact.display().to_string()];
         artifact.is_file().then_some(Peer { name, artifact, command, is_native: false })
     };
-    // The interpreter itself, and not a version manager's wrapper for it.
+    // This is the path of the interpreter itself. `node` may be the wrapper of a version manager.
     let node = said("node", &["-p", "process.execPath"]);
     let python = said("python3", &["-c", "import boto3, sys; print(sys.executable)"]);
     [

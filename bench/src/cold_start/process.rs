@@ -12,9 +12,9 @@ use super::share::Share;
 use crate::BenchError;
 use crate::latency::cpu;
 
-/// Repetitions of a count. Valgrind translates every piece of a program before it runs. A start may
-/// therefore exceed the second that it waits for its connection, and then connect twice. The
-/// measurement takes a count in which that did not happen.
+/// Repetitions of a count. Valgrind translates code before it runs, so a connection may take longer
+/// than the second for which the start waits. The process then connects twice. The measurement uses
+/// a count in which it connected once.
 const COUNTS: usize = 3;
 /// The longest wait for a step. Under valgrind everything takes about fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -28,7 +28,7 @@ pub(super) struct Program {
     pub event: String,
 }
 
-/// The point at which a process is stopped.
+/// The point at which the measurement stops a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// The process requests its first invocation.
@@ -42,11 +42,12 @@ pub(super) enum Until {
 pub(super) struct Run {
     /// From its start until it requests its first invocation.
     pub init: Duration,
-    /// From the first invocation to its response.
+    /// From the delivery of the first invocation to its response.
     pub first: Duration,
     /// The same for each further invocation.
     pub warm: Vec<Duration>,
-    /// CPU time of all threads until the first response, and until the last.
+    /// CPU time of all threads until the first response. `cpu` covers the time until the last
+    /// response.
     pub cpu_cold: Duration,
     pub cpu: Duration,
     /// The highest memory, in kilobytes.
@@ -115,8 +116,8 @@ impl Program {
         for _ in 0..COUNTS {
             program.run(until, None).await?;
             let count = instructions(&attempt)?;
-            // Until the first event, a start without a connection has the lowest count. After it, a
-            // process that connects twice has the highest.
+            // Until the first event, the lowest count belongs to a start that timed out without a
+            // connection. After it, the highest count belongs to a process that connected twice.
             let is_better = |taken: u64| if until == Until::Ready { count > taken } else { count < taken };
             if taken.is_none_or(is_better) {
                 fs::rename(&attempt, file)?;
@@ -148,8 +149,8 @@ impl std::fmt::Display for Program {
     }
 }
 
-/// Checks that an HTTP function succeeds, or that a consumer reports no failure. A refusal would
-/// cost less.
+/// Checks that an HTTP function succeeds, or that a consumer reports no failure. A refused request
+/// would cost less and falsify the figures.
 fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     let answer: Value = serde_json::from_slice(body)?;
     let is_success = answer.get("statusCode").and_then(Value::as_u64) == Some(200);

@@ -14,7 +14,7 @@ use crate::loaded::{CURSOR_KEYS, NAME};
 const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
 /// The prefix of the search indexes.
 pub(super) const SEARCH_PREFIX: &str = "bench";
-/// The root certificates of the usual function.
+/// The root certificates that the usual peer trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// A measured program with its name in the table.
@@ -79,7 +79,7 @@ pub(super) fn environment(
     search: Option<&Endpoint>,
     folder: &Path,
 ) -> Result<Vec<(String, String)>, BenchError> {
-    // Each bundle has the roots of a deployed function and the issuers of the endpoints.
+    // Each bundle contains the root certificates of a deployed function and the endpoints' issuers.
     let issuers = [Some(table), search].into_iter().flatten().map(|endpoint| std::fs::read_to_string(&endpoint.issuer));
     let issuers = issuers.collect::<Result<String, _>>()?;
     let bundle = |name: &str, roots: &Path| -> Result<String, BenchError> {
@@ -94,7 +94,7 @@ pub(super) fn environment(
         ("CURSOR_KEYS", CURSOR_KEYS.to_owned()),
         ("STAGE", "bench".to_owned()),
         ("AWS_REGION", "us-east-1".to_owned()),
-        // Lambda sets both variables, and boto3 reads this one.
+        // Lambda sets two variables with the region. boto3 reads this one.
         ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),

@@ -118,7 +118,7 @@ impl Report {
         )
     }
 
-    /// Returns the factors by which each takes less than the usual function.
+    /// Returns the figures of the usual peer divided by those of each other function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
         let mut table = Table::new(

@@ -18,11 +18,11 @@ use crate::BenchError;
 /// A request of the process.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// It requested an invocation. It receives one after the signal.
+    /// The process requests an invocation. The API delivers it when the sender sends the signal.
     Next(Instant, tokio::sync::oneshot::Sender<()>),
-    /// It responded.
+    /// The process sent the response of its invocation.
     Answered(Instant, Bytes),
-    /// It failed to start, or it failed to handle the invocation.
+    /// The process reported that it failed to start or to handle the invocation.
     Failed(Bytes),
 }
 

@@ -32,7 +32,8 @@ pub(super) struct Backends {
 }
 
 impl Backends {
-    /// Starts this program again, with a table of the items that this many records refer to.
+    /// Starts the backends in a new process of this program. The table has the items to which this
+    /// many records refer.
     pub(super) fn start(records: u64) -> Result<Self, BenchError> {
         let mut process = Command::new(std::env::current_exe()?)
             .args(["backends", "--records", &records.to_string()])

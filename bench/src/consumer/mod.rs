@@ -1,8 +1,8 @@
-//! Measures the stream's consumer, batch by batch: each of its two deployed halves, both halves
-//! together, and a search sink with one call per record.
+//! Measures the stream's consumer, batch by batch. The variants are the sinks of `StreamSearch`,
+//! the sinks of `StreamEvents`, all sinks together, and a search sink with one call per record.
 //!
-//! The consumer and its backends run in separate processes. The consumer's CPU time therefore
-//! covers decoding, folding, deciding and its clients.
+//! The consumer and its backends run in separate processes. So the consumer's CPU time includes its
+//! clients, and excludes the backends.
 //!
 //! The batches are JSON text in a file, as Lambda passes them. Every variant starts with the same
 //! table and empty indices. Afterwards the search index must have the expected documents.
@@ -67,9 +67,9 @@ impl Variant {
 
 /// The measured variants.
 ///
-/// The search sink is one deployed half. It runs with small batches, and with batches near the size
-/// limit of Lambda. The other half and both halves together take a shop's mix of records. The last
-/// variant is the simplest search sink, with one call per record.
+/// The search sink takes small batches, and batches near the size limit of Lambda. The other sinks,
+/// and all four together, take a shop's mix of records. The last variant is the simplest search
+/// sink, with one call per record.
 const VARIANTS: [Variant; 5] = [
     Variant::search("search, batches of 100", 100, false),
     Variant::search("search, batches of 1,000", 1_000, false),
@@ -187,7 +187,7 @@ impl Variant {
         let mut found = BTreeMap::new();
         for collection in Collection::ALL {
             let mut after = None;
-            // The loop ends with the collection, because every page starts after the one before.
+            // The loop ends, because every page starts after the previous one.
             loop {
                 let page = client.list(collection, PAGE, after.as_ref()).await?;
                 found.extend(page.items.into_iter().map(|document| (document.document_id, document.rev)));

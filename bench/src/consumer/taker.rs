@@ -77,7 +77,7 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
                 let endpoint = std::env::var("SEARCH_ENDPOINT")?;
                 let client = SearchClient::new(&SearchConfig::new(&endpoint, "bench")?.with_limits(limits));
                 client.ensure_indices().await?;
-                // Open the connections, as in a function that has run before.
+                // Open the connections before the measurement, as in a warm function.
                 client.refresh().await?;
                 Box::new(Search::open(Counted { port: client, calls: Arc::clone(&search) }).await)
             }
@@ -137,7 +137,7 @@ impl Index for Counted<SearchClient> {
         Index::ensure(&self.port)
     }
 
-    /// Counts one request, because the operations of any batch here fit into one.
+    /// Counts one request, because the operations of each batch here fit into one request.
     fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
         self.count(1);
         Index::bulk(&self.port, operations)

@@ -6,9 +6,9 @@
 //! list's requests read consecutive pages, and each request of a write changes a different record.
 //! A route's figure is the median.
 //!
-//! Requests and capacity units must be the same with every number of items, or the run fails.
-//! The run shows the latency but does not check it. The latency covers the function without Lambda,
-//! and the embedded table, whose B-trees are deeper with more items.
+//! Requests and capacity units must be the same with every number of items, or the run fails. The
+//! run shows the latency but does not check it. The latency covers the function and the embedded
+//! table, without Lambda. It grows a little, because the table's B-trees get deeper.
 //!
 //! A very long list is measured separately, in its own table.
 
@@ -58,7 +58,7 @@ pub(crate) struct GrowthArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// The shop's table, with this many items in all.
+    /// The shop's table, with this many items in total.
     Items(u64),
     /// The list's own table, with this many entries.
     Collection(u64),
@@ -73,8 +73,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Treats a difference of half a read unit as equal. A page of about 4 KB may need another half
-    /// unit at one stage, because its ids have other digits.
+    /// Treats a difference of half a read unit as equal. At another stage the ids have other
+    /// digits. A page of about 4 KB may then need another half unit.
     fn is_as(self, other: Self) -> bool {
         const HALF: f64 = 0.5;
         self.requests == other.requests
@@ -140,7 +140,7 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
     Ok(growth.into_iter().map(|(route, figures)| Growth { route, figures }).collect())
 }
 
-/// Creates a table with this many items. Lists of the same items share them.
+/// Creates a table with this many items. Lists with the same keys share their items.
 async fn shop(lists: &[List], items: u64, repeat: u64) -> Result<LoadedTable, BenchError> {
     let mut kinds: BTreeMap<Key, &List> = BTreeMap::new();
     for list in lists {
@@ -243,8 +243,8 @@ impl Measurements {
         u64::try_from(self.costs.len()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the median cost, because a few responses cost more. About one response in a hundred
-    /// reads a shard again. The first response may open connections, and create a month's items.
+    /// Returns the median cost, because a few responses cost more. About one in a hundred reads a
+    /// shard again. The first one may open connections, and create the items of a month.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let cost = self.costs.get(self.costs.len() / 2);
@@ -339,7 +339,7 @@ mod tests {
         found
     }
 
-    /// Reads of the search index, and of the settings, which have a fixed number of copies.
+    /// These routes read the search index, or the settings, which have a fixed number of copies.
     const ELSEWHERE: [&str; 4] =
         ["GET /v1/search/products", "GET /v1/search/orders", "GET /v1/settings", "GET /v1/settings/private"];
 

@@ -1,4 +1,4 @@
-//! The main writes, the reads that are not lists, and the requests to each.
+//! The routes that are not lists: the main writes and the other reads, with their requests.
 //!
 //! Each request of a write changes another record, as in a shop. The number of these records is the
 //! same for every size of the table.
@@ -33,7 +33,7 @@ pub(super) struct Route {
 
 /// The number of the first record that writes change. It is higher than that of every list entry.
 const FIRST: u64 = 9_000_000;
-/// The number of an entry that every list has.
+/// The number of a list entry. Every list has an entry with this number.
 const ENTRY: u64 = 7;
 
 fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {

@@ -7,16 +7,16 @@ use super::routes::{LINES, PAGE, Server};
 use super::shop::{SCARCE, Shop};
 use crate::BenchError;
 
-/// Places an order through a peer, repeats it, and requests more than the stock. Bodega must then
-/// show the same order and the right stock. Both must return equal products and an equal list of
-/// orders.
+/// Places an order through a peer, repeats the request, and orders more than the stock. Bodega must
+/// then show the same order and the right stock. Peer and Bodega must return equal products and
+/// equal lists of orders.
 ///
 /// # Errors
 /// [`BenchError`] for the first difference.
 pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     let (ours, theirs) = (Server::Bodega, peer);
-    // Bodega shows the exact stock only to staff, and peers show it to every caller. Peers lack the
-    // two removed fields.
+    // The request has a staff token, because Bodega shows the exact stock only to staff. Peers do
+    // not have the two removed fields.
     let product = async |server, id: &str| {
         let request = shop.get(server, &format!("/products/{id}")).bearer_auth(shop.staff());
         let mut product = shop.json(request, StatusCode::OK).await?;

@@ -1,4 +1,4 @@
-//! Clients in a closed loop: each sends its next request after the previous response.
+//! Concurrent clients. Each sends its next request after the previous response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

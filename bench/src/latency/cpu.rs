@@ -1,5 +1,4 @@
-//! CPU time and memory of a function's processes. This process started them as the function's
-//! environments.
+//! CPU time and memory of a function's processes, which are child processes of this one.
 
 use std::fs;
 use std::path::Path;
@@ -85,7 +84,8 @@ fn memory(process: &Path) -> u64 {
 }
 
 /// Returns the CPU time of all threads of a process so far, given its folder below /proc. The
-/// resolution is nanoseconds. Valgrind offers no clock for the CPU time, so this reads a file.
+/// resolution is nanoseconds. It reads a file, because valgrind does not support the clock of the
+/// CPU time.
 pub(crate) fn of_threads(process: &Path) -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in fs::read_dir(process.join("task"))? {

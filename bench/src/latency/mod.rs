@@ -1,7 +1,7 @@
 //! `bench latency`: the wait for a response through the local gateway, and the function's CPU time.
 //!
-//! It starts a local system with a small shop, and clients in a closed loop: each client sends its
-//! next request after the previous response.
+//! It starts a local system with a small shop, and concurrent clients. Each client sends its next
+//! request after the previous response.
 //!
 //! Some routes also exist in Node.js and Python, written in the usual way ([`peers`]). Their
 //! measurements alternate with Bodega's in the same system, with the same gateway, table and items.
@@ -34,10 +34,10 @@ use peers::{Peer, Stage};
 use report::{Measured, Report};
 use shop::Shop;
 
-/// The number of turns in which each row is measured. Other load on the machine then affects all
-/// rows of a route alike.
+/// The requests of each row are divided into this many turns, and the rows of a route alternate.
+/// Other load on the machine then affects these rows alike.
 const TURNS: u32 = 4;
-/// The longest time of one step of a function's warm-up.
+/// The maximum duration of one step of a function's warm-up.
 const WARMING: Duration = Duration::from_secs(2);
 /// The maximum number of steps in which the number of processes grows.
 const GROWING: usize = 16;
@@ -103,7 +103,7 @@ impl Plan {
 /// [`BenchError`] for an unexpected response, or when the shop does not match the orders.
 pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     let mut plan = args.plan;
-    // In ascending order, because the number of processes only grows.
+    // The number of processes only grows, so the lowest number of clients comes first.
     plan.clients.sort_unstable();
     plan.clients.dedup();
     let peers = peers::available();
@@ -113,7 +113,7 @@ pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     if args.functions.is_some() {
         options.bootstraps = args.functions;
     }
-    // The stage must outlive the system.
+    // The system runs the programs in this folder, so the folder must exist until the system stops.
     let stage = Stage::set(&options, &peers)?;
     options.template = Some(stage.template());
     options.bootstraps = Some(stage.bootstraps());
@@ -158,7 +158,7 @@ async fn in_turns(
         warm_up(shop, plan, route, *server, clients).await?;
     }
     for turn in 0..TURNS {
-        // The first server of a turn is the last of the next.
+        // The servers rotate, so that no server always comes first.
         if turn > 0 {
             all.rotate_left(1);
         }
@@ -185,7 +185,7 @@ async fn warm_up(shop: &Arc<Shop>, plan: &Plan, route: Route, server: Server, cl
     let function = route.function(server);
     let wanted = clients.min(plan.environments);
     let turn = |clients, requests| Turn { route, server, clients, requests, longest: WARMING, seed: u64::from(TURNS) };
-    // Each step starts at most as many processes as already run. Interpreters that start together
+    // Each step at most doubles the number of processes, because interpreters that start together
     // slow each other down.
     for _ in 0..GROWING {
         let there = u16::try_from(cpu::of(function)?.processes).unwrap_or(u16::MAX);

@@ -1,9 +1,8 @@
 //! Functions for comparison, and the folder from which the local system runs them.
 //!
-//! A peer is a Lambda function like any other: a program that speaks the Runtime API, with routes
-//! and permissions in a template. The system therefore starts from a copy of the template with the
-//! peers added. One folder has all programs: those of Bodega's functions, and a script for each
-//! peer.
+//! A peer is a Lambda function: a program that uses the Runtime API, with routes and permissions in
+//! a template. So the system starts from a copy of the template that also contains the peers. One
+//! folder has all programs: those of Bodega's functions, and a script for each peer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -71,8 +70,8 @@ fn python() -> Result<Peer, String> {
     Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
 }
 
-/// Returns a command's output. If the command fails, returns the first line of its standard error
-/// that contains `Error`.
+/// Returns a command's output. If the command fails, the error is the first line of its standard
+/// error that contains `Error`.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -177,7 +176,7 @@ fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<Strin
 /// Returns the peer's template resource, with only the permissions that its three routes need.
 fn resource(server: Server) -> String {
     let (id, code, prefix) = (Route::Product.function(server), code(server), server.prefix());
-    // Otherwise every process prints how long its SDK supports this Node.js version.
+    // Without this variable every process prints how long its SDK supports this Node.js version.
     let quiet = if server == Server::Node { ", AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true'" } else { "" };
     format!(
         "  {id}:

@@ -112,8 +112,8 @@ impl Route {
                     .map(|n| json!({"product_id": shop.product(n), "quantity": 1}))
                     .collect();
                 let body = json!({"customer_id": id, "lines": lines});
-                // A customer could not place so many orders without paying. The peers have no such
-                // bounds.
+                // Bodega limits a customer's unpaid orders, so staff places the orders. The peers
+                // have no limit.
                 let token = if server == Server::Bodega { shop.staff() } else { customer.token.as_str() };
                 shop.post(server, "/orders", &body).bearer_auth(token).header("idempotency-key", number.to_string())
             }

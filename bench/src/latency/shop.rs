@@ -1,4 +1,4 @@
-//! The measured shop. Requests to its API fill it, and at the end it is compared with the requests.
+//! The measured shop. It is filled through its API, and its content is checked at the end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,7 +35,7 @@ pub(crate) struct Shop {
     /// The counts of the index and the quarantine before the shop was filled.
     before: Drained,
     number: AtomicU64,
-    /// The number of placed orders. `pieces` counts their pieces, without those of cancelled
+    /// The number of placed orders. `pieces` counts the ordered pieces, except those of cancelled
     /// orders.
     placed: AtomicU64,
     pieces: AtomicU64,
@@ -80,7 +80,7 @@ impl Shop {
                 let lines: Vec<Value> =
                     (first..first + LINES).map(|n| json!({"product_id": shop.product(n), "quantity": 1})).collect();
                 let order = shop.post(Server::Bodega, "/orders", &json!({"customer_id": id, "lines": lines}));
-                // Staff have no bounds of unpaid orders.
+                // A staff token has no limit of unpaid orders.
                 shop.create(order.bearer_auth(&shop.staff).header("idempotency-key", shop.number().to_string()))
                     .await?;
                 shop.placed(LINES as u64);
@@ -150,7 +150,7 @@ impl Shop {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts an order with this many pieces.
+    /// Counts a placed order with this many pieces.
     pub fn placed(&self, pieces: u64) {
         self.placed.fetch_add(1, Ordering::Relaxed);
         self.pieces.fetch_add(pieces, Ordering::Relaxed);
@@ -198,8 +198,8 @@ impl Shop {
         stock.ok_or_else(|| wrong!("a product without stock: {product}"))
     }
 
-    /// Checks that every order took its pieces once and is in the index, and that the quarantine
-    /// has no new record. The orders of peers count too.
+    /// Checks that every order reduced the stock once and is in the index, and that the quarantine
+    /// has no new record. Orders through peers are included.
     pub async fn settled(&self) -> Result<(), BenchError> {
         let after = self.drain().await?;
         let mut taken = 0;

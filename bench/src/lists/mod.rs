@@ -6,7 +6,7 @@
 //! API Gateway passes them on.
 //!
 //! A run fails when an item is missing or appears twice, or when full pages take different numbers
-//! of requests. A few pages may take more, because one shard has more than its share
+//! of requests. A few pages may take more, because they read one shard twice
 //! (`shared/table/src/merge.rs`).
 
 mod people;
@@ -140,15 +140,15 @@ pub(crate) struct Figures {
     pub list: String,
     /// The number of entries.
     pub items: u64,
-    /// The number of full pages that are not the last.
+    /// The number of full pages, without the last page.
     pub pages: usize,
     /// The lowest number of requests to the table for one of these pages. Most pages take this
     /// number.
     pub requests: u32,
     /// The additional requests of the other pages, in total. These pages read a shard again.
     pub further: u32,
-    /// Read units of the first page, and the highest number of any page. At the end of a list some
-    /// shards are exhausted, so the last pages cost less.
+    /// Read units of the first page, and the highest number of any page. The last pages cost less,
+    /// because some shards have no entries left.
     pub units: (f64, f64),
     /// Bytes of a full page's body: the lowest and the highest number.
     pub bytes: (usize, usize),
@@ -238,7 +238,7 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
         // All entries of a list are different.
         seen.extend(page.iter().map(Value::to_string));
         let next = answer.body.get("next_cursor").and_then(Value::as_str);
-        // The last page also detects that no entry follows.
+        // The last page is left out, because it also detects that no entry follows.
         if page.len() == PAGE && next.is_some() {
             full.push(Page {
                 requests: costs.iter().map(|cost| cost.requests).sum(),

@@ -147,7 +147,8 @@ fn sale(n: u64) -> Result<Sale, BenchError> {
 }
 
 fn insights() -> Result<Vec<List>, BenchError> {
-    // Points are kept for 30 days, and a page is read day by day. All points are in one day.
+    // A page reads the points day by day, so all points are in one day. Points are kept for 30
+    // days.
     let midnight = (Instant::now().as_millis() / DAY_MILLIS - 10) * DAY_MILLIS;
     let instant = |millis: i64| Instant::from_millis(millis).unwrap_or(Instant::EPOCH);
     let (from, to) = (instant(midnight), instant(midnight + DAY_MILLIS - 1));

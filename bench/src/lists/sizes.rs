@@ -65,13 +65,13 @@ fn wire(body: &Value) -> usize {
     serde_json::to_string(&body.to_string()).unwrap().len()
 }
 
-/// Returns the function over a list with this many of the largest entries.
+/// Returns the function that serves a list with this many of the largest entries.
 async fn filled(list: &List, items: u64) -> Box<dyn Function> {
     let loaded = LoadedTable::create().await.unwrap();
     loaded.load(list.around.iter().cloned().map(Ok)).await.unwrap();
     loaded.load((0..items).map(|n| (list.item)(n).map(largest))).await.unwrap();
     let function = (list.function)(loaded.services().unwrap()).unwrap();
-    // The table lives until the program ends.
+    // The value is not dropped, so that the table exists until the program ends.
     std::mem::forget(loaded);
     function
 }

@@ -25,7 +25,7 @@ use super::shop::Shop;
 use crate::BenchError;
 use crate::differences::Differences;
 
-/// The longest delay of a change.
+/// The maximum time until a change is visible in the index.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Objects on a page of a bucket's list.
 const PAGE: u16 = 1000;
@@ -35,13 +35,13 @@ const PAGE: u16 = 1000;
 pub struct Compared {
     /// Documents in the index.
     pub documents: u64,
-    /// Different events that the bus received.
+    /// Events that the bus received, without repetitions.
     pub events: usize,
     /// Events that the bus received, with repetitions.
     pub published: usize,
     /// Entries in the audit.
     pub expirations: usize,
-    /// Rows and counters of sales.
+    /// Sales rows and sales counters.
     pub derived: usize,
     /// Copies on products and in further categories.
     pub copies: usize,
@@ -92,13 +92,13 @@ async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The effects that the table's history must have in the consumer. They only depend on its records.
+/// The effects that the consumer must have produced, according to the recorded stream.
 #[derive(Default)]
 struct History {
     events: BTreeSet<String>,
     /// The same events by item, in the order of their changes.
     by_item: BTreeMap<Key, Vec<String>>,
-    /// The sequence numbers of audited removals, and the days on which they happened.
+    /// The sequence numbers of the removals that the audit must contain. `days` has their days.
     removals: BTreeSet<String>,
     days: BTreeSet<String>,
 }
@@ -112,7 +112,8 @@ impl History {
             for record in &Batch::decode(&event)?.records {
                 for event in rules.events(record)? {
                     let id = event.id.to_string();
-                    // Two functions may receive the same record.
+                    // Several functions may receive the same record, so its event may be counted
+                    // already.
                     if history.events.insert(id.clone()) {
                         history.by_item.entry(record.key.clone()).or_default().push(id);
                     }
@@ -138,8 +139,7 @@ impl History {
 /// content, and the events of one item must arrive in order.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
-    // This maps each event to the position of its first arrival. Only the order counts, not the
-    // time.
+    // This maps each event to the position of its first arrival.
     let mut place: BTreeMap<String, usize> = BTreeMap::new();
     let mut other = Vec::new();
     for mut event in shop.list("events").await? {
@@ -174,7 +174,7 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     let mut entries = Vec::new();
     for day in &history.days {
         let mut after = None;
-        // The loop ends with the day, because every page starts after the one before.
+        // The loop ends, because every page starts after the previous one.
         loop {
             let list = expiration::of_day(day)?.after(after);
             let page = table.query(&list).await?;
@@ -202,7 +202,7 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     compared.differences.add("audit entries without their archive object", without);
     let named: BTreeSet<&str> = entries.iter().filter_map(|entry| entry.archive.as_deref()).collect();
     let (mut surplus, mut after) = (Vec::new(), None::<String>);
-    // The loop ends with the bucket, because every page starts after the one before.
+    // The loop ends, because every page starts after the previous one.
     loop {
         let page = archive.list("expired/", after.as_deref(), PAGE).await?;
         surplus.extend(page.items.into_iter().map(|object| object.name).filter(|name| !named.contains(name.as_str())));

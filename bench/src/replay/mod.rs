@@ -1,10 +1,11 @@
-//! Replays a shop's history. The consumer takes the history once as it happens and twice more in
-//! random order. Then the measurement compares the results with the table.
+//! Replays the stream records of a shop's history. The consumer processes the records once as they
+//! arrive, and twice more in random order. Then the measurement compares the results with the
+//! table.
 //!
-//! The functions are those of a running local system, in separate processes, so the result also
-//! applies to deployed ones. Tests with another history can use each part alone. [`record`] reads
-//! the stream's records, and [`replay`] gives them to the functions again. [`compare`] returns the
-//! differences between the shop and its table.
+//! The consumers are functions of a running local system, in separate processes as in a deployment.
+//! Tests with another history can use each part alone. [`record`] reads the stream's records, and
+//! [`replay`] gives them to the functions again. [`compare`] returns the differences between the
+//! shop and its table.
 
 mod compare;
 mod copies;

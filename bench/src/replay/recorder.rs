@@ -1,6 +1,6 @@
 //! Records everything that the functions receive from a table's stream.
 //!
-//! The stream must still be complete. Start the system with
+//! The stream must still have all its records. Start the system with
 //! [`Options::keeps_stream`](local::Options::keeps_stream).
 
 use std::collections::BTreeMap;

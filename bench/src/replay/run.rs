@@ -11,7 +11,7 @@ use super::shop::Shop;
 use super::{compare, record, replay};
 use crate::BenchError;
 
-/// Seeds of the order of the batches, one for each replay.
+/// Seeds that determine the order of the batches, one for each replay.
 const SEEDS: [u64; 2] = [1, 2];
 /// Records in a batch.
 const BATCH: usize = 100;
@@ -60,8 +60,7 @@ async fn measure(system: &System, template: &Template, args: ReplayArgs) -> Resu
         data: None,
     };
     let started = Instant::now();
-    // The importer's summary has the refusals and their reasons. The comparison below detects
-    // losses.
+    // The result is not needed. The comparison below detects losses.
     let _ = import::run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     shop.drain().await?;
     let recorded = record(system, template, &shop).await?;

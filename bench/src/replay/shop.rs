@@ -1,4 +1,4 @@
-//! The backends of a running local system, as its functions reach them.
+//! The backends of a running local system, with the configuration of its functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -90,7 +90,7 @@ impl Shop {
         Ok(SearchClient::new(&config))
     }
 
-    /// Calls a `/_local` route. Returns the body of the response, also of an error.
+    /// Calls a `/_local` route. Returns the body of the response, even if its status is an error.
     pub(crate) async fn local(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, BenchError> {
         let request = self.http.request(method.parse()?, format!("{}{path}", self.base));
         let request = body.into_iter().fold(request, |request, body| request.json(body));
@@ -131,7 +131,7 @@ impl Shop {
         Ok(scan.await.map(drop)?)
     }
 
-    /// Waits until the stream's functions have processed every write.
+    /// Waits until the consumers have processed every write.
     ///
     /// # Errors
     /// [`BenchError`] when that takes longer than an hour, or when the request fails.

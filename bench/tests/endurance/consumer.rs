@@ -1,5 +1,5 @@
-//! Runs `bench stream` with few records: every variant takes all of them with as few calls as
-//! expected.
+//! Runs `bench stream` with few records: every variant must process all of them with the expected
+//! number of calls.
 
 use std::process::Command;
 
@@ -20,8 +20,8 @@ fn every_variant_takes_all_records_in_as_few_calls_as_its_batches_allow() {
     // A batch takes one search call. The last variant takes one for each record.
     assert_eq!([0, 1, 3, 4].map(|row| calls(row, "search")), [6, 1, 6, 600]);
     for whole in [2, 3] {
-        // Sixty sessions expired, each with an archive object. Each new order, each paid order and
-        // each stock that ran low is an event.
+        // Each of the sixty expired sessions has an archive object. Each new order, each paid order
+        // and each stock that ran low has an event.
         assert_eq!(calls(whole, "objects"), 60);
         assert!((6..=6 * 10).contains(&calls(whole, "bus")), "{}", calls(whole, "bus"));
         assert!(calls(whole, "table") > 600);

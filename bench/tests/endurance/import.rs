@@ -10,8 +10,8 @@ use crate::history::History;
 use crate::support::{start_embedded, stop};
 
 const BASKETS: usize = 1_000;
-/// As in the data, one basket in thirty has more lines than a transaction takes. The largest has
-/// 161.
+/// One basket in thirty has more lines than a transaction takes, as in the real data. The largest
+/// has 161 lines.
 const LARGE: usize = 33;
 const LARGEST: usize = 161;
 const PRODUCTS: usize = 300;

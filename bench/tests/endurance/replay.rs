@@ -34,7 +34,7 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
         stock: 1_000_000,
         data: None,
     };
-    // The exit code has no `PartialEq`. The assertions below count the imported records.
+    // The exit code cannot be compared. The assertions below count the imported records.
     let _ = run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     cancel(&clients).await;
     for n in 0..SESSIONS {
@@ -54,7 +54,7 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
     for seed in [1, 2] {
         replay(&system, &recorded, BATCH, seed).await.unwrap();
         shop.drain().await.unwrap();
-        // Published events are marked, so they are not published again either.
+        // The consumer marked the published events, so a replay does not publish them again.
         assert_eq!(compare(&shop, &recorded).await.unwrap(), once, "seed {seed}");
     }
     stop(system).await;

@@ -14,8 +14,8 @@ use local::{Log, Options, System};
 use serde_json::{Value, json};
 use template::Template;
 
-/// Starts a system on the embedded table, with its stream kept, and on the environment's search
-/// engine.
+/// Starts a system on the embedded table and the environment's search engine. The stream keeps all
+/// records.
 pub async fn start() -> System {
     start_with(options()).await
 }
@@ -87,7 +87,7 @@ impl Answer {
     }
 }
 
-/// Returns the precondition that the record still has the version of this response.
+/// Returns an `If-Match` header with the version of this response.
 pub fn if_match(found: &Answer) -> [(&'static str, String); 1] {
     [("if-match", format!("\"{}\"", found.body["version"]))]
 }
@@ -177,7 +177,7 @@ impl Clients {
         let status = answer.status().as_u16();
         let header = |name| Some(String::from_utf8_lossy(answer.headers().get(name)?.as_bytes()).into_owned());
         let (etag, location) = (header("etag"), header("location"));
-        // A response that broke off has no known content.
+        // A response that ends early counts as no response.
         let Ok(raw) = answer.bytes().await else { return Answer::default() };
         let body = serde_json::from_slice(&raw).unwrap_or_default();
         Answer { status, body, raw: raw.to_vec(), etag, location }

@@ -14,7 +14,7 @@ use library::schema::create_table;
 use library::{Library, LibraryError};
 use table::Table;
 
-/// A key for sealing cursors. A product has its own, and keeps it secret.
+/// A key for sealing cursors. A real product uses its own key and keeps it secret.
 const CURSOR_KEYS: &str = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 #[tokio::main(flavor = "current_thread")]
@@ -44,7 +44,7 @@ pub async fn open(client: &Client, name: &str) -> Library {
     Library::new(Table::new(client.clone(), name.to_owned()), Cursors::new(CURSOR_KEYS).unwrap())
 }
 
-/// Uses each access pattern, and returns the lines that a reader sees.
+/// Uses each access pattern, and returns the lines of output.
 pub async fn session(library: &Library, now: Instant) -> Result<Vec<String>, LibraryError> {
     let mut lines = Vec::new();
     let mut say = |line: String| lines.push(line);

@@ -24,7 +24,7 @@ ids! { check_id:
 }
 
 entity! {
-    /// A book, of which the library has some copies.
+    /// A book, with the number of its copies.
     Book = "Book" {
         fixed {
             /// The book's id.
@@ -35,7 +35,7 @@ entity! {
             author: String,
             /// The number of copies.
             copies: u64,
-            /// The number of copies that are not out. Only loans and returns change it.
+            /// The number of copies that are not lent. Only loans and returns change it.
             free: u64,
         }
         mutable {}
@@ -123,8 +123,8 @@ pub(crate) fn list() -> Result<Query<BookSummary>, KeyError> {
     Ok(Query::sharded(&LIST, shards, Range::All))
 }
 
-/// Takes a free copy, if there is one. The version stays, so that a loan does not conflict with an
-/// edit of the book.
+/// Takes a copy, on the condition that one is not lent. It does not change the version, so that a
+/// loan does not conflict with an edit of the book.
 pub(crate) fn take_copy(id: &BookId) -> Result<Guarded, KeyError> {
     let change = Change::<Book>::copied().add("free", -1);
     Ok(Guarded::update(key(id)?, change, Condition::AtLeast("free", number(1))))

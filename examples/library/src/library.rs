@@ -228,7 +228,7 @@ impl Library {
     /// # Errors
     /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn give_back(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<(), LibraryError> {
-        // The read only finds the book. The condition of the write decides.
+        // The read only finds the book. The write's condition checks that the loan is out.
         let loan = self.loan(member, id).await?;
         let refused = |refusal: &Refusal<LoanAction>| match (refusal.action, &refusal.item) {
             (LoanAction::Loan, Some(_)) => LibraryError::AlreadyReturned,
@@ -277,7 +277,7 @@ impl Library {
         })
     }
 
-    /// Reads a page. Its cursors open only for the same list with the same parameters.
+    /// Reads a page. A cursor is valid only for the same list with the same parameters.
     async fn list<T: FromItem>(
         &self,
         query: Query<T>,

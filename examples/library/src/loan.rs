@@ -1,8 +1,8 @@
 //! Loans, with a sparse index of the loans that are out.
 //!
 //! A loan has its index keys only until the return. So both lists by due date contain only the
-//! loans that are out, however many loans the library has ever made. The overdue loans are the
-//! first entries of a list: the range of their sort keys ends at the present.
+//! loans that are out. The overdue loans are the first entries of a list: the range of their sort
+//! keys ends now.
 
 use item_model::change::{Change, IndexEntry};
 use item_model::encoding::join;
@@ -126,11 +126,12 @@ view!(LoanSummary of Loan);
 /// An action of a loan's transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoanAction {
-    /// The new id is taken, or the loan to return does not exist or was returned.
+    /// The write of the loan. It fails if the new id exists, or if the loan to return does not
+    /// exist or was returned.
     Loan,
-    /// The book does not exist or has no free copy.
+    /// The update of the book. It fails if the book does not exist or has no free copy.
     Copy,
-    /// The member does not exist.
+    /// The check of the member. It fails if the member does not exist.
     Member,
 }
 

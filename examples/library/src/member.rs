@@ -1,8 +1,8 @@
 //! Members, and the claims that keep their email addresses unique.
 //!
-//! Only keys are unique in `DynamoDB`. So each email address has an item of its own, a claim, whose
-//! key is the folded address. One transaction writes the member and the claim. `DynamoDB`
-//! refuses it if a claim of the address exists already.
+//! Only keys are unique in `DynamoDB`. So each email address has a claim: an item whose key is the
+//! folded address. One transaction writes the member and the claim. `DynamoDB` refuses the
+//! transaction if the address has a claim already.
 
 use item_model::change::Change;
 use item_model::expression::{Condition, value};
@@ -93,11 +93,13 @@ fn claim(member: &Stored<Member>, email: &Email, at: Instant) -> Stored<EmailCla
 /// An action of a member's transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberAction {
-    /// The id is taken, or the member has changed since it was read.
+    /// The write of the member. It fails if the new id exists, or if the member has changed since
+    /// it was read.
     Member,
-    /// Another member has the email address.
+    /// The write of the claim. It fails if another member has the email address.
     Email,
-    /// The claim of the former address is missing, or belongs to another member.
+    /// The deletion of the former claim. It fails if the claim is missing or belongs to another
+    /// member.
     OldEmail,
 }
 

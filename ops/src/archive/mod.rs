@@ -3,13 +3,13 @@
 //! The stream archives sessions, carts and retired orders when DynamoDB removes them, an order item
 //! by item. Sessions and carts are archived only if their customer still exists.
 //!
-//! A restore writes each item in its next version, and only if the key is free. A newer item under
-//! the key stays, so a second restore changes nothing. An order is restored completely and without
-//! a time to live. Its head comes last, so that no reader finds an incomplete order. The stream
-//! then brings the order back into the search index.
+//! A restore writes each item with the next `rev`, and only if no item has its key. So a second
+//! restore changes nothing. An order is restored completely and without a time to live. Its head is
+//! written last, so that no reader finds an incomplete order. The stream's consumer then indexes
+//! the order again.
 //!
-//! A restored session or cart gets a new time to live. A session that ended with a sign-out was
-//! never archived, so a restore cannot revive it against its owner's will.
+//! A restored session or cart gets a new time to live. A session that its owner ended by signing
+//! out was never archived, so a restore cannot revive it.
 
 mod restore;
 

@@ -29,7 +29,8 @@ const CONCURRENCY: usize = 16;
 pub struct Restored {
     /// The number of restored items.
     pub restored: u64,
-    /// The number of items whose key already existed, restored earlier or created again.
+    /// The number of items that already existed, because they were restored earlier or created
+    /// again.
     pub there: u64,
     /// The failures, each with its reason.
     pub failed: Vec<String>,
@@ -66,8 +67,8 @@ impl fmt::Display for Restored {
 /// Restores the item of an object, or the whole order if the item is the head of one. A session or
 /// a cart then expires at `until`.
 ///
-/// Another part of an order is restored alone only if its head exists and does not expire. Without
-/// the head no reader would find the part, and it would never expire.
+/// A line or another part of an order is restored alone only if the head exists and does not
+/// expire. Without the head no reader would find the part, and it would never expire.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -92,8 +93,8 @@ pub async fn restore_object(
     }
 }
 
-/// Returns why a part of an order cannot be restored alone. Returns `None` if it can, or if the
-/// entity is no part of an order.
+/// Returns the reason why a part of an order cannot be restored alone. Returns `None` if it can, or
+/// if the item belongs to no order.
 async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, OpsError> {
     let id = match entity {
         AnyEntity::OrderLine(line) => &line.order_id,
@@ -110,9 +111,9 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
 
 /// Restores an order: its lines and history, its customer's copy, and then its head.
 ///
-/// The head is written only if all lines that it counts exist. The archive receives an order item
-/// by item, so it may not be complete yet. The head does not count the steps of the history, so
-/// their number is not checked.
+/// The head is written only if all its lines exist, because the archive receives an order item by
+/// item and may not be complete yet. The head has the number of lines. It has no number of status
+/// changes, so the history is not checked.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -123,7 +124,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let Some(head) = items.remove(&archive::hash(&head_key)) else {
         return Ok(Restored::failed(format_args!("order {id}: its head is not in the archive")));
     };
-    // A restored order has no time to live, so these two times do not matter.
+    // These two times are for sessions and carts. A restored order has no time to live.
     let now = Instant::now();
     let entity = |item: Item| restored(item, now, now).map_err(OpsError::failed);
     let AnyEntity::Order(head) = entity(head)? else {
@@ -137,7 +138,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     for item in items.into_values().chain(copy.into_values()) {
         result.add(put(table, &entity(item)?).await?);
         if !result.is_complete() {
-            // Clients cannot see the order without its head, and the next attempt completes it.
+            // Without its head the order stays invisible to clients. The next attempt completes it.
             return Ok(result);
         }
     }
@@ -184,7 +185,7 @@ async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
 }
 
 /// Returns whether the present item belongs to a retired order that DynamoDB has removed only in
-/// part. DynamoDB would still remove it while the rest is restored. The check uses `expires_at`,
+/// part. DynamoDB will remove this item too, so a restore must wait. The check uses `expires_at`,
 /// which the head gets before its time to live.
 fn is_going(entity: &AnyEntity, present: Option<&Item>) -> bool {
     let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
@@ -192,9 +193,9 @@ fn is_going(entity: &AnyEntity, present: Option<&Item>) -> bool {
 }
 
 /// Returns the archived items under a prefix, by the hash of their key. If a key expired more than
-/// once, it returns the item with the highest `rev`, and among equal ones the item that was removed
-/// last. The sequence number does not decide, because the stream of a table that was restored from
-/// a backup starts a new count.
+/// once, it returns the item with the highest `rev`. Among items with this `rev` it returns the one
+/// that was removed last. Sequence numbers cannot be compared, because a table that was restored
+/// from a backup has a new stream.
 async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, Item>, OpsError> {
     let mut found: BTreeMap<String, (u64, Archived)> = BTreeMap::new();
     let mut after = None;

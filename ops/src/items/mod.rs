@@ -1,7 +1,7 @@
 //! Direct access to the table for operators: items of any entity by key, and scans of the whole
 //! table.
 //!
-//! All items are read with strong consistency. A repair must not be decided from an old copy.
+//! All reads are strongly consistent, because a repair must not depend on an old state of an item.
 
 mod repair;
 mod walk;
@@ -34,13 +34,13 @@ pub struct Items {
 }
 
 impl Items {
-    /// Creates the items from an existing client.
+    /// Creates the value from an existing client.
     #[must_use]
     pub const fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
 
-    /// Creates the client from the environment: `TABLE_NAME` and the SDK's own variables.
+    /// Creates the value from the environment: `TABLE_NAME` and the SDK's variables.
     ///
     /// # Errors
     /// [`OpsError::Usage`] when `TABLE_NAME` is missing or the TLS client cannot be built.

@@ -24,8 +24,7 @@ pub enum Kept {
     Batch(Batch),
 }
 
-/// A batch in the form in which Lambda writes it to S3: the fields that every destination gets, and
-/// the event.
+/// A batch in the form in which Lambda writes it to S3: metadata, and the event as `payload`.
 #[derive(Debug, Deserialize)]
 pub struct Batch {
     #[serde(rename = "requestContext")]
@@ -58,7 +57,7 @@ pub async fn names(store: &ObjectStore) -> Result<Vec<String>, OpsError> {
     let mut names = Vec::new();
     for prefix in [LAMBDA, PREFIX] {
         let mut after = None;
-        // Terminates: each page starts after the end of the previous one.
+        // The loop ends, because every page starts after the previous one.
         loop {
             let page = store.list(prefix, after.as_deref(), PAGE).await?;
             names.extend(page.items.into_iter().map(|object| object.name));
@@ -85,10 +84,10 @@ pub(crate) async fn read(store: &ObjectStore, name: &str) -> Result<Option<Vec<u
     Ok(store.get(name).await?)
 }
 
-/// Returns whether an object exists, even if it cannot be read. The deletion itself does not show
-/// this, because S3 also accepts the deletion of a missing object.
+/// Returns whether an object exists, even if it cannot be read. S3 also accepts the deletion of a
+/// missing object, so a deletion does not show whether the object existed.
 pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, OpsError> {
-    // An object's own name is the first of all names that begin with it.
+    // In ascending order, an object's name comes before all longer names with this prefix.
     let page = store.list(name, None, 1).await?;
     Ok(page.items.first().is_some_and(|object| object.name == name))
 }
@@ -115,7 +114,7 @@ impl Kept {
         }
     }
 
-    /// Returns the sinks or the function that did not take the records.
+    /// Returns the sinks or the function that failed on the records.
     #[must_use]
     pub fn by(&self) -> &str {
         match self {
@@ -155,12 +154,12 @@ impl Kept {
         }
     }
 
-    /// Returns the sinks that must take the records: for a record those that have not taken it, for
-    /// a batch all.
+    /// Returns the sinks that must process the records. For a record these are the sinks that have
+    /// not processed it, and for a batch all sinks.
     ///
-    /// The name of a function does not tell which sinks it had when it gave a batch up.
-    /// `StreamEvents` also has the search sink while the consumers are folded. Every sink can take
-    /// a record twice.
+    /// A batch names only its function, and the sinks of a function depend on the deployment:
+    /// `FoldStreamConsumers` gives `StreamEvents` the search sink too. Every sink may process a
+    /// record twice.
     #[must_use]
     pub fn sinks(&self) -> Vec<&str> {
         match self {

@@ -1,13 +1,14 @@
 //! `ops redrive`: lists, shows, replays and discards stream records and batches that were set
 //! aside.
 //!
-//! The bucket of failed records contains records that a sink refused (`quarantine/`, one object per
-//! record and consumer) and batches that Lambda gave up (`aws/lambda/`). Both contain the complete
-//! records, so both can be replayed with the consumer's own code. A record goes to the sinks that
-//! have not taken it, a batch to all sinks. For the search index, only the keys in the records
-//! count ([`Present`]).
+//! The bucket of failed records contains records that a consumer could not process (`quarantine/`),
+//! and batches that Lambda gave up (`aws/lambda/`). Both contain the complete records, so the
+//! consumer's own code replays them. A record goes to the sinks that have not processed it, a batch
+//! to all sinks. The search index gets the present state of the items that the records name
+//! ([`Present`]).
 //!
-//! An object is deleted only when every record in it is durable.
+//! An object is deleted only when its sinks have stored the effects of every record in it. Such a
+//! record is called durable.
 
 mod kept;
 mod present;
@@ -97,7 +98,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     }
 }
 
-/// Asks the user at the terminal to confirm.
+/// Requests a confirmation at the terminal.
 fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
         return Err(OpsError::Usage("there is no terminal to confirm at: give --yes".to_owned()));

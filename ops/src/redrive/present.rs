@@ -1,13 +1,14 @@
-//! The search index as the target of a replay. It gets the present state of the table instead of
-//! the records' state.
+//! The search index as the target of a replay. It gets the present state of the items, and not the
+//! state in the records.
 //!
 //! A record that was set aside is old, and its content may be the cause of the failure. Examples
-//! are a name that is too long for the engine, and an item that could not be read and was repaired
-//! since. So a replay uses only the keys in the records. It reads each item strongly and writes its
-//! present state under the item's own `rev`.
+//! are a name that is too long for the engine, and an invalid item that was repaired later. So a
+//! replay uses only the keys in the records. It reads each item strongly and writes its present
+//! state under the item's own `rev`.
 //!
-//! If the item no longer exists, the replay writes a tombstone. Its version is above the newest
-//! state in the records. If no record can be read, it is above the document in the index.
+//! If the item no longer exists, the replay writes a tombstone. The tombstone's version is higher
+//! than the newest `rev` in the records. If no record can be read, it is higher than the version of
+//! the document in the index.
 
 use std::collections::HashSet;
 
@@ -28,17 +29,17 @@ use crate::search::expected;
 /// the index.
 const BAD_DOCUMENT: u16 = 400;
 
-/// The search index, and the table that it follows.
+/// The search index, and the table whose items it contains.
 #[derive(Debug)]
 pub struct Present {
     client: SearchClient,
     items: Items,
 }
 
-/// An item, with the records that name it.
+/// An item's key, with the records that name the item.
 struct Touched<'r> {
     key: Key,
-    /// The item's records, as far as they can be read.
+    /// The records of the item that can be read.
     records: Vec<&'r Record<'r>>,
 }
 
@@ -49,8 +50,8 @@ impl Present {
         Self { client, items }
     }
 
-    /// Indexes the present state of the items that the records name. Returns the reasons why a part
-    /// of it is not durable.
+    /// Indexes the present state of the items that the records name. Returns a reason for each item
+    /// or record that is not durable.
     pub async fn take(&self, event: &Event) -> Vec<Reason> {
         let batch = match Batch::decode(event) {
             Ok(batch) => batch,
@@ -137,7 +138,7 @@ fn touched<'b>(batch: &'b Batch<'_>) -> (Vec<Touched<'b>>, Vec<Reason>) {
     (touched, reasons)
 }
 
-/// Returns the key from a record that cannot be read otherwise.
+/// Returns the key from a record that cannot be decoded as a whole.
 fn key_in(record: &str) -> Option<Key> {
     #[derive(Deserialize)]
     struct Named {
@@ -159,7 +160,8 @@ fn unavailable(error: SearchError) -> Reason {
     Reason::new("index_unavailable", error)
 }
 
-/// Returns why a document is not in the index, or `None` if it or a newer one is there.
+/// Returns the reason why a document is not in the index. Returns `None` if the index has it or a
+/// newer version.
 fn reason(outcome: BulkOutcome) -> Option<Reason> {
     match outcome {
         BulkOutcome::Applied | BulkOutcome::Stale => None,

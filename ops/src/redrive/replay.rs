@@ -138,8 +138,8 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
             Ok(kept) => {
                 let reasons = opened.take(&kept).await?;
                 if reasons.is_empty() {
-                    // The object is deleted last. A crash before this only causes another replay,
-                    // which does no harm.
+                    // The object is deleted last. After a crash the next run replays it again,
+                    // which changes nothing.
                     store.delete(name).await?;
                     replayed.objects += 1;
                     replayed.records += u64::try_from(kept.records()).unwrap_or_default();
@@ -198,7 +198,7 @@ impl<S: Sinks> Opened<'_, S> {
     }
 }
 
-/// A consumer that collects the reasons of its failures.
+/// A consumer that collects the reasons of failures.
 struct Observed {
     consumer: Consumer,
     reasons: Reasons,

@@ -30,7 +30,7 @@ pub struct ObjectSummary {
     pub name: String,
     /// When it was set aside.
     pub at: String,
-    /// The sinks or the function that did not take the records.
+    /// The sinks or the function that failed on the records.
     pub by: String,
     /// The short name of the reason.
     pub kind: String,

@@ -1,11 +1,10 @@
 //! Compares one index with the table, in both directions.
 //!
-//! From the table, each item of the collection is compared with the document under its id, by
-//! version and field by field. From the index, each document that searches find is compared with
-//! its item.
+//! It scans the table, and compares the version and fields of each document with its item. Then it
+//! lists the documents that searches find, and checks that each has an item.
 //!
-//! A difference at first sight may be a change on its way to the index. So it is checked again
-//! after a wait, against a strong read of the item. Only the second check counts differences.
+//! A suspected difference may be a change that has not reached the index yet. So it is checked
+//! again after a wait, with a strong read of the item. Only the second check counts differences.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -28,8 +27,8 @@ use crate::progress::Progress;
 
 /// The number of documents that are checked, and repaired, at once.
 const CHUNK: usize = 250;
-/// The number of suspected differences that are collected before they are checked again. It bounds
-/// the memory that a damaged index costs.
+/// The number of suspected differences that are collected before they are checked again. It limits
+/// the memory for a badly damaged index.
 const SUSPECTS: usize = 5_000;
 /// The number of documents in a page of the index.
 const PAGE: u32 = 500;
@@ -43,7 +42,7 @@ pub(crate) struct Compared {
     pub(crate) live: u64,
     /// The number of documents that searches find.
     pub(crate) documents: u64,
-    /// The number of suspected differences that were only changes on their way.
+    /// The number of suspected differences that the second check did not confirm.
     pub(crate) in_flight: u64,
     pub(crate) drift: Drift,
 }
@@ -129,8 +128,8 @@ impl Comparison<'_> {
     async fn settle(&self, keys: &[Key], compared: &mut Compared) -> Result<(), OpsError> {
         let present = self.items.get(keys).await?;
         let (expected, _) = sorted(present.into_values().collect());
-        // A removed item counts as in flight. If searches still find its document, `documents`
-        // counts that as orphaned.
+        // An item that was removed meanwhile counts as in flight. If searches still find its
+        // document, `documents` counts the document as orphaned.
         compared.in_flight += count(keys.len() - expected.len());
         let (mut repairs, mut ahead) = (Vec::new(), Vec::new());
         for (expected, stored) in expected.iter().zip(self.stored(&ids(&expected)).await?) {
@@ -148,8 +147,8 @@ impl Comparison<'_> {
         self.repair(repairs, &mut compared.drift).await
     }
 
-    /// Checks documents that were newer than their items. The items were read first and may have
-    /// changed in between, so they are read once more. Only a document that is newer than the
+    /// Checks documents that were newer than their items. The items were read before the documents
+    /// and may have changed since, so this reads them again. Only a document that is newer than the
     /// current item is ahead.
     async fn ahead(&self, documents: &[(Key, u64)], compared: &mut Compared) -> Result<(), OpsError> {
         if documents.is_empty() {
@@ -178,7 +177,7 @@ impl Comparison<'_> {
         }
         let bar = Progress::new("documents", Some(compared.live));
         let mut after = None;
-        // Terminates: each page starts after the end of the previous one.
+        // The loop ends, because every page starts after the previous one.
         loop {
             let page = match self.index {
                 Some(index) => self.client.documents_in(index, Kind::Live, PAGE, after.as_ref()).await?,
@@ -201,7 +200,7 @@ impl Comparison<'_> {
         if suspects.is_empty() {
             return Ok(());
         }
-        // The tombstone of an item that was removed a moment ago may be on its way.
+        // If an item was just removed, its tombstone may not have reached the index yet.
         tokio::time::sleep(self.settle).await;
         let ids: Vec<String> = suspects.into_iter().map(|document| document.document_id).collect();
         let stored = ids.iter().zip(self.stored(&ids).await?);
@@ -212,7 +211,8 @@ impl Comparison<'_> {
         drift.orphaned += count(orphans.len());
         let now = Instant::now().to_string();
         let repairs = orphans.into_iter().map(|orphan| {
-            // The engine accepts no version above `MAX_COUNT`, and accepts that one again.
+            // The engine refuses a version above `MAX_COUNT`. It accepts `MAX_COUNT` more than
+            // once.
             let rev = orphan.stored.rev.saturating_add(1).min(MAX_COUNT);
             Ok((None, BulkOperation::tombstone(self.collection, orphan.document_id, rev, &now)?))
         });
@@ -245,9 +245,9 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Returns the number of stale repairs that are still needed. Usually a newer write came in
-    /// between. But the engine also remembers the version of a deleted document, and then there is
-    /// no document.
+    /// Returns the number of differences that remain although the engine rejected their repairs as
+    /// stale. Usually a newer write has already repaired the document. But the engine also
+    /// remembers the version of a deleted document, and then the document is missing.
     async fn unrepaired(&self, stale: &[BulkOperation], keys: &HashMap<String, Key>) -> Result<u64, OpsError> {
         if stale.is_empty() {
             return Ok(0);
@@ -259,7 +259,7 @@ impl Comparison<'_> {
                 suspects.insert(operation.document_id().to_owned(), stored);
             }
         }
-        // A document without an item cannot be compared again. Searches still find it.
+        // Documents without an item still exist, and there is no item to compare them with.
         let (known, unknown): (Vec<_>, Vec<_>) = suspects.keys().map(|id| keys.get(id)).partition(Option::is_some);
         let known: Vec<Key> = known.into_iter().flatten().cloned().collect();
         let (expected, _) = sorted(self.items.get(&known).await?.into_values().collect());

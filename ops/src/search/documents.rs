@@ -48,8 +48,8 @@ pub(crate) fn expected(item: Item) -> Result<Option<Expected>, OpsError> {
     Ok(Some(Expected { key, operation: operation? }))
 }
 
-/// Returns the key of the item that a document was made from. Returns `None` if no item can have
-/// made it: the document cannot be read, or its id is not that of its key.
+/// Returns the key of the item that a document was made from. Returns `None` if the document cannot
+/// be read, or if its id does not belong to its key.
 pub(crate) fn source(collection: Collection, id: &str, stored: &StoredSource) -> Option<Key> {
     let key = match collection {
         Collection::Products => {

@@ -10,14 +10,14 @@ use serde::Serialize;
 pub struct Drift {
     /// Items without a document.
     pub missing: u64,
-    /// Documents older than their item.
+    /// Documents with a lower version than their item.
     pub stale: u64,
-    /// Documents of the item's version with other fields.
+    /// Documents with the item's version but other field values.
     pub different: u64,
-    /// Documents that searches find, without an item.
+    /// Documents that searches find although no item exists.
     pub orphaned: u64,
-    /// Documents newer than their item, as after a restore of the table from a backup. Versions
-    /// prevent a repair: rebuild with `--restored`.
+    /// Documents with a higher version than their item, as after a restore of the table from a
+    /// backup. The engine refuses older versions, so only a rebuild with `--restored` repairs them.
     pub ahead: u64,
     /// Items that cannot be read.
     pub unreadable: u64,
@@ -31,8 +31,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Returns the number of differences that can be repaired. A repair removes them, except
-    /// [`Drift::unrepaired`].
+    /// Returns the number of differences that can be repaired, including [`Drift::unrepaired`].
     #[must_use]
     pub const fn repairable(&self) -> u64 {
         self.missing + self.stale + self.different + self.orphaned

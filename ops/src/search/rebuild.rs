@@ -1,24 +1,24 @@
 //! Rebuilds an index while it is in use.
 //!
 //! Searches read the old index until the new one is complete, so no search sees an empty or
-//! incomplete index. Changes go to both indices from the beginning, so the swap loses nothing and
-//! leaves nothing stale. `search_index` explains the steps and why they suffice. This module takes
-//! them:
+//! incomplete index. Changes go to both indices from the beginning, so the swap loses no change.
+//! `search_index` explains why these steps suffice:
 //!
-//! 1. It creates the new index. From then on every change goes to it too.
+//! 1. The rebuild creates the new index. From then on every change goes to it too.
 //! 2. It reads the table strongly and writes every item of the collection to the new index under
 //!    the item's `rev`.
 //! 3. It copies the tombstones, so that a late record of a removed item does not restore its
 //!    document. Before that, it waits for the end of all calls that did not know the new index.
 //! 4. It compares the new index with the table in both directions and repairs it, until a
 //!    comparison finds nothing.
-//! 5. It moves readers and writers in one call.
+//! 5. It moves the aliases of readers and writers to the new index in one call.
 //!
 //! # After a restore of the table
 //!
 //! A table that was restored from a backup is a new table with a new stream. The old tombstones
-//! belong to another history, and would keep out items of the restored table. The records that they
-//! protect against can no longer arrive. So they are not copied ([`RebuildOptions::restored`]).
+//! have versions of the lost table, and could hide items of the restored table. Stream records of
+//! the lost table can no longer arrive. So the tombstones are not copied
+//! ([`RebuildOptions::restored`]).
 //!
 //! # The old index
 //!
@@ -45,9 +45,9 @@ use crate::outcome::Outcome;
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// The maximum number of comparisons of the new index with the table. In a busy shop some change is
-/// always on its way, so the last comparison may include repairs. It saw every item, and the engine
-/// acknowledged its repairs.
+/// The maximum number of comparisons of the new index with the table. In a busy shop some change
+/// has always not reached the index yet, so even the last comparison may make repairs. The new
+/// index is then complete too, because the engine acknowledged the repairs.
 const PASSES: u32 = 5;
 /// The maximum number of attempts to copy a page of tombstones completely.
 const COPIES: u32 = 10;
@@ -75,8 +75,7 @@ pub struct RebuildOptions {
     pub rate: Option<u32>,
     /// The index to start with.
     pub start: Start,
-    /// Whether the table was restored from a backup. Then the tombstones belong to another history
-    /// and are not copied.
+    /// Whether the table was restored from a backup. Then the tombstones are not copied.
     pub restored: bool,
     /// The maximum duration of a call by a writer of the index.
     pub longest_call: Duration,
@@ -247,7 +246,7 @@ async fn backfill(
     let bar = Progress::new("backfill", items.estimate().await?);
     items
         .scan(&entities, pace, &bar, async |page| {
-            // The comparison counts items that cannot be read.
+            // An item that cannot be read is skipped here. The comparison counts it.
             let page: Vec<Expected> = page.into_iter().filter_map(|item| expected(item).ok().flatten()).collect();
             for (rebuild, counter) in rebuilds.iter().zip(&counters) {
                 let here = page.iter().filter(|expected| expected.operation.collection() == rebuild.collection());
@@ -281,14 +280,14 @@ async fn missing(
 }
 
 /// The calls that looked up the written indices before the new index existed. Such a call may write
-/// a tombstone to the old index alone.
+/// a tombstone only to the old index.
 struct EarlierCalls {
     ended: Instant,
 }
 
 impl EarlierCalls {
-    /// Covers the calls that have begun by now, each of at most `longest`. A resumed rebuild counts
-    /// from now too, because the time of its beginning is unknown.
+    /// Covers the calls that have begun by now, each of at most `longest`. A resumed rebuild also
+    /// starts from now, because it does not know when the index was created.
     fn until_now(longest: Duration) -> Self {
         Self { ended: Instant::now() + longest }
     }
@@ -302,8 +301,7 @@ impl EarlierCalls {
 async fn copy_tombstones(client: &SearchClient, rebuild: &Rebuild, earlier: &EarlierCalls) -> Result<u64, OpsError> {
     earlier.end().await;
     let (mut copied, mut after, mut attempts) = (0, None, 0);
-    // Terminates: each page starts after the end of the previous one, and has a limited number of
-    // attempts.
+    // The loop ends, because each page starts after the previous one and has limited attempts.
     loop {
         let page = client.copy_tombstones(rebuild, TOMBSTONES, after.as_ref()).await?;
         if page.failed > 0 {
@@ -337,7 +335,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         collection: rebuild.collection(),
         index: Some(rebuild.new_index()),
         repair: true,
-        // A change on its way arrives anyway. To write it now costs less than to wait.
+        // No wait: writing a change that would arrive by itself costs less.
         settle: Duration::ZERO,
         pace,
     };
@@ -346,7 +344,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
     for pass in 1..=PASSES {
         let compared = comparison.run().await?;
         if compared.drift.ahead > 0 {
-            // Versions prevent a repair, so every comparison would find these documents again.
+            // These documents cannot be repaired, so every comparison would find them again.
             documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
             drift.add(compared.drift);
             return Ok(Verified { accepted: false, passes: pass, documents, drift });
@@ -355,7 +353,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
         let (found, refused) = (compared.drift.repairable(), compared.drift.refused);
         let unrepaired = compared.drift.unrepaired;
-        // The next pass finds again what this pass could not repair.
+        // The next pass counts these differences again.
         drift.unrepaired = 0;
         drift.add(compared.drift);
         if refused > 0 {
@@ -370,7 +368,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
 }
 
 /// Waits until searches find a document for every live item, except for items that were changing.
-/// Returns whether they do.
+/// Returns whether searches find them in time.
 async fn shows_all(client: &SearchClient, index: &str, compared: &Compared) -> Result<bool, OpsError> {
     let changing = compared.in_flight + compared.drift.repairable();
     for _ in 0..COUNTS {

@@ -43,14 +43,14 @@ pub struct ReconciledCollection {
     pub items: u64,
     /// The number of documents that searches find.
     pub documents: u64,
-    /// The number of changes that were on their way to the index.
+    /// The number of changes that had not reached the index yet.
     pub in_flight: u64,
     /// The differences, repaired where possible unless this was a dry run.
     pub drift: Drift,
 }
 
 impl Reconciled {
-    /// Returns whether nothing is left to repair.
+    /// Returns whether no difference remains.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let left = |drift: &Drift| if self.dry_run { !drift.is_none() } else { drift.beyond_repair() > 0 };
@@ -83,8 +83,8 @@ impl fmt::Display for Reconciled {
     }
 }
 
-/// Compares the index that searches read with the table, in both directions, and repairs every
-/// index that changes are written to.
+/// Compares the index that searches read with the table, in both directions. It writes repairs to
+/// every index that receives changes.
 ///
 /// # Errors
 /// [`OpsError`].

@@ -71,7 +71,7 @@ fn role(index: &IndexState) -> &'static str {
 #[derive(Serialize)]
 struct Pruned {
     deleted: Vec<String>,
-    /// Whether there was any index, in use or left over.
+    /// Whether any index existed.
     any: bool,
 }
 
@@ -142,7 +142,7 @@ impl fmt::Display for Purged {
 /// Deletes the tombstones of removals at least `older_than` days ago.
 ///
 /// # Errors
-/// [`OpsError::Usage`] if the longest possible replay takes more days than that.
+/// [`OpsError::Usage`] if a stream record can still be replayed after that many days.
 pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Outcome, OpsError> {
     let days = older_than.unwrap_or(TOMBSTONE_LIFETIME_DAYS);
     if days < TOMBSTONE_LIFETIME_DAYS {
@@ -153,7 +153,7 @@ pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Out
     let mut purged = Purged { removed_before, ..Purged::default() };
     for collection in Collection::ALL {
         let mut after = None;
-        // Terminates: each page starts after the end of the previous one.
+        // The loop ends, because every page starts after the previous one.
         loop {
             let before = &purged.removed_before;
             let page = client.purge_tombstones(collection, before, MAX_PURGE, after.as_ref()).await?;

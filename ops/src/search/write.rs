@@ -8,13 +8,13 @@ use crate::error::OpsError;
 /// The maximum number of attempts to write documents that the engine cannot accept now. Each
 /// attempt includes the client's own retries.
 const ROUNDS: usize = 10;
-/// The status for an index that does not exist or is not written to.
+/// The status when the index or the write alias does not exist.
 const NO_INDEX: u16 = 404;
 
 /// The destination of documents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'a> {
-    /// Every index that changes are written to.
+    /// Every index that receives changes.
     All,
     /// Only this index.
     Index(&'a str),
@@ -32,8 +32,8 @@ pub(crate) struct Refused {
 pub(crate) struct Written {
     /// The documents that the engine will never accept.
     pub(crate) refused: Vec<Refused>,
-    /// The operations for which the engine knows a newer version, either of a document or, for a
-    /// minute, of a deleted one.
+    /// The operations that the engine rejected because it knows a newer version. It also remembers
+    /// the version of a deleted document for a minute.
     pub(crate) stale: Vec<BulkOperation>,
 }
 

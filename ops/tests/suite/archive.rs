@@ -23,7 +23,7 @@ use crate::things::{order, with_meta};
 
 pub const ID: &str = "o1";
 
-/// Writes a delivered order with two lines, in its state after placing and delivery.
+/// Writes all items of a delivered order with two lines.
 pub async fn delivered(shop: &Shop) {
     let head = order(ID, OrderStatus::Delivered, 5);
     shop.put_and_deliver(&head).await;
@@ -112,7 +112,7 @@ async fn the_audit_of_a_day_names_the_object_by_which_an_order_is_restored() {
     retire(&table, &options(false)).await.unwrap();
     expire(&shop, &bucket).await;
     assert_eq!(bucket.names().await.len(), 5);
-    // The records of this test have times on this day.
+    // The stream records of this test have this date.
     let listed = list(&table, "2017-01-01").await.unwrap();
     let [entry] = &listed.expirations[..] else { panic!("{listed}") };
     assert_eq!(entry.kind, "Order");

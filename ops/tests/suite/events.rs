@@ -1,5 +1,4 @@
-//! Tests case 36 for the other sinks: a replay of records that bus, audit and derived data did not
-//! take.
+//! Tests case 36 for the sinks `bus`, `audit` and `derived`: a replay of records that they refused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -141,7 +140,8 @@ async fn case_36_a_repeated_redrive_of_bus_audit_and_derived_data_keeps_newer_da
     }
     // Without its customer the session would not be archived.
     shop.put(&with_meta(seed::customer("c1"), 1)).await;
-    // The record of the placing was set aside. The record of the cancellation is taken.
+    // The consumer set the record of the placing aside, and processed the record of the
+    // cancellation.
     shop.put(&cancelled).await;
     deliver_to(&sinks.consumer().await, &[moved(2, &pending, &cancelled)]).await;
     let before = sinks.state().await;

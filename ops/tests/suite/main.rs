@@ -1,5 +1,5 @@
-//! Tests of the operations tool against a table and search engines. These are embedded, unless the
-//! environment names others.
+//! Tests of the operations tool against a table and search engines. Table and engine are embedded,
+//! unless environment variables name others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod archive;

@@ -27,8 +27,8 @@ const BUS: &str = "shop";
 const FAILED: &str = "failed-records";
 const ARCHIVE: &str = "archive";
 
-/// Returns the policy of a group of commands. In the document, the policy follows the line that
-/// begins with the group's name.
+/// Returns the policy of a group of commands. On the page, the policy follows the line that starts
+/// with the group's name.
 fn policy(group: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -181,7 +181,7 @@ async fn quarantined_records_are_replayed_under_their_policy() {
     operator.failed.put("aws/lambda/mapping/batch", &given_up("shop-StreamEvents-1", &records));
     operator.gives("redrive list", 0).await;
     operator.gives("redrive show aws/lambda/mapping/batch", 0).await;
-    // The replay restores a lost alias.
+    // A replay needs the permission to restore a lost alias.
     shop.lose_write_alias().await;
     operator.gives("redrive replay --all", 0).await;
     operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));

@@ -42,8 +42,8 @@ async fn stable(shop: &Shop) -> BTreeSet<String> {
 }
 
 /// Writes and removes products until `stop` is set, and delivers the records late in small batches.
-/// It delivers some of them a second time, long after. Returns the documents that the index must
-/// hold at the end, with their revs.
+/// It delivers some records again, much later. Returns the documents that the index must contain at
+/// the end, with their revs.
 async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
     let mut revs: BTreeMap<String, (u64, bool)> = BTreeMap::new();
     let (mut late, mut delivered): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
@@ -96,7 +96,7 @@ async fn case_24_a_rebuild_under_writes_misses_no_document_and_leaves_none_stale
     let whole = stable(&shop).await;
     shop.put_and_deliver(&order("o1", OrderStatus::Paid, 2)).await;
     shop.put_and_deliver(&order("o2", OrderStatus::Placing, 1)).await;
-    // The old index has only the tombstone of this product, and the table has nothing. Its first
+    // The old index has a tombstone of this product, and the table has no item. The product's first
     // record is delivered again after the rebuild.
     let removed = product("removed", 4);
     let late = shop.put(&removed).await;

@@ -1,4 +1,4 @@
-//! Tests case 25: drift is found, repaired and reported.
+//! Tests case 25: differences between index and table are found, repaired and reported.
 
 use std::fmt;
 use std::sync::Arc;
@@ -92,8 +92,8 @@ async fn a_document_ahead_of_its_item_is_reported_and_left_to_a_rebuild() {
     assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 9)]);
 }
 
-/// Changes an item and delivers the record to the index, right after the first strong read of
-/// items.
+/// Changes an item right after the first strong read of items, and delivers the record to the
+/// index.
 struct ChangesBehind {
     shop: Arc<Shop>,
     newer: Stored<Product>,
@@ -181,7 +181,7 @@ async fn a_repair_that_the_engine_refuses_as_old_is_reported_as_unrepaired() {
     assert!(repaired.to_string().contains("again after that"), "{repaired}");
     assert_eq!(shop.found(Collection::Products).await, [("p2".to_owned(), 1)]);
 
-    // The engine accepts a rev above the one that it remembers.
+    // The engine accepts a rev that is higher than the remembered one.
     shop.put(&product("p1", 3)).await;
     let repaired = compared(&shop, false).await;
     assert_eq!(drift(&repaired, Collection::Products).unrepaired, 0);

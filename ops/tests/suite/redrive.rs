@@ -17,7 +17,7 @@ use crate::bucket::Bucket;
 use crate::shop::Shop;
 use crate::things::product;
 
-/// The search index of a shop, and a sink that records what it takes and fails on request.
+/// The search index of a shop, and a sink that records its input and fails on request.
 struct TestSinks<'s> {
     shop: &'s Shop,
     other: Other,
@@ -71,7 +71,7 @@ impl Sink for Other {
     }
 }
 
-/// Returns a record in the form of the consumer's quarantine.
+/// Returns an object of the consumer's quarantine with this record.
 pub fn aside(consumer: &str, record: &Value) -> String {
     let body = json!({
         "at": "2017-01-01T12:00:00.000Z", "consumer": consumer, "kind": "index_rejects", "reason": "too\nlong",
@@ -80,7 +80,7 @@ pub fn aside(consumer: &str, record: &Value) -> String {
     body.to_string()
 }
 
-/// Returns a batch in the form of Lambda's on-failure object.
+/// Returns an object of Lambda's on-failure destination with these records.
 pub fn given_up(function: &str, records: &[Value]) -> String {
     let body = json!({
         "requestContext": {"functionArn": function, "condition": "RetryAttemptsExhausted", "approximateInvokeCount": 3},
@@ -129,7 +129,7 @@ async fn case_36_a_repeated_redrive_keeps_a_newer_update() {
 async fn a_redrive_indexes_the_present_item_and_not_the_image_in_the_record() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let old = shop.put(&product("p1", 1)).await;
-    // The record of this change is lost. The item exists.
+    // The consumer never gets the record of this change.
     shop.put(&product("p1", 3)).await;
     bucket.put("quarantine/2017-01-01/e1-search.json", &aside("search", &old));
     assert!(replayed(&bucket, &TestSinks::of(&shop)).await.is_complete());

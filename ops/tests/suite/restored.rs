@@ -41,7 +41,7 @@ async fn ahead(shop: &Shop) -> u64 {
 #[tokio::test]
 async fn a_rebuild_after_a_restore_leaves_out_documents_that_the_table_has_lost() {
     let shop = Shop::open().await;
-    // The state in the backup comes first, then the changes after it.
+    // This is the state in the backup. The changes after the backup follow.
     for id in ["changed", "removed", "same"] {
         shop.put_and_deliver(&product(id, 4)).await;
     }
@@ -51,7 +51,7 @@ async fn a_rebuild_after_a_restore_leaves_out_documents_that_the_table_has_lost(
     shop.deliver(&[shop.remove(&gone).await]).await;
     shop.put_and_deliver(&product("created", 1)).await;
     shop.put_and_deliver(&order("o1", OrderStatus::Paid, 2)).await;
-    // This is the restore of the table. The stream has no record of it.
+    // This restores the table. The stream has no records of the restore.
     shop.put(&product("changed", 4)).await;
     shop.put(&product("removed", 4)).await;
     shop.remove(&product("created", 1)).await;
@@ -106,8 +106,8 @@ async fn the_last_state_of_a_twice_expired_order_is_restored_despite_a_new_strea
         retire(&table, &options(false)).await.unwrap();
         expire(&shop, &bucket).await;
         let (_, last) = archived_head(&bucket).await;
-        // An earlier expiration, from a stream with larger sequence numbers. It has a lower rev, or
-        // the same rev and an earlier removal.
+        // The same item expired earlier, in a stream with larger sequence numbers. That entry has a
+        // lower rev, or the same rev and an earlier time of removal.
         let mut earlier = last.clone();
         let known: u64 = last["item"]["rev"]["N"].as_str().unwrap().parse().unwrap();
         earlier["item"]["rev"] = json!({"N": (known - rev).to_string()});

@@ -47,7 +47,7 @@ async fn parts(table: &Table, id: &str) -> Parts {
     (head.unwrap(), lines, history)
 }
 
-/// Runs the first `after` transactions of a retirement, like a run that is stopped then.
+/// Runs only the first `after` transactions of a retirement, like an interrupted run.
 async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) {
     let (head, lines, history) = parts(table, id).await;
     let retirement = Retirement { order: &head, lines: &lines, history: &history, expires_at, at: Instant::now() };
@@ -58,7 +58,7 @@ async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) 
     }
 }
 
-/// Returns whether the head has a time to live, and whether it is in its list.
+/// Returns whether the head has a time to live, and whether it is still in the list by status.
 async fn ends(shop: &Shop, head: &Stored<Order>) -> (bool, bool) {
     let key = head.key().unwrap();
     let text = |text: &str| AttributeValue::S(text.to_owned());
@@ -150,7 +150,7 @@ fn orders_are_not_retired_while_the_stream_may_have_their_records() {
         assert_eq!(status, Some(2));
         assert!(said.contains("at least 31 days"), "{said}");
     }
-    // The age is accepted. The command then fails because the environment is empty.
+    // The command accepts the age, and then fails because the environment is empty.
     let (_, said) = retire("31");
     assert!(said.contains("TABLE_NAME"), "{said}");
 }

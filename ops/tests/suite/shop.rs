@@ -1,5 +1,5 @@
 //! A shop for tests: a table, a search engine, and the stream's consumer between them. The consumer
-//! runs only when a test delivers records.
+//! processes only records that a test delivers.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -63,8 +63,7 @@ impl Shop {
                 json!({format!("{prefix}-products"): {}, format!("{prefix}-products-write-v1"): {}});
             call(&endpoint, Method::PUT, &format!("{prefix}-products-v1"), Some(&definition)).await;
         }
-        // The limits are wide, because the speed of a real engine on this machine is not under
-        // test.
+        // The timeouts are long, so that a slow engine does not fail a test.
         let limits = Limits { attempt: Duration::from_secs(30), total: Duration::from_secs(60), ..Limits::default() };
         let search = SearchClient::new(&SearchConfig::new(&endpoint, &prefix).unwrap().with_limits(limits));
         search.ensure_indices().await.unwrap();
@@ -75,7 +74,7 @@ impl Shop {
         Self { table, items, search, endpoint, prefix, consumer, sequence: AtomicU64::new(1), _server: server }
     }
 
-    /// Writes an item, over an existing one, and returns the record of the change.
+    /// Writes an item, replaces an existing one, and returns the stream record of the change.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) -> Value {
         self.table.put(item).await;
         things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item)
@@ -154,7 +153,7 @@ impl Shop {
         call(&self.endpoint, Method::POST, "_aliases", Some(&remove)).await;
     }
 
-    /// Sends a request to the engine itself and returns the response.
+    /// Sends a request directly to the engine and returns the response.
     pub async fn ask(&self, path: &str) -> Value {
         call(&self.endpoint, Method::GET, path, None).await
     }
@@ -172,7 +171,7 @@ async fn call(endpoint: &str, method: Method, path: &str, body: Option<&Value>) 
     answer
 }
 
-/// Passes records to a consumer and asserts that all of them are durable then.
+/// Passes records to a consumer and asserts that it processed all of them.
 pub async fn deliver_to(consumer: &Consumer, records: &[Value]) {
     let event: Event = serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap();
     let taken = consumer.take(&event, Instant::now() + Duration::from_secs(120)).await.unwrap();

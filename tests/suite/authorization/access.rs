@@ -1,16 +1,16 @@
 //! The expected response of every route for every caller.
 //!
 //! This module lists no routes. `template.yaml` says which routes have an authorizer. In
-//! `openapi.yaml`, `x-who` says who may call a route, and the documented statuses say how a route
-//! refuses others.
+//! `openapi.yaml`, `x-who` names the permitted callers of a route, and the documented statuses show
+//! how the route refuses other callers.
 
 use std::collections::BTreeSet;
 
 use crate::support::openapi::{Operation, api};
 use crate::support::template;
 
-/// The caller's relation to the record of a request. From [`Person::Reader`] on, each may do
-/// everything that the one before may do.
+/// The caller's relation to the record of a request. From [`Person::Editor`] on, each person has
+/// all rights of the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Person {
     /// A caller without a token.
@@ -47,7 +47,7 @@ impl Person {
     }
 }
 
-/// The caller that a route with an authorizer derives from a token.
+/// How a route with an authorizer sees the caller of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
     /// The gateway refuses the token.
@@ -74,7 +74,7 @@ pub enum Outcome {
 pub struct Access {
     /// Route keys of the routes without an authorizer.
     public: BTreeSet<String>,
-    /// First path segments of the records that callers may see without the right to change them.
+    /// First path segments of the records that some callers may read but not change.
     shared: BTreeSet<&'static str>,
 }
 
@@ -91,7 +91,7 @@ impl Access {
         self.public.contains(&operation.key())
     }
 
-    /// Returns the outcome of this person's valid request.
+    /// Returns the expected outcome of this person's valid request.
     pub fn of(&self, operation: Operation<'static>, person: Person) -> Outcome {
         if self.is_public(operation) {
             return Outcome::Done;
@@ -118,7 +118,7 @@ impl Access {
         }
     }
 
-    /// Returns the outcome of a valid request with a token of this kind.
+    /// Returns the expected outcome of a valid request with a token of this kind.
     pub fn of_bearer(&self, operation: Operation<'static>, bearer: Bearer) -> Outcome {
         match bearer {
             _ if self.is_public(operation) => Outcome::Done,

@@ -17,12 +17,12 @@ use crate::support::openapi::{Operation, api};
 use crate::support::trial::{self, Trial, run_all};
 use crate::support::{drain, table, with_own_system};
 
-/// The number of requests in the tests below.
+/// The numbers of requests that the tests send.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Cases {
-    /// Refused requests without a token or with the caller's own token.
+    /// Refused requests without a token or with an ordinary token.
     refused: usize,
-    /// Accepted requests without a token or with the caller's own token.
+    /// Accepted requests without a token or with an ordinary token.
     taken: usize,
     /// Refused requests with a forged or odd token.
     tokens_refused: usize,
@@ -32,7 +32,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// Counts the requests that the two descriptions imply.
+    /// Counts the requests that follow from the two files.
     fn count(access: &Access, tokens: &[Token]) -> Self {
         let mut cases = Self::default();
         for operation in api().operations() {
@@ -54,13 +54,13 @@ impl Cases {
     }
 }
 
-/// Returns whether the tests send a request that this token allows. They send the writes of staff
-/// only once, with an ordinary staff token.
+/// Returns whether the tests send a request that this token allows. They send an allowed write of
+/// staff only with an ordinary staff token.
 fn is_tried(operation: Operation<'_>, token: &Token) -> bool {
     operation.method == "GET" || !matches!(token.bearer, Bearer::Person(Person::Staff))
 }
 
-/// Returns the trial of a request with this outcome, or `None` if it must succeed.
+/// Returns the trial of a request that must be refused. Returns `None` if the request must succeed.
 fn refusal(call: Call, what: String, outcome: Outcome) -> Option<Trial> {
     match outcome {
         Outcome::Done => None,
@@ -86,8 +86,8 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
             }
             let mut good = scene.of_customer(system, operation).await;
             if access.is_public(operation) {
-                // All tokens count as the same anonymous caller here, so concurrent requests would
-                // share a key.
+                // On this route every token counts as the same anonymous caller, so concurrent
+                // requests would conflict over one key.
                 good.headers.retain(|(name, _)| name != "idempotency-key");
             }
             for token in &tokens {
@@ -105,7 +105,7 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
                 }
             }
         }
-        // The matrix must not pass without any trials.
+        // The loop above must have made trials.
         assert!(cases.refused > 400 && cases.tokens_refused > 5000 && cases.tokens_taken > 600, "{cases:?}");
         assert_eq!(cases, Cases { taken: 0, ..Cases::count(&access, &tokens) });
         run_all(system, trials).await;
@@ -124,7 +124,7 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
         let complaints: Vec<String> = complaints.filter_map(std::future::ready).collect().await;
         assert_eq!(complaints, Vec::<String>::new());
 
-        // Their allowed requests do not remove data that another one needs.
+        // The allowed requests of these persons remove no data, so they can share a system.
         for person in [Person::Anonymous, Person::Unregistered, Person::Stranger, Person::Reader] {
             does_all_that_is_allowed(system, &scene, person).await;
         }
@@ -147,7 +147,7 @@ fn staff_does_everything() {
     in_a_world_of_their_own(Person::Staff);
 }
 
-/// Runs a person's allowed requests in their own system, because they change and remove shared
+/// Runs a person's allowed requests in a separate system, because these requests change and remove
 /// data.
 fn in_a_world_of_their_own(person: Person) {
     with_own_system(async |system| {

@@ -1,4 +1,4 @@
-//! The people of the authorization tests, and their requests.
+//! The callers of the authorization tests, and their requests.
 
 use local::System;
 use serde_json::json;
@@ -19,7 +19,7 @@ const ADMIN: &str = "auth-admin";
 const MEMBER: &str = "bad-cat";
 const BOB: &str = "bad-bob";
 
-/// A world that contains every person.
+/// The test data, with a customer record for each person except [`Person::Unregistered`].
 pub struct Scene(World);
 
 impl Scene {
@@ -56,7 +56,7 @@ impl Scene {
             }
             "foundOrganization" => leave_out(&mut good, "", &["id"]),
             "createDocument" => leave_out(&mut good, "", &["id", "organization_id"]),
-            // Owners may cancel a pending order.
+            // A customer may move an order only by cancelling it while it is pending.
             "moveOrder" => {
                 let (id, tag) = pending_order(system).await;
                 good.parameters[0].1 = id;
@@ -69,7 +69,7 @@ impl Scene {
     }
 }
 
-/// Returns the user id in the person's token. Staff and anonymous callers have none here.
+/// Returns the user id in the person's token, or `None` for staff and for anonymous callers.
 fn subject(operation: Operation<'_>, person: Person) -> Option<&'static str> {
     let is_of_bob =
         ["/v1/organizations/{id}", "/v1/documents/{id}"].iter().any(|path| operation.path.starts_with(path));

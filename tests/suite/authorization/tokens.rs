@@ -1,5 +1,5 @@
-//! Forged and odd tokens, made without the issuer: some without its key, some with its key and
-//! unusual claims.
+//! Forged and odd tokens, which the test makes itself. Some are not signed with the issuer's key.
+//! Others are, and have unusual claims.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -18,7 +18,7 @@ const DAY: u64 = 24 * HOUR;
 
 /// An `Authorization` header for a request.
 pub struct Token {
-    /// The token's peculiarity.
+    /// A description of the token.
     pub what: &'static str,
     /// The caller that the token identifies.
     pub bearer: Bearer,
@@ -36,7 +36,7 @@ pub struct Forger {
 }
 
 impl Forger {
-    /// Makes a forger with the key of the running system.
+    /// Makes a forger with the signing key of the running system.
     pub fn with_the_key() -> Self {
         Self::of(&std::fs::read(SigningKey::file()).unwrap())
     }
@@ -57,7 +57,7 @@ impl Forger {
         [self.refused(), self.nameless(), self.misnamed(), self.grouped()].into_iter().flatten().collect()
     }
 
-    /// Returns tokens that the authorizer refuses. Their claims are those of a member of staff.
+    /// Returns tokens that the authorizer refuses. Their claims are those of a staff token.
     fn refused(&self) -> Vec<Token> {
         let (staff, header) = (self.staff(), self.header());
         let bearer = |what: &'static str, token: &str| Token::new(what, Bearer::Refused, format!("Bearer {token}"));
@@ -200,7 +200,7 @@ impl Forger {
         json!({ "alg": "ES256", "kid": self.id, "typ": "JWT" })
     }
 
-    /// Returns the claims that every token needs, without a user.
+    /// Returns the claims that every token needs, without a user id.
     fn plain(&self) -> Json {
         json!({ "iss": ISSUER, "aud": AUDIENCE, "iat": self.now - 60, "exp": self.now + DAY })
     }

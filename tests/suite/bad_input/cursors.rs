@@ -1,4 +1,4 @@
-//! Altered cursors, and cursors of another list, other parameters or another caller.
+//! Tests altered cursors, and cursors of another list, other parameters or another caller.
 
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -44,7 +44,8 @@ impl List {
 async fn lists(system: &System) -> Vec<List> {
     let world = World::create(system).await;
     drain(system).await;
-    // These orders keep waiting, because only a message to the function gives them a station.
+    // These jobs stay in the list of waiting orders, because the function assigns a station only
+    // when it receives a message.
     for order in ["waiting-1", "waiting-2"] {
         let born = order.parse().unwrap();
         let job = Stored::new(WaitingJob { order_id: order.parse().unwrap() }, born, Instant::now());
@@ -52,7 +53,8 @@ async fn lists(system: &System) -> Vec<List> {
     }
     let mut lists = Vec::new();
     for operation in api().operations() {
-        // Document sections have pages without a `limit`. All sections fit on the first page here.
+        // The list of a document's sections has pages but no `limit`. Here all sections fit on the
+        // first page.
         if operation.parameters().any(|parameter| parameter["name"] == "limit") {
             let good = world.good(system, operation).await;
             lists.push(List::read(system, operation, good).await);
@@ -75,7 +77,8 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
             }
             let mut others: Vec<Good> = Vec::new();
             for (position, (name, value)) in list.good.parameters.iter().enumerate() {
-                // Replace the id of one record with that of another, if the world has another.
+                // Replace the id of a record with the id of another one, if the test data has
+                // another one.
                 let other = match (name.as_str(), value.as_str()) {
                     (_, "bad-ann") => "bad-bob",
                     (_, "bad-1") => "bad-2",

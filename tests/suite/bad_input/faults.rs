@@ -1,4 +1,4 @@
-//! Every single fault that a request can have.
+//! Requests with exactly one fault.
 
 use serde_json::{Value as Json, json};
 
@@ -15,8 +15,8 @@ const IMPORT_LIMIT: usize = 2 * 1024 * 1024;
 const IMPORT_LINES: usize = 1000;
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";
-/// Percent-encoded ids that are invalid after the gateway has decoded them twice. They contain a
-/// control character or `?`, `%`, `\`, or have 129 bytes.
+/// Percent-encoded ids that are invalid after the gateway's double decoding. Some contain a control
+/// character, `?`, `%` or `\`. One has 129 bytes.
 const BAD_IDS: [&str; 11] = [
     "%00",
     "a%00",
@@ -78,7 +78,7 @@ fn paths(good: &Good) -> Vec<Trial> {
             spoilt.call()
         };
         let bad = if name == "path" { &BAD_CATEGORIES[..] } else { &BAD_IDS };
-        // A country is a name, not an id.
+        // A country is a name and not an id, so it may contain these characters.
         let is_good = |value: &str| name == "country" && ["a%253Fb", "50%2525", "a%5Cb"].contains(&value);
         for value in bad.iter().filter(|value| !is_good(value)) {
             let value = match *value {
@@ -255,7 +255,7 @@ fn contents(good: &Good, body: &Json) -> Vec<Trial> {
     }
     let padded = |size: usize| format!("{whole}{}", " ".repeat(size - whole.len()));
     trials.push(Trial::new(json(&padded(BODY_LIMIT + 1)), "a byte too large", 413, "body_too_large"));
-    // The body has the maximum size, so the function finds another error.
+    // A body of exactly the maximum size is read, so its unknown field causes the error.
     let unknown = format!(r#"{{"{UNKNOWN}":"{}"}}"#, "x".repeat(BODY_LIMIT - UNKNOWN.len() - 7));
     assert_eq!(unknown.len(), BODY_LIMIT);
     trials.push(Trial::new(json(&unknown), "just small enough", 422, "invalid_body").at(""));

@@ -50,7 +50,7 @@ fn ids() -> Vec<String> {
     ]
     .map(|id| format!("ids-{id}"))
     .into();
-    // The longest allowed ids, of characters that need the most space in a key, in UTF-8 and in a
+    // The longest ids, made of the characters that need the most bytes: in a key, in UTF-8 and in a
     // URL.
     ids.extend([
         format!("ids-{}", "#".repeat(124)),
@@ -86,14 +86,15 @@ async fn delete(system: &System, path: &str) {
 /// Uses one id as customer, address, product, reviewer, reference and store, each from creation to
 /// removal.
 async fn live(system: &System, id: &str, n: usize) {
-    // The server folds addresses and user names, so they differ by number. It never folds ids.
+    // Addresses and user names contain a number, because folding could make them equal. Ids are
+    // never folded.
     let body =
         json!({ "id": id, "email": format!("ids-{n}@example.com"), "username": format!("ids {n}"), "name": "N" });
     let created = Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);
     let own = path(&["customers", id]);
     assert_eq!((&created.body["id"], &created.headers["location"]), (&json!(id), &own));
     assert_eq!(read(system, &own).await, created.body);
-    // The customer's own token has the same id.
+    // The customer's token has this id as its `sub`.
     Call::new("GET", &own).customer(id).send(system).await.expect(200);
 
     let product = product_body(id, &["ids", id], 10);

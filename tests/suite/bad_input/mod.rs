@@ -2,7 +2,8 @@
 //!
 //! Each request is valid except for one fault. The response must be a problem with the right status
 //! and code, and the request must write nothing. At the end every valid request succeeds, which
-//! proves that the fault caused the refusal. The module `authorization` tests who may call a route.
+//! proves that the fault caused the refusal. The module `authorization` tests the callers of each
+//! route.
 
 mod cursors;
 mod faults;
@@ -32,7 +33,7 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
                 trials.push((operation, trial));
             }
         }
-        // The matrix must not pass without any trials.
+        // The loop above must have made trials.
         assert!(trials.len() > 1500, "{}", trials.len());
         assert!(api().operations().all(|operation| faults.contains_key(&operation.key())), "{faults:?}");
         run_all(system, trials).await;
@@ -52,7 +53,7 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
             after.iter().filter(|(key, item)| before.get(key) != Some(item)).map(|(key, _)| key).collect();
         assert!(changed.is_empty() && before.len() == after.len(), "written: {changed:?}");
 
-        // The same requests without the fault.
+        // The same requests succeed without the fault.
         for operation in api().in_working_order() {
             let answer = world.good(system, operation).await.call().send(system).await;
             let complaint = trial::unless_done(operation, &answer);

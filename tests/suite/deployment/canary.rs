@@ -1,4 +1,4 @@
-//! Tests of the template with gradual deployments.
+//! Tests the template that `.ci/canary` makes for gradual deployments.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -31,7 +31,8 @@ fn a_canary_shifts_the_traffic_of_every_public_function_and_watches_existing_ala
         assert_eq!(lines.contains("Type: Linear10PercentEvery1Minute"), answers, "{id}");
         assert_eq!(function.environment.get("RELEASE").map(String::as_str), answers.then_some("1"), "{id}");
         if answers {
-            // The template names alarms directly, because a reference would be circular.
+            // The template writes out the names of the alarms, because references would be
+            // circular.
             let watched: Vec<&str> = lines.split("- !Sub bodega-${Stage}-").skip(1).collect();
             assert!(watched.len() >= 3, "{watched:?}");
             for alarm in watched {

@@ -101,7 +101,7 @@ fn the_patterns_and_consequences_of_each_route_are_those_of_docs_routes_json() {
         std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
     }
     let pinned: Vec<Route> = serde_json::from_str(&read(&path)).unwrap();
-    let stale = "docs/routes.json is stale: UPDATE_DOCS=1 cargo test -p bodega-local --test suite events::costs";
+    let stale = "docs/routes.json is stale: UPDATE_DOCS=1 cargo test -p bodega-tests --test suite events::costs";
     assert_eq!(measured.len(), pinned.len(), "{stale}");
     for (now, then) in measured.iter().zip(&pinned) {
         assert_eq!(now.fixed(), then.fixed(), "{stale}");

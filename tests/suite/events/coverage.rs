@@ -57,8 +57,8 @@ const FAMILIES: [&str; 48] = [
     "/v1/transfers",
 ];
 
-/// This route needs an upload by a URL that is valid for minutes, so no sample can call it. The
-/// end-to-end tests of pictures do.
+/// This route needs an upload to a URL that is valid for minutes, so no sample can call it.
+/// `pictures.rs` tests it.
 const OF_AN_UPLOAD: &str = "PUT /v1/products/{id}/content/uploads/{upload}";
 
 #[test]

@@ -1,5 +1,5 @@
-//! Sends the requests of the pages for developers of clients, in their order, and compares the
-//! responses with those that the pages print.
+//! Sends the requests of the pages for client developers, in order, and compares the responses with
+//! the printed ones.
 
 mod printed;
 mod shell;
@@ -15,7 +15,7 @@ use self::shell::{Command, Request, Variables};
 use crate::support::client::{Call, http};
 use crate::support::{read, root, with_own_system};
 
-/// The address in the pages. The test's system has another one.
+/// The address in the pages. The test replaces it with the address of its system.
 const ADDRESS: &str = "http://127.0.0.1:3000";
 /// The command that prints a token, without its options.
 const TOKEN: &str = "$(cargo run --quiet -- token ";
@@ -36,7 +36,7 @@ fn the_first_session_of_the_readme_prints_the_shown_output() {
     assert!(sent > 3, "the section has {sent} requests");
 }
 
-/// A reader who runs each block of a page in the same shell.
+/// Executes the blocks of a page as a reader would, in one shell.
 struct Reader<'a> {
     system: &'a System,
     variables: Variables,
@@ -59,11 +59,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Runs the blocks `sh`, and compares the response of a block's last request with the block
-    /// `http` that follows. A request without a printed response must succeed. Returns the number
-    /// of requests.
+    /// Executes the `sh` blocks, and compares the response of a block's last request with the
+    /// following `http` block. A request without a printed response must succeed. Returns the
+    /// number of requests.
     async fn follow(mut self, page: &str) -> usize {
-        // Every second part is a block. It starts with its language.
+        // Every second part is a code block. It starts with the name of its language.
         for block in page.split("\n```").skip(1).step_by(2) {
             let (language, text) = block.split_once('\n').unwrap();
             match language {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
                 self.expect_success();
                 self.send(Request::of_curl(&command.words[1..])).await;
             }
-            // The page makes a file as long as a picture.
+            // The page creates a file of random bytes in place of a picture.
             ["head", "-c", bytes, "/dev/urandom", ">", name] => {
                 self.files.insert((*name).to_owned(), vec![7; bytes.parse().unwrap()]);
             }

@@ -2,8 +2,8 @@
 //!
 //! They must be equal, except for values that differ in each run. These are generated ids,
 //! instants, ids of requests, ports, and numbers with a fraction, such as the score of a search.
-//! `…` in a printed text stands for any characters. A printed response without a body says nothing
-//! about the body.
+//! `…` in a printed text stands for any characters. If the page prints no body, the body is not
+//! compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -96,7 +96,7 @@ fn compare(printed: &Json, received: &Json, place: &str, found: &mut Vec<String>
     }
 }
 
-/// Returns whether a text is the printed one, but for the parts that differ in each run.
+/// Returns whether a text equals the printed one, apart from the parts that differ in each run.
 fn fits(printed: &str, received: &str) -> bool {
     let masked = |text: &str| {
         let kind = |found: &regex::Captures<'_>| {

@@ -1,4 +1,4 @@
-//! Reads the part of a shell's and curl's language that the pages use, and panics on anything else.
+//! Parses the shell syntax and the curl options that the pages use, and panics on others.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,8 @@ pub struct Request {
     pub body: Option<String>,
 }
 
-/// Takes the first command from a text. A backslash at the end of a line continues it.
+/// Removes the first command from a text and returns it. A backslash at the end of a line continues
+/// a command.
 pub fn take_command(text: &mut &str, variables: &Variables) -> Command {
     let mut command = Command::default();
     let mut word: Option<String> = None;
@@ -64,7 +65,7 @@ fn expanded(text: &str, variables: &Variables) -> String {
 }
 
 impl Request {
-    /// Reads the words after `curl`.
+    /// Parses the words after `curl`.
     pub fn of_curl(words: &[String]) -> Self {
         let mut request = Self::default();
         let mut words = words.iter();
@@ -86,7 +87,7 @@ impl Request {
                 }
                 "--data-binary" => {
                     request.body = Some(value());
-                    // curl does so, and the API refuses that type.
+                    // curl sends this content type by default, and the API refuses it.
                     let form = "application/x-www-form-urlencoded".to_owned();
                     request.headers.entry("content-type".to_owned()).or_insert(form);
                 }

@@ -1,4 +1,5 @@
-//! A small, readable retail data set with every fault of the real one, and the expected import.
+//! A small retail data set with every kind of fault of the real one, and the expected content of
+//! the shop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -101,8 +102,8 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the product file. Names, categories and sizes are missing in every way, and the shop
-/// refuses one row.
+/// Returns the product file. Names, categories and sizes are missing in all ways of the real file.
+/// The shop refuses one row.
 pub fn products() -> String {
     let too_long = "9".repeat(65);
     let mut rows = vec![
@@ -132,7 +133,7 @@ pub fn baskets() -> String {
     let shelf = |count: u64| -> Vec<(u64, i64, &str)> { (0..count).map(|n| (SHELF + n, 1, "0.5")).collect() };
     let mut lines = vec![
         basket(5001, 1, 1, &[(1001, 2, "2.58"), (1002, 1, "0.99")]),
-        // A free product is an ordinary line.
+        // A product with the price zero is imported too.
         basket(5002, 1, 2, &[(1001, 0, "0.0"), (1003, 1, "0.0")]),
         basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (1008, 2, "2.0")]),
         basket(5004, 2, 4, &[(1001, 0, "1.0"), (1002, 0, "0.0")]),
@@ -145,11 +146,11 @@ pub fn baskets() -> String {
         String::new(),
         r#"{"basket_id": 5010, "household_id": 1, "store_id": 1, "placed_at": "2017-01-02T00:00:00Z", "lines": 3}"#
             .to_owned(),
-        // This basket has the number of an earlier one, with other content.
+        // This basket has the number of an earlier basket but different content.
         basket(5001, 2, 9, &[(1005, 1, "7.77")]),
         basket(5011, 2, 9, &[(1005, 1, "3.5"), (1006, 30_000, "300.0")]),
     ];
-    // More orders than a customer's overview holds. Each pair of orders has the same time.
+    // This customer has more orders than the overview shows. Each pair of orders has the same time.
     lines.extend((0..26).map(|n| basket(6000 + n, 1, 10 + n / 2, &[(1005, 1, "3.5"), (1001, 1, "1.29")])));
     lines.join("\n")
 }
@@ -166,7 +167,7 @@ fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> S
     format!(r#"{{{ids}, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#, lines.join(", "))
 }
 
-/// Returns the import's result according to its rules.
+/// Returns the expected content of the shop.
 pub fn expected() -> Expected {
     let product = |id, name: &str, brand, size, category_path: &[&'static str], cents| Product {
         id,
@@ -178,8 +179,8 @@ pub fn expected() -> Expected {
     };
     let ice = ["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"];
     let mut products = vec![
-        // A price comes from the last line with the product, to the nearest cent. Without a line it
-        // is 1.00.
+        // A product's price comes from its last basket line, rounded to the nearest cent. Without a
+        // line the price is 1.00.
         product(1001, "ICE - CRUSHED/CUBED 22 LB", "National", Some("22 LB"), &ice, 129),
         product(1002, "ICE - CRUSHED/CUBED", "Private", None, &ice, 99),
         product(

@@ -1,5 +1,4 @@
-//! Runs the import like a user: the program with its files, exit code and output. Then checks the
-//! shop.
+//! Runs the import program on files. Checks its exit code and output, and then the shop.
 
 mod data;
 mod shop;
@@ -162,7 +161,7 @@ fn a_run_that_was_killed_is_finished_by_the_next() {
             let list = Call::new("GET", "/v1/orders?status=pending&limit=1").staff().send(system).await.expect(200);
             !list.body["items"].as_array().unwrap().is_empty()
         };
-        // The import may also finish before an order is seen.
+        // The import may also finish before this loop finds an order.
         while !any_order().await && killed.try_wait().unwrap().is_none() {}
         killed.kill().await.unwrap();
 
@@ -199,14 +198,15 @@ fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_is_the_basket()
             let body = json!({ "customer_id": household, "reference": basket, "lines": lines });
             order_call(&body, basket).staff().send(system).await.expect(201);
         };
-        // A line is missing, a quantity differs, an amount differs, and the household differs.
+        // Each of these orders has the number of a basket but differs from it: in a line, a
+        // quantity, an amount or the household.
         place("1", "5001", &[(1001, 2, 258)]).await;
         place("1", "6000", &[(1005, 2, 350), (1001, 1, 129)]).await;
         place("1", "6001", &[(1005, 1, 351), (1001, 1, 129)]).await;
         place("9", "5002", &[(1003, 1, 0)]).await;
-        // This one is the basket.
+        // This order equals its basket.
         place("2", "5003", &[(1001, 1, 150)]).await;
-        // A customer's own number does not block the shop's.
+        // A customer's order with the same reference does not conflict with the import.
         let lines = json!([{ "product_id": "1001", "quantity": 1 }]);
         let own = json!({ "customer_id": "1", "reference": "6002", "lines": lines });
         order_call(&own, "own").customer("1").send(system).await.expect(201);
@@ -257,7 +257,7 @@ fn an_import_that_cannot_begin_says_why_and_changes_nothing() {
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.err.contains(&port), "{run:?}");
 
-        // The shop refuses a token of another system's key, and the import ends with the first
+        // The shop refuses a token that is signed with another key. The import stops at the first
         // refusal.
         SigningKey::open(Some(folder.path())).unwrap();
         let baskets = folder.write("baskets.ndjson", &data::baskets());

@@ -27,7 +27,7 @@ async fn read(system: &System, path: &str) -> Json {
     staff(path).send(system).await.expect(200).body
 }
 
-/// Compares each product with its row, and its stock with the unsold pieces.
+/// Compares each product with its row, and its stock with the pieces that were not sold.
 async fn products(system: &System, expected: &Expected) {
     let sold = expected.sold();
     for product in &expected.products {

@@ -9,7 +9,7 @@ use crate::control::all;
 use crate::support::client::http;
 use crate::support::table::scan;
 
-/// Lists of stored data other than the table and the index.
+/// Names of the `/_local` lists with stored data outside of the table and the index.
 const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
 
 /// Stored texts, each with the kind of its place: an item's entity, a document's index, or the name

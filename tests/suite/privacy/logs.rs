@@ -1,5 +1,4 @@
-//! Logs: no function's log line reveals a caller or the caller's texts, for any request and any
-//! fault.
+//! Tests that no log line reveals a caller or the caller's texts, for any request and any fault.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -22,7 +21,7 @@ const FAULTS: [&str; 3] = ["error", "throttle", "conflict"];
 pub async fn tell_nothing(system: &System, least: usize) {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let keys = environment["CURSOR_KEYS"].as_str().unwrap().to_owned();
-    // The keys are long. Their names are short and not secret.
+    // Only the keys are secret. Their names are short.
     let secrets = keys.split([',', ':']).map(str::to_owned).filter(|part| part.len() > 8);
     // All tokens start with the same header, which names the signature's algorithm.
     let token = system.token(SUBJECT, &[]);
@@ -41,7 +40,8 @@ pub async fn tell_nothing(system: &System, least: usize) {
     }
 }
 
-/// Removes the target from the log line of a staff write. The audit trail must name it.
+/// Removes the fields `target` and `created` from the log line of a staff write, because the audit
+/// trail must name the record.
 fn beside_the_trail(line: &str) -> String {
     match serde_json::from_str(line) {
         Ok(Json::Object(mut members)) if members.contains_key("actor") => {
@@ -59,7 +59,7 @@ fn addressed(operation: Operation<'_>, to: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Returns bad requests for an operation, with marks in every place that a client controls.
+/// Returns bad requests for an operation, with a marker text in every value that a client controls.
 fn bad(operation: Operation<'_>) -> Vec<Call> {
     let mark = |name: &str| person::goes(name);
     let with = |to: &str| Call::new(operation.method, &addressed(operation, to)).customer(SUBJECT);
@@ -104,8 +104,8 @@ async fn faultless(system: &System) {
     Call::new("DELETE", "/_local/faults").send(system).await;
 }
 
-/// Separates neighbours, which mostly call the same function. A function retries for seconds and
-/// has few environments, so calls of different functions should wait at the same time.
+/// Reorders the calls so that concurrent calls go to different functions. A function has few
+/// environments, and a call with a fault blocks one for seconds.
 fn apart(calls: Vec<Call>) -> Vec<Call> {
     let distance = calls.len().div_ceil(16);
     let mut rows: Vec<Vec<Call>> = (0..distance).map(|_| Vec::new()).collect();
@@ -132,7 +132,7 @@ fn no_log_line_of_any_function_identifies_a_customer_under_any_failure() {
         count(shop::all(system, calls).await.iter().map(|answer| answer.status).collect());
         for kind in FAULTS {
             fault(system, "table", kind).await;
-            // Requests of an ordinary customer: reads, changes and the erasure.
+            // These are requests of an ordinary customer: reads, changes and the erasure.
             let body = json!({
                 "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text"),
             });
@@ -170,13 +170,13 @@ async fn behind_the_api(system: &System) {
         "id": { "S": person::goes("odd") }, "email": { "S": person::goes("email") },
     });
     put_item(system, &odd).await;
-    // The customer's own request reads the profile consistently and fails.
+    // The customer's own request reads the unreadable profile and fails.
     let read = Call::new("GET", &path(&["customers", &person::goes("odd")])).customer(&person::goes("odd"));
     assert!(read.send(system).await.status >= 500);
     drain(system).await;
     let aside = crate::control::all(system, "/_local/quarantine").await;
     assert!(aside.iter().any(|record| record.to_string().contains(GOES)), "{aside:?}");
-    // Failing mail, bus and archive, and functions that crash.
+    // Mail, bus and archive fail, and functions crash.
     let order = |key: &str| {
         let body: Json = order_body(SUBJECT, &[("privacy-tea", 1)]);
         shop::order_call(&body, key).customer(SUBJECT)

@@ -1,5 +1,5 @@
-//! Personal data: the remains of an erased customer, the content of logs, and the audit trail of
-//! staff.
+//! Tests personal data: the remaining data of an erased customer, the content of logs, and the
+//! audit trail of staff.
 
 mod kept;
 mod logs;
@@ -19,7 +19,7 @@ use crate::control::all;
 use crate::support::client::{Answer, Call};
 use crate::support::{drain, read, root, with_own_system};
 
-/// The points at which an erasure may break off, in order: function and crash point.
+/// The crash points of an erasure, in order: function and point.
 const POINTS: [(&str, &str); 4] = [
     ("Customers", "customers.erasure.begun"),
     ("Customers", "customers.belongings.erased"),
@@ -43,8 +43,8 @@ async fn swept(system: &System) {
     drain(system).await;
 }
 
-/// Reads the table "What is left of an erased customer". Returns the places that keep the
-/// customer's id, and the places that keep a text by or about the customer.
+/// Reads the table "What is left of an erased customer". Returns the kinds of places that keep the
+/// customer's id, and the kinds that keep a text by or about the customer.
 fn documented() -> (BTreeSet<String>, BTreeSet<String>) {
     let page = read(&root().join("docs/operations.md"));
     let (_, table) = page.split_once("| where | id | text |").unwrap_or_else(|| panic!("the table is not there"));
@@ -77,7 +77,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         let before = Kept::everything(system).await;
         for field in FIELDS {
             let places = before.places_of(&person::goes(field));
-            // A change of the profile removes the earlier values.
+            // Fields `first-…` are earlier values of the profile, which no place keeps.
             assert_eq!(places.is_empty(), field.starts_with("first-"), "{field}: {places:?}");
         }
         assert_eq!(before.count("archive"), 1);
@@ -85,12 +85,12 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         assert!(mails >= 3, "{mails} messages");
 
         // Some items have expired but still exist, and some expire during the erasure. The erasure
-        // breaks off at each point.
+        // crashes at each point.
         let tag = person::tag(system).await;
         person::lapse(system, "privacy-waiting", false).await;
         arm(system, POINTS[0]).await;
         assert!(person::erase(system, &tag).await >= 500, "it breaks off");
-        // From now on nobody can delay the erasure by giving the customer further items.
+        // From now on no request can add items to the customer.
         assert_eq!(person::gains(system, SUBJECT).await, [404; 6]);
         arm(system, POINTS[1]).await;
         assert!(person::erase(system, &tag).await >= 500, "it breaks off");
@@ -107,7 +107,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         swept(system).await;
         assert_eq!(Kept::everything(system).await.count("archive"), archived);
         arm(system, POINTS[3]).await;
-        // The scheduled round may be the one that breaks off.
+        // Either this run crashes or a scheduled run of the janitor.
         janitor(system).await;
         let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;
         assert_eq!(faults["function:Janitor"][0]["fired"], 1, "{faults}");
@@ -116,7 +116,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         person::lapse(system, "privacy-last", true).await;
         swept(system).await;
 
-        // Idempotency records keep responses for a day.
+        // Idempotency records, which contain responses, still exist for a day.
         let after = Kept::everything(system).await;
         let answers = BTreeSet::from(["IdempotencyRecord"]);
         assert!(after.places_of(GOES).is_subset(&answers), "{:?}", after.places_of(GOES));

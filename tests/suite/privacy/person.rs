@@ -1,4 +1,5 @@
-//! A customer who uses every feature and leaves a mark in every text.
+//! A customer who uses every feature. Every text of the customer contains a mark, so that the tests
+//! can find it.
 
 use key_schema::cart::Cart;
 use key_schema::id::CustomerId;
@@ -21,8 +22,8 @@ const GUEST: &str = "privacy-guest";
 const STRANGER: &str = "privacy-stranger";
 /// The prefix of marks in texts that an erasure removes.
 pub const GOES: &str = "xq7goes";
-/// The prefix of marks in texts that remain: by the subject for others, or by staff about the
-/// subject.
+/// The prefix of marks in texts that remain after an erasure. The subject wrote them to others, or
+/// staff wrote them about the subject.
 pub const STAYS: &str = "xq7stays";
 
 /// Fields with texts that an erasure removes. Each field has its own mark.
@@ -107,7 +108,7 @@ async fn profile(system: &System) {
         "email": format!("{}@example.com", goes("email")), "username": goes("username"), "place": place,
     });
     changed(system, &own(&[]), asks("PATCH", &own(&[]), &second)).await;
-    // A request for a code stays open, and the token proves the address.
+    // This request for a code stays open. The token proves the address.
     done(system, Call::new("POST", &own(&["email", "verification"])).customer(SUBJECT)).await;
     let email = second["email"].as_str().unwrap();
     let proof = Call::new("PATCH", &own(&[])).customer_with_email(SUBJECT, email);
@@ -168,7 +169,7 @@ async fn friends(system: &System) {
     let join = path(&["organizations", &club, "members", FRIEND]);
     done(system, asks("PUT", &join, &member)).await;
     done(system, Call::new("PUT", &join).customer(FRIEND).json(&json!({}))).await;
-    // The invitation of an admin outlives the admin.
+    // This invitation by the subject remains after the subject's erasure.
     let invite = asks("PUT", &path(&["organizations", &club, "members", GUEST]), &json!({ "role": "member" }));
     done(system, invite).await;
     // A club of the friend has invited the subject.
@@ -211,7 +212,7 @@ async fn papers(system: &System) {
     changed(system, &document, draft.customer(SUBJECT)).await;
 }
 
-/// Sends requests that each give a customer another item. Returns their statuses.
+/// Sends requests that would each add an item to a customer. Returns their statuses.
 pub async fn gains(system: &System, customer: &str) -> Vec<u16> {
     let document = Call::new("POST", "/v1/documents")
         .customer(STRANGER)
@@ -235,8 +236,8 @@ pub async fn gains(system: &System, customer: &str) -> Vec<u16> {
     statuses
 }
 
-/// Puts an expired session, and on request an expired cart, as if DynamoDB had not yet removed
-/// them.
+/// Stores an expired session, and an expired cart if `with_cart` is set, as if DynamoDB had not yet
+/// removed them.
 pub async fn lapse(system: &System, session: &str, with_cart: bool) {
     let (now, customer_id) = (Instant::now(), CustomerId::new(SUBJECT).unwrap());
     let expires_at = now.plus_seconds(-60);

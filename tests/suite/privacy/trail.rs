@@ -1,5 +1,5 @@
-//! The audit trail. The log line of a staff write has the actor, the action and the time. The log
-//! line of a customer's request has no personal data.
+//! Tests the audit trail. The log line of a staff write has the actor, the action and the time. The
+//! log line of a customer's request has no personal data.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::support::openapi::{Operation, api};
 use crate::support::with_own_system;
 use crate::support::world::World;
 
-/// Longest wait for a log line. The line may arrive after the function's response, because the
+/// The maximum wait for a log line. The line may arrive after the function's response, because the
 /// local system reads it from a pipe.
 const SOON: Duration = Duration::from_secs(20);
 /// A customer without rights to any record.
 const STRANGER: &str = "trail-stranger";
 
-/// Returns every operation by which staff may write: those with a token, except reads.
+/// Returns every operation with which staff can write: the operations with a token, except reads.
 pub fn written_by_staff() -> impl Iterator<Item = Operation<'static>> {
     api().operations().filter(|operation| operation.method != "GET" && operation.is_secured())
 }
@@ -63,7 +63,7 @@ fn only_the_lines_of_writes_by_staff_name_the_actor_the_target_and_the_time() {
             assert_eq!(line["status"], answer.status);
             assert!(line["_aws"]["Timestamp"].is_u64(), "{line}");
             for (name, value) in &good.parameters {
-                // A name within another record is hidden, unless it is the route's only parameter.
+                // The log line hides the parameter `name`, unless it is the route's only parameter.
                 let is_shown = name != "name" || good.parameters.len() == 1;
                 let shown = if is_shown { json!(value) } else { Json::Null };
                 assert_eq!(line["target"][name], shown, "{}: {line}", operation.key());
@@ -87,7 +87,7 @@ fn only_the_lines_of_writes_by_staff_name_the_actor_the_target_and_the_time() {
         let all = written_by_staff().count();
         assert_eq!(others, all);
         assert!(acts + 3 >= all && created > 5, "{acts} of {all} done, {created} created");
-        // Reads by staff leave no trail.
+        // Reads by staff are not in the audit trail.
         let read = Call::new("GET", "/v1/customers?tier=bronze").staff().send(system).await.expect(200);
         assert!(line(system, &read).await.get("actor").is_none());
     });

@@ -1,5 +1,4 @@
-//! The Lambda Runtime Interface Emulator, Amazon's local substitute for Lambda. It runs a
-//! function's own program.
+//! The Lambda Runtime Interface Emulator of AWS, which runs a function's own program.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,15 +16,15 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, interval, timeout, timeout_at};
 
-/// Longest wait until an emulator listens.
+/// The maximum wait until an emulator listens.
 const START: Duration = Duration::from_secs(20);
-/// Attempts to start an emulator. Another process may take its port first.
+/// Maximum attempts to start an emulator, because another process may take its port.
 const ATTEMPTS: usize = 3;
 /// The path for invocations. It ends with the literal name `function` for every function.
 const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
 
-/// The running emulators, one for each invoked function. Each passes on the variables that the
-/// local system gives the function.
+/// The running emulators, one for each invoked function. Each passes the local system's environment
+/// variables to its function.
 ///
 /// Dropping the value kills the emulators, and their functions end with them.
 pub struct Emulators {
@@ -43,8 +42,8 @@ impl Emulators {
     /// Reads the emulator's path from `BODEGA_RIE`. Returns `None` if the variable is empty or not
     /// set.
     ///
-    /// Emulators need the functions' own programs. The local program ends when its standard input
-    /// does, and the emulator gives it none.
+    /// Emulators need the functions' own programs. The local program would exit at once, because
+    /// the emulator gives it no standard input.
     pub fn from_environment() -> Option<Self> {
         let program = std::env::var_os("BODEGA_RIE").filter(|program| !program.is_empty())?;
         assert!(std::env::var_os("BODEGA_BOOTSTRAPS").is_some(), "BODEGA_RIE goes with BODEGA_BOOTSTRAPS");
@@ -67,8 +66,8 @@ impl Emulators {
             None => Emulator::start(&self.program, spec).await,
         };
         let answer = timeout_at(deadline, running.post(payload)).await.map_err(|_| InvokeError::Deadline)?;
-        // After a deadline the emulator is dropped. It is still busy then, and a second invocation
-        // would end the first one.
+        // An emulator is not used again after a timeout, because it is still busy, and a second
+        // invocation would end the first one.
         *emulator = Some(running);
         answer.map_err(InvokeError::Function)
     }

@@ -1,4 +1,4 @@
-//! Shared parts of the tests: one running system, the repository's files and the API's description.
+//! Code that the tests share: one running system, the repository's files and `openapi.yaml`.
 
 pub mod client;
 pub mod emulator;
@@ -26,9 +26,9 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 static SYSTEM: OnceCell<System> = OnceCell::const_new();
 
 /// Runs a test against the system that all tests of this program share. The first test starts it.
-/// Tests use different ids to stay apart.
+/// Each test uses ids that no other test uses.
 ///
-/// The functions end when this program ends, because their Runtime API is gone then.
+/// The functions exit when this program exits, because their Runtime API ends with it.
 pub fn with_system<T>(test: impl AsyncFnOnce(&'static System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = SYSTEM.get_or_init(start).await;
@@ -59,8 +59,8 @@ pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System)
     })
 }
 
-/// Runs a test against its own system, which this template defines. The system may deny its
-/// functions access.
+/// Runs a test against its own system, which this template defines. Denied actions of functions do
+/// not fail the test.
 pub fn with_template<T>(template: &Path, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = started(Options { template: Some(template.to_owned()), ..options() }).await;
@@ -97,7 +97,7 @@ fn options() -> Options {
     }
 }
 
-/// Fails if a function tried an action that the template does not allow.
+/// Fails if the system denied an action of a function.
 async fn all_was_granted(system: &System) {
     let report = client::Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
     for function in report["functions"].as_array().unwrap() {
@@ -116,7 +116,7 @@ pub fn root() -> PathBuf {
 
 /// Returns the template, with the defaults of its parameters.
 pub fn template() -> Template {
-    // The template is long, and some tests read it in each of hundreds of cases.
+    // The template is read once, because some tests need it in hundreds of cases.
     static READ: LazyLock<Template> = LazyLock::new(|| Template::read(&template_path()).unwrap());
     READ.clone()
 }
@@ -138,7 +138,7 @@ pub fn read_json(path: &Path) -> Json {
 
 /// Waits until the stream's consumers have processed all earlier writes and the search finds them.
 pub async fn drain(system: &System) {
-    // The stream also holds the other tests' records, sometimes thousands.
+    // The timeout is long, because the stream also contains the records of other tests.
     let drained = client::Call::new("POST", "/_local/drain?timeout_s=300").send(system).await;
     assert_eq!(drained.status, 200, "{}", drained.body);
 }

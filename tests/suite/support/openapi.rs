@@ -54,8 +54,9 @@ impl Api {
         })
     }
 
-    /// Returns all operations in an order in which each finds its data: reads first, deletions
-    /// last. In each method the customer comes last, because the customer owns the other data.
+    /// Returns all operations in an order in which the data of each still exists: reads first,
+    /// deletions last. Within each method, operations on the customer come last, because the
+    /// customer owns the other data.
     pub fn in_working_order(&self) -> Vec<Operation<'_>> {
         let mut operations: Vec<Operation<'_>> = self.operations().collect();
         let rank = |method: &str| ["GET", "POST", "PUT", "PATCH", "DELETE"].iter().position(|known| *known == method);
@@ -121,7 +122,7 @@ impl<'a> Operation<'a> {
         self.own.get("security").unwrap_or(&self.api.0["security"]).as_array().unwrap()
     }
 
-    /// Returns the parameters, those of the path first.
+    /// Returns the parameters. The parameters that all methods of the path share come first.
     pub fn parameters(self) -> impl Iterator<Item = &'a Json> {
         let of = |node: &'a Json| node.get("parameters").and_then(Json::as_array).into_iter().flatten();
         of(self.item).chain(of(self.own)).map(move |parameter| self.api.follow(parameter))
@@ -151,8 +152,8 @@ impl<'a> Operation<'a> {
     }
 
     /// Returns the problem codes in a response's description: every text in backticks except the
-    /// member `errors`. The response's own description takes precedence over the one that it refers
-    /// to.
+    /// member `errors`. The response's own description takes precedence over that of a referenced
+    /// response.
     pub fn codes(self, response: &'a Json) -> Vec<&'a str> {
         let described = response.get("description").or_else(|| self.api.follow(response).get("description"));
         let text = described.and_then(Json::as_str).unwrap_or_default();

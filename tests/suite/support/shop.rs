@@ -1,4 +1,4 @@
-//! A shop in use: test data, and clients that read lists.
+//! Test data of a shop, and clients that read lists.
 
 use futures::StreamExt as _;
 use local::System;
@@ -31,7 +31,7 @@ pub async fn all(system: &System, calls: impl IntoIterator<Item = Call>) -> Vec<
     futures::stream::iter(calls.into_iter().map(|call| call.send(system))).buffered(CONCURRENCY).collect().await
 }
 
-/// Creates a customer without a place.
+/// Creates a customer without a country, city or store.
 pub async fn customer(system: &System, id: &str) -> Answer {
     customer_call(id).send(system).await.expect(201)
 }

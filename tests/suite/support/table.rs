@@ -1,4 +1,4 @@
-//! Direct access to the table, past the functions, for test data and for checks.
+//! Direct access to the table, without the functions, for test data and for checks.
 
 use std::collections::BTreeMap;
 

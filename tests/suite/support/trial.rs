@@ -1,4 +1,4 @@
-//! Invalid requests, sent concurrently, and the checks of their refusals.
+//! Sends invalid requests concurrently, and checks their refusals.
 
 use futures::StreamExt as _;
 use local::System;
@@ -17,7 +17,7 @@ pub struct Trial {
     status: u16,
     /// The problem's code. `None` if API Gateway itself responds.
     code: Option<&'static str>,
-    /// The JSON pointer that starts the pointer of every error in the response.
+    /// The JSON pointer with which the pointer of every error in the response starts.
     pointer: Option<String>,
     fault: String,
 }

@@ -28,7 +28,7 @@ pub struct World {
     upload: String,
 }
 
-/// A valid staff request, in parts that a test can invalidate one by one.
+/// A valid staff request. A test can make each of its parts invalid.
 #[derive(Debug, Clone)]
 pub struct Good {
     pub method: &'static str,
@@ -249,7 +249,7 @@ impl World {
                 ("documents", "n") => "1",
                 ("documents", "name") => "a",
                 (_, "name") => "home",
-                // No other request uses the moved category.
+                // The moved category is one that no other request uses.
                 (_, "path") if id == "moveCategory" => "bad-mover",
                 (_, "path") => "bad",
                 other => panic!("{}: what is {other:?}?", operation.key()),
@@ -285,7 +285,7 @@ impl World {
                         _ => good.url().trim_end_matches("/status").to_owned(),
                     };
                     let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
-                    // Only the organization's response shows a team.
+                    // The version of a team is in the response of its organization.
                     let tag = if operation.path.contains("{team}") {
                         format!("\"{}\"", found.body["teams"][0]["version"])
                     } else {
@@ -294,7 +294,7 @@ impl World {
                     good.headers.push(("if-match".to_owned(), tag));
                 }
                 "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
-                // The record already exists.
+                // The record already exists, so the request has no `If-None-Match`.
                 "If-None-Match" => {}
                 other => panic!("{}: what is {other}?", operation.key()),
             }
@@ -345,7 +345,7 @@ fn body(operation: &str) -> Json {
         "createCustomer" => with(customer, json!({ "id": "bad-new" })),
         "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
         "putAddress" => address(),
-        // The customer's address is verified, so any code will do.
+        // The customer's address is already verified, so the route accepts any code.
         "verifyEmail" => json!({ "code": "042917" }),
         "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
         "putCartLine" => json!({ "quantity": 2 }),

@@ -57,7 +57,7 @@ fn the_bus_has_an_archive_of_every_event() {
     let [(name, archive)] = archives.iter().collect::<Vec<_>>()[..] else { panic!("{archives:?}") };
     assert!(archive.contains("SourceArn: !GetAtt Bus.Arn"), "{name}");
     assert!(archive.contains("RetentionDays: !Ref EventRetentionDays"), "{name}");
-    // A pattern would leave events out.
+    // The archive must contain all events, so it has no pattern.
     assert!(!archive.contains("EventPattern"), "{name}");
 }
 
@@ -85,8 +85,8 @@ fn every_record_that_a_consumer_sets_aside_raises_an_alarm() {
         let line = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: "));
         line.unwrap().to_owned()
     };
-    // An unreadable record reaches no sink. It counts for its consumer, which is named after its
-    // sinks.
+    // An unreadable record reaches no sink, so it counts under the consumer's name. The name
+    // consists of the names of the sinks.
     for consumer in [sinks("StreamSearch"), sinks("StreamEvents")] {
         assert!(quarantine.contains(&format!("{{Name: Consumer, Value: {consumer}}}")), "{consumer}");
     }
@@ -104,14 +104,15 @@ fn a_mapping_that_discards_batches_or_is_disabled_raises_an_alarm() {
     let given_up = alarms.remove("GivenUp").unwrap();
     for stream in template().streams {
         let mapping = resources("AWS::Lambda::EventSourceMapping").remove(&stream.logical_id).unwrap();
-        // Without it, Lambda sends CloudWatch no metrics of a mapping.
+        // Without this setting, Lambda sends no metrics of an event source mapping.
         assert!(mapping.contains("MetricsConfig: {Metrics: [EventCount]}"), "{}", stream.logical_id);
         for metric in ["OnFailureDestinationDeliveredEventCount", "DroppedEventCount"] {
             let told = |line: &str| line.contains(metric) && line.contains(&format!("!Ref {}", stream.logical_id));
             assert!(given_up.lines().any(told), "{metric} of {}", stream.logical_id);
         }
     }
-    // The consumer sends a heartbeat under its sinks' names. The alarm fires if it is missing.
+    // The consumer sends a heartbeat metric under the names of its sinks. The alarm fires if the
+    // metric is missing.
     let functions = resources("AWS::Serverless::Function");
     for (alarm, function) in [("SearchHeartbeat", "StreamSearch"), ("EventsHeartbeat", "StreamEvents")] {
         let sinks = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: ")).unwrap();
@@ -138,7 +139,7 @@ fn a_failure_of_a_managed_service_of_the_stack_raises_an_alarm() {
     let filter = resources("AWS::Logs::MetricFilter").remove("ThrottledRequests").unwrap();
     let name = "MetricName: !Sub 'ThrottledRequests-${Stage}'";
     assert!(filter.contains(r#"$.status = "429""#) && filter.contains(name) && alarms.contains(name));
-    // The filter reads the access log, in which the status is a text.
+    // The metric filter reads the access log, where the status is a text.
     let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
     assert!(api.contains(r#""status":"$context.status""#));
 }

@@ -44,7 +44,8 @@ impl Books {
                 keyed.map(|(_, answer)| &answer.body).chain(&cart.orders).map(|body| text(&body["id"])).collect();
             let there = self.orders.values().filter(|order| order.customer_id.as_str() == customer);
             let there: BTreeSet<&str> = there.map(|order| order.id.as_str()).collect();
-            // A client without a key and without a response finds the order in the list.
+            // A checkout without a key may create an order and lose its response. The client then
+            // finds the order in its list.
             let found = cart.unknown && acknowledged.is_empty() && there.len() == 1;
             if there.len() > 1 || cart.orders.len() > 1 || (there != acknowledged && !found) {
                 report.wrong.push(format!(
@@ -173,8 +174,8 @@ impl Books {
         }
     }
 
-    /// Checks that the reference claims match the orders, and that the idempotency keys are exactly
-    /// those of the completed requests.
+    /// Checks that the reference claims match the orders, and that the stored idempotency keys are
+    /// exactly the keys of the completed requests.
     pub fn claims(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let claimed: BTreeSet<(&str, &str)> =
             self.references.iter().map(|claim| (claim.reference.as_str(), claim.order_id.as_str())).collect();

@@ -5,13 +5,13 @@
 //! crash at every named point, and the janitor runs at any moment. The table throttles, conflicts
 //! and loses responses.
 //!
-//! The model is small. Every request that creates a record has its own idempotency key. In the end
-//! each key must have taken effect once or not at all. After the trouble, a client sends requests
-//! with an unknown outcome again with the same key. A checkout may also come without a key. Its
-//! cart is filled only once, so it becomes one order or stays. Then every effect is known, and the
-//! table must match them, item by item.
+//! Every request that creates a record has its own idempotency key, except some checkouts. Each key
+//! must take effect at most once. After the faults end, clients resend requests with an unknown
+//! outcome under the same key. A cart is filled only once, so a checkout without a key creates at
+//! most one order. The test then knows every effect, and the table must match the effects, item by
+//! item.
 //!
-//! Each run also has a shorter schedule with a fresh seed. Before a schedule starts, the test
+//! Each run also has a shorter schedule with a random seed. Before a schedule starts, the test
 //! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for
 //! `cargo test -p bodega-bench --test endurance money`.
 
@@ -31,13 +31,13 @@ use self::books::{Books, Report};
 use self::world::World;
 use crate::support::{start_embedded, stop};
 
-/// A seed that once found a defect stays here.
+/// Seeds that found a defect.
 const SEEDS: [u64; 1] = [4];
-/// The steps of a schedule, each with one or more calls. With the fresh seed, a run makes well over
-/// 10,000 calls, and it counts them.
+/// The steps of a schedule, each with one or more calls. Together the schedules must make at least
+/// [`CALLS`] calls.
 const STEPS: usize = 6_000;
 const CALLS: u64 = 10_000;
-/// The schedule with the fresh seed is shorter by this factor.
+/// The schedule with the random seed is shorter by this factor.
 const FRESH: usize = 10;
 /// Concurrent calls.
 const CLIENTS: usize = 16;

@@ -64,8 +64,8 @@ impl Books {
         report.wrong.extend(paid.keys().map(|id| format!("a payment for the missing order {id}")));
     }
 
-    /// Checks the refunds of each order. Each acknowledged refund has one entry. A cancelled or
-    /// returned order that the wallet paid has one more entry for the rest, if any.
+    /// Checks the refunds of each order. Each acknowledged refund has one entry. If the wallet paid
+    /// a cancelled or returned order, one more entry refunds the rest, unless the rest is zero.
     pub fn refunds(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut asked: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
         for (request, answer) in done.iter().filter(|(request, _)| request.path.ends_with("/refunds")) {

@@ -10,7 +10,7 @@ use super::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World,
 use crate::support::{Answer, if_match};
 
 const MOST_LINES: usize = 161;
-/// Attempts to put a cart's line, and attempts to read the cart.
+/// Maximum attempts to put a line into a cart, and maximum attempts to read the cart.
 const PUTS: usize = 10;
 
 const FAULTS: &[(&str, u32)] =
@@ -93,8 +93,8 @@ impl World {
         }
     }
 
-    /// Moves an order by one step. The version allows a change only once. A lost response does not
-    /// matter, because the table has the result.
+    /// Moves an order by one step. `If-Match` prevents a second change. After a lost response, the
+    /// check of the table shows whether the order moved.
     async fn walk(&self, rng: &mut Rng) {
         let Some((order, owner)) = self.an_order(rng) else { return };
         let found = self.clients.staff("GET", &format!("/v1/orders/{order}"), &[], None).await;

@@ -1,10 +1,10 @@
-//! Runs each trouble alone: every fault of every backend, the crash of every function at every
-//! named point, and wrong clocks.
+//! Runs each trouble alone. A trouble is a fault of a backend, a crash of a function at a crash
+//! point, or a wrong clock.
 //!
-//! Clients keep working during a trouble, and retry. After it the system itself must finish
-//! interrupted work, without a manual step. Then goods and money must be exact, all data that the
-//! stream feeds must equal the table, and the quarantine must be empty. Each trouble must have
-//! struck at least once.
+//! Clients keep working during a trouble, and retry. After the trouble the system must finish
+//! interrupted work without a manual step. Then stock and money must be exact, the data of the
+//! stream's consumers must equal the table, and the quarantine must be empty. Each trouble must
+//! have struck at least once.
 
 mod work;
 
@@ -34,15 +34,15 @@ const ROUNDS: u64 = 10;
 const LARGE: usize = 100;
 /// Lines of an order so large that work remains after a crash of the function that undoes it.
 const GIANT: usize = 300;
-/// Systems that run troubles at the same time. Most of the time they wait: for retries, leases and
-/// the stream. Each comparison of the books reads one system's whole table, so small tables save
-/// time too.
+/// The number of systems that run troubles at the same time. A system mostly waits for retries,
+/// leases and the stream. Several systems also have smaller tables, and each comparison reads a
+/// whole table.
 const LANES: usize = 3;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
-/// The points that no trouble passes. The janitor passes the first when an order lapses, an hour
-/// after its customer placed it: `tests/suite/lapses.rs` covers it. Only an unreadable record
-/// passes the second, and no client can write one: the tests of `stream` cover it.
+/// The crash points that no trouble reaches. The janitor reaches the first when an order lapses,
+/// and `tests/suite/lapses.rs` covers it. The consumer reaches the second with an unreadable
+/// record, which no client can write. The tests of `stream` cover it.
 const ELSEWHERE: [&str; 2] = ["orders.lapsed", "stream.quarantine.kept"];
 
 /// The janitor's crash points while it undoes a half-placed large order, and while it finishes a
@@ -162,7 +162,7 @@ const TROUBLES: &[Trouble] = &[
 ];
 
 impl Trouble {
-    /// Returns whether the trouble can strike the work on a large order.
+    /// Returns whether the trouble can strike the placing or cancellation of a large order.
     fn is_of_orders(self) -> bool {
         match self {
             Backend(target, ..) => target == "table",
@@ -274,7 +274,7 @@ impl World {
         self.clients.fault(fault).await;
     }
 
-    /// Returns how often the trouble has struck. A wrong clock counts as one strike.
+    /// Returns how often the trouble has occurred. A wrong clock counts once.
     async fn strikes(&self, trouble: Trouble) -> u64 {
         let target = match trouble {
             Backend(target, ..) => target.to_owned(),

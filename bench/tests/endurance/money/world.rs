@@ -23,7 +23,7 @@ pub const PRICE: i64 = 129;
 pub const CUSTOMERS: usize = 6;
 /// Steps for each cart.
 const STEPS_A_CART: usize = 50;
-/// Attempts to send a request again at the end, until its outcome is known.
+/// Maximum attempts to resend a request at the end, until its outcome is known.
 const RESENDS: usize = 20;
 
 /// A request that takes effect once.
@@ -118,7 +118,8 @@ impl World {
                 clients.staff("POST", path, &[], Some(&body)).await.expect(201);
             })
             .await;
-        // The clocks of this test jump, and its customers order more than customers may by default.
+        // These settings keep orders from lapsing when clocks jump, and raise the limits for
+        // customers.
         let orders = json!({
             "pending_minutes": 43_200, "max_pending_orders": 1_000, "max_pending_quantity": 1_000_000_000,
         });
@@ -181,7 +182,8 @@ impl World {
         );
         let fate = match answer.status {
             201 => Fate::Done(answer),
-            // Another attempt at the same request is in progress, or a lost one is not undone yet.
+            // Another attempt at the same request is in progress, or the janitor has not undone a
+            // crashed one yet.
             409 if answer.body["code"] == "idempotency_in_progress" => Fate::Unknown,
             400..500 => Fate::Refused,
             _ => Fate::Unknown,
@@ -192,8 +194,8 @@ impl World {
             (Fate::Done(first), Fate::Done(again)) => {
                 assert_eq!(first, again, "{}: the second response differs", request.key)
             }
-            // Of two concurrent attempts, one may be refused before the other succeeds, and its
-            // response may arrive later.
+            // One of two concurrent attempts may be refused before the other succeeds. The refusal
+            // may arrive last.
             (Fate::Done(_), _) => {}
             // A later attempt may succeed after a refusal.
             (_, Fate::Done(answer)) => {

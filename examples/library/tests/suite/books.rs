@@ -29,7 +29,7 @@ fn titles(books: &[BookSummary]) -> Vec<&str> {
 #[tokio::test]
 async fn pages_of_any_size_hold_each_book_once_by_title() {
     let library = TestLibrary::open().await;
-    // The books are added in another order than that of their titles.
+    // The books are not added in the order of their titles.
     for number in 0..30 {
         library.book_of(&format!("Book {:02}", number * 7 % 30), 1).await;
     }

@@ -1,4 +1,4 @@
-//! Work of clients that a trouble can strike.
+//! Client requests during a trouble.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -18,8 +18,8 @@ impl World {
         self.place(&mut rng, scarce).await;
     }
 
-    /// Leaves an order with a partial reservation, because its function has crashed. No client
-    /// retries the request before the janitor runs.
+    /// Crashes the function while it places an order, so that a partial reservation remains. No
+    /// client retries the request before the janitor runs.
     pub(super) async fn leave_half_placed(&self, rng: &mut Rng) {
         self.die_once("orders.staged.reserved").await;
         let body = order(plenty(rng, GIANT));
@@ -27,8 +27,8 @@ impl World {
         assert_eq!(self.send(&request).await, Fate::Unknown);
     }
 
-    /// Leaves a cancelled order with only a part of its stock returned, because its function has
-    /// crashed.
+    /// Crashes the function while it cancels an order, so that only a part of the stock is
+    /// returned.
     pub(super) async fn leave_half_cancelled(&self, rng: &mut Rng) {
         let body = order(plenty(rng, GIANT));
         let Some(order) = self.place(rng, body).await else { return };
@@ -38,13 +38,13 @@ impl World {
         assert!(answer.status >= 500, "{}: the function has not crashed", answer.status);
     }
 
-    /// Makes the orders function crash once at this point. No other client is active then.
+    /// Makes the orders function crash once at this point. Call it only while no other client is
+    /// active.
     async fn die_once(&self, point: &str) {
         self.clients.fault(json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1})).await;
     }
 
-    /// Places an order, pays it, picks it and ships it. The customer and the stations receive its
-    /// events.
+    /// Places an order, pays it, picks it and ships it. Its events cause messages and picking jobs.
     pub(super) async fn paid(&self, mut rng: Rng) {
         let body = json!({"customer_id": customer(rng.usize(0..CUSTOMERS)), "lines": plenty(&mut rng, 2)});
         let Some(order) = self.place(&mut rng, body).await else { return };
@@ -111,8 +111,8 @@ impl World {
             last = self.clients.staff("POST", &path, &[], Some(&to)).await;
             match last.status {
                 200 => return,
-                // The move waits for requests that may still be in progress, more than once. The
-                // janitor's clock advances until the wait is over.
+                // The move waits until older requests must have ended. The janitor's clock
+                // advances, so that the test need not wait.
                 202 => {
                     self.clients
                         .fault(json!({"target": "function:Janitor", "kind": "clock", "seconds": hour * 3_600}))
