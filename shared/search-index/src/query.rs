@@ -16,6 +16,10 @@ const MAX_EXPANDED_TERMS: usize = 768;
 /// default.
 const MAX_EXPANSIONS: usize = 50;
 
+/// The maximum length in bytes of all words together that match with typing errors. The engine's
+/// work for such a word grows with its letters: 480 letters took 260 ms of a processor.
+const MAX_FUZZY_BYTES: usize = 64;
+
 /// The fields that a product search matches, with their weights.
 const PRODUCT_FIELDS: [&str; 4] = ["name^3", "brand.words^2", "category_path", "summary"];
 
@@ -161,7 +165,13 @@ impl ProductQuery {
         let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / self.text.terms().max(1);
         let expansions = expansions.min(MAX_EXPANSIONS);
         let without_terms = self.text.without_terms();
-        let words: Vec<_> = self.text.words().map(|word| product_word(word, expansions, without_terms)).collect();
+        let mut fuzzy_bytes = MAX_FUZZY_BYTES;
+        let word = |word: &str| {
+            let rest = fuzzy_bytes.checked_sub(word.len());
+            fuzzy_bytes = rest.unwrap_or(fuzzy_bytes);
+            product_word(word, rest.map(|_| "AUTO"), expansions, without_terms)
+        };
+        let words: Vec<_> = self.text.words().map(word).collect();
         let mut filters = Vec::new();
         if let Some(category) = &self.category {
             filters.push(json!({"term": {"category": {"value": category}}}));
@@ -212,17 +222,18 @@ impl OrderQuery {
 
 /// Returns the clause for one word of a product search. Each word has its own clause, because the
 /// engine's query across fields supports no fuzzy matching.
-fn product_word(word: &str, expansions: usize, without_terms: &str) -> Value {
-    json!({
-        "multi_match": {
-            "query": word,
-            "fields": PRODUCT_FIELDS,
-            "operator": "and",
-            "fuzziness": "AUTO",
-            "max_expansions": expansions,
-            "zero_terms_query": without_terms,
-        }
-    })
+fn product_word(word: &str, fuzziness: Option<&str>, expansions: usize, without_terms: &str) -> Value {
+    let mut clause = json!({
+        "query": word,
+        "fields": PRODUCT_FIELDS,
+        "operator": "and",
+        "max_expansions": expansions,
+        "zero_terms_query": without_terms,
+    });
+    if let Some(fuzziness) = fuzziness {
+        clause["fuzziness"] = fuzziness.into();
+    }
+    json!({ "multi_match": clause })
 }
 
 fn order_text(text: &SearchText) -> Value {
@@ -267,6 +278,18 @@ mod tests {
             assert_eq!(SearchText::parse(&word.repeat(most + 1)), Err(SearchTextError::TooManyWords), "{word}");
         }
         assert_eq!(SearchText::parse("  ").unwrap(), SearchText::default());
+    }
+
+    #[test]
+    fn at_most_64_bytes_of_a_text_match_with_typing_errors() {
+        let fuzzy = |text: &str| -> Vec<bool> {
+            let body = ProductQuery { text: SearchText::parse(text).unwrap(), ..ProductQuery::default() }.body();
+            let clauses = body["query"]["bool"]["must"].as_array().unwrap().clone();
+            clauses.iter().map(|clause| clause["multi_match"]["fuzziness"] == "AUTO").collect()
+        };
+        let word = "w".repeat(32);
+        assert_eq!(fuzzy(&format!("{word} {word} tea")), [true, true, false]);
+        assert_eq!(fuzzy(&format!("{word}{word}x tea")), [false, true]);
     }
 
     #[test]
