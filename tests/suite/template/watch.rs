@@ -10,8 +10,10 @@ use crate::support::{read, root, template};
 #[test]
 fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
     let operations = read(&root().join("docs/operations.md"));
-    let described: BTreeSet<String> = operations
+    let (_, section) = operations.split_once("\n## Alarms\n").unwrap();
+    let described: BTreeSet<String> = section
         .lines()
+        .take_while(|line| !line.starts_with("## "))
         .filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` | ")?.0.to_owned()))
         .collect();
     let alarms = resources("AWS::CloudWatch::Alarm");
