@@ -10,7 +10,7 @@ use crate::support::client::Call;
 use crate::support::shop::{
     Pages, all, customer, customer_call, import, listed, order_body, order_call, path, product_body, products,
 };
-use crate::support::{drain, with_system};
+use crate::support::{drain, with_own_system, with_system};
 
 /// Entries at the start of every list.
 const COUNT: usize = 1000;
@@ -126,6 +126,30 @@ fn the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page
         };
         is_read_whole(system, &of_customer, 17, &ids, true, id, Some(&place("of-customer"))).await;
         is_read_whole(system, by_status, 17, &ids, true, id, Some(&place("by-status"))).await;
+    });
+}
+
+#[test]
+fn all_customers_are_read_page_by_page() {
+    with_own_system(async |system| {
+        let ids: Vec<String> = (0..COUNT).map(|n| format!("everybody-{n:04}")).collect();
+        let signed_up = all(system, ids.iter().map(|id| customer_call(id))).await;
+        let key = |customer: &Json| text(customer, "created_at") + &text(customer, "id");
+        let keys: BTreeSet<String> = signed_up.into_iter().map(|answer| key(&answer.expect(201).body)).collect();
+        // Some customers have another tier, and so another list in the index.
+        let promote = |(id, tier): (&String, &str)| {
+            let call = Call::new("PATCH", &path(&["customers", id])).staff().header("if-match", "\"1\"");
+            call.json(&json!({ "tier": tier }))
+        };
+        let promoted = ids.iter().step_by(5).zip(["gold", "silver"].into_iter().cycle()).map(promote);
+        for answer in all(system, promoted).await {
+            answer.expect(200);
+        }
+        for limit in [100, 7] {
+            is_read_whole(system, "/v1/customers", limit, &keys, false, key, None).await;
+        }
+        let join = |n: usize| customer_call(&format!("everybody-late-{n}"));
+        is_read_whole(system, "/v1/customers", 17, &keys, false, key, Some(&join)).await;
     });
 }
 

@@ -1,6 +1,7 @@
 //! The lists of customers, wallet, community, organizations, documents and support.
 
 use http_api::sample::Call;
+use key_schema::customer::{Customer, Tier};
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
 use key_schema::id::{CustomerId, DocumentId, EntryId, OrganizationId, SessionId};
@@ -33,6 +34,10 @@ fn customers() -> Vec<List> {
     vec![
         List::new(Call::new("GET /v1/customers").query("tier", "silver").staff(STAFF), super::customers, |n| {
             item(customer(customer_id(n)?, n)?, n)
+        }),
+        List::new(Call::new("GET /v1/customers").staff(STAFF), super::customers, |n| {
+            let tier = Tier::ALL.into_iter().cycle().nth(usize::try_from(n % 3)?).unwrap_or_default();
+            item(Customer { tier, ..customer(customer_id(n)?, n)? }, n)
         }),
         List::of_owner("GET /v1/customers/{id}/sessions", super::customers, move |n| {
             let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));

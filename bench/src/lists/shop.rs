@@ -57,6 +57,14 @@ fn catalog() -> Result<Vec<List>, BenchError> {
             around: vec![item(CategoryNode::new(root), 0)?],
             item: Box::new(|n| item(CategoryNode::new(category(&["GROCERY", &numbered("child", n)])?), n)),
         },
+        List::new(Call::new("GET /v1/categories"), super::catalog, |n| {
+            item(CategoryNode::new(category(&[&numbered("top", n)])?), n)
+        }),
+        List::new(Call::new("GET /v1/categories/{path}/subtree").path("path", "GROCERY"), super::catalog, |n| {
+            let (child, leaf) = (numbered("child", n / 100), numbered("leaf", n % 100));
+            let names = ["GROCERY", &child, &leaf];
+            item(CategoryNode::new(category(if n % 100 == 0 { &names[..2] } else { &names[..] })?), n)
+        }),
         reviews("newest")?,
         reviews("best")?,
         List::of_owner("GET /v1/customers/{id}/reviews", super::catalog, |n| {
@@ -86,6 +94,7 @@ fn review(n: u64) -> Result<Review, BenchError> {
 fn orders() -> Result<Vec<List>, BenchError> {
     let logged = stored(order(0)?, 0);
     let id = logged.id.clone();
+    let day: Instant = "2017-01-03T00:00:00Z".parse()?;
     Ok(vec![
         List::of_owner("GET /v1/customers/{id}/orders", super::orders, |n| item(copy(n, false)?, n)),
         List::of_owner("GET /v1/customers/{id}/shipments", super::orders, |n| item(copy(n, true)?, n)),
@@ -102,6 +111,11 @@ fn orders() -> Result<Vec<List>, BenchError> {
                 item(OrderLog { id: line, order_id: id.clone(), at: at(n), by: STAFF.to_owned(), text }, n)
             }),
         },
+        List::new(Call::new("GET /v1/log").query("day", "2017-01-03").staff(STAFF), super::orders, move |n| {
+            let at = day.plus_millis(i64::try_from(n)?);
+            let (id, text) = (LogId::generate(at, bytes(n)), numbered("The customer called, call", n));
+            item(OrderLog { id, order_id: order_id(n), at, by: STAFF.to_owned(), text }, n)
+        }),
         List::new(Call::new("GET /v1/picking").staff(STAFF), super::orders, |n| {
             item(WaitingJob { order_id: order_id(n) }, n)
         }),

@@ -61,12 +61,29 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
     List { page, found }.answer(ProductSummaryView::from)
 }
 
+/// GET categories: lists the top categories by name.
+pub async fn top(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from)?.public(MAX_AGE))
+}
+
+/// GET categories/{path}/subtree: lists all categories below, each before its own subtree.
+pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let path = path(request)?;
+    let segment = path.to_segment();
+    let parameters = [("path", segment.as_str())];
+    let list = request.list(services, category::subtree(&path)?, &parameters).await?;
+    if list.found.items.is_empty() {
+        must_exist(services, &path).await?;
+    }
+    Ok(list.answer(|below| NodeView::from(&below.path))?.public(MAX_AGE))
+}
+
 /// GET categories/{path}/children: lists the children by name.
 pub async fn children(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
     let parameters = [("path", segment.as_str())];
-    let list = request.list(services, category::children(&path)?, &parameters).await?;
+    let list = request.list(services, category::children(Some(&path))?, &parameters).await?;
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }

@@ -85,7 +85,7 @@ const MOVE_CATEGORY: &[&Pattern] = &[
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .checking(|app| app.services.sign_ins())
+        .checking(|app| app.services.checks())
         .on(
             "POST /v1/products",
             &[&product::CREATE, &product::REVIVE, &product::PAGE, &product::EDIT, &category::KNOWN],
@@ -201,6 +201,12 @@ pub fn routes() -> Routes<App> {
         )
         .on("GET /v1/categories/{path}/children", &[&category::KNOWN, &category::CHILDREN], |app, request| {
             Box::pin(categories::children(&app.services, request))
+        })
+        .on("GET /v1/categories", &[&category::CHILDREN], |app, request| {
+            Box::pin(categories::top(&app.services, request))
+        })
+        .on("GET /v1/categories/{path}/subtree", &[&category::KNOWN, &category::SUBTREE], |app, request| {
+            Box::pin(categories::subtree(&app.services, request))
         })
         .on("GET /v1/categories/{path}/ancestors", &[&category::ANCESTORS], |app, request| {
             Box::pin(categories::ancestors(&app.services, request))

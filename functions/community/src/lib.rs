@@ -30,7 +30,7 @@ impl Measured for App {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .checking(|app| app.services.sign_ins())
+        .checking(|app| app.services.checks())
         .on("PUT /v1/customers/{id}/following/{other}", &[&follow::PREPARE, &follow::PUT], |app, request| {
             Box::pin(following::put(&app.services, request))
         })

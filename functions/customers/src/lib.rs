@@ -57,13 +57,13 @@ const ERASE_CUSTOMER: &[&Pattern] = &[
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Services::sign_ins)
+        .checking(Services::checks)
         .on("POST /v1/customers", &[&customer::CREATE], |services, request| {
             Box::pin(profile::create(services, request))
         })
         .on(
             "GET /v1/customers",
-            &[&customer::GET, &customer::BY_EMAIL, &customer::BY_TIER, &customer::HYDRATE],
+            &[&customer::GET, &customer::BY_EMAIL, &customer::BY_TIER, &customer::ALL, &customer::HYDRATE],
             |services, request| Box::pin(list::list(services, request)),
         )
         .on("GET /v1/customers/{id}", &[&customer::GET], |services, request| Box::pin(profile::read(services, request)))
@@ -88,7 +88,7 @@ pub fn routes() -> Routes<Services> {
             ],
             |services, request| Box::pin(verification::verify(services, request)),
         )
-        .on("GET /v1/customers/{id}/overview", &[&customer::OVERVIEW], |services, request| {
+        .on("GET /v1/customers/{id}/overview", &[&customer::OVERVIEW, &question::OF_CUSTOMER], |services, request| {
             Box::pin(profile::overview(services, request))
         })
         .on("PUT /v1/customers/{id}/addresses/{name}", &[&customer::PUT_ADDRESS], |services, request| {

@@ -2,16 +2,17 @@
 
 use http_api::view::CustomerView;
 use http_api::{Code, List, Problem, Request, Response, Services};
-use key_schema::customer::{self, Tier};
+use key_schema::customer::{self, Customer, CustomerSummary, Tier};
 use key_schema::text::Email;
 
-/// GET /v1/customers?email= or ?tier=: lists the matching customers.
+/// GET /v1/customers: lists all customers, or those who match `email` or `tier`.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     match (request.query_as::<Email>("email")?, request.query_as::<Tier>("tier")?) {
         (Some(email), None) => by_email(services, request, &email).await,
         (None, Some(tier)) => by_tier(services, request, tier).await,
-        _ => Err(Problem::new(Code::InvalidParameter, "Give either `email` or `tier`.")),
+        (None, None) => all(services, request).await,
+        _ => Err(Problem::new(Code::InvalidParameter, "Give only one of `email` and `tier`.")),
     }
 }
 
@@ -39,10 +40,27 @@ async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> 
 /// Returns a page of customers, the oldest first. The index has only their ids.
 async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
-    let List { page, found } = request.list(services, customer::by_tier(tier)?, &parameters).await?;
+    let list = request.list(services, customer::by_tier(tier)?, &parameters).await?;
+    respond(services, list, |customer| customer.tier == tier).await
+}
+
+/// Returns a page of all customers, the oldest first.
+async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let List { page, found } = request.list(services, customer::all()?, &[]).await?;
+    // A customer whose tier has just changed may be in two lists, with the same sort key.
+    let found = found.sum(|_, _| ());
+    respond(services, List { page, found }, |_| true).await
+}
+
+/// Reads the profiles of a page. The index is eventually consistent. The page omits customers who
+/// are already erased or no longer `wanted`.
+async fn respond(
+    services: &Services,
+    List { page, found }: List<'_, CustomerSummary>,
+    wanted: impl Fn(&Customer) -> bool,
+) -> Result<Response, Problem> {
     let profiles = services.table.batch_get(&customer::hydrate(found.items.iter().map(|listed| &listed.id))?).await?;
-    // The index may be outdated. The page omits customers who were erased or have another tier.
     let mut profiles = profiles.into_iter();
-    let found = found.filter_map(|_| profiles.next().flatten().filter(|customer| customer.tier == tier));
+    let found = found.filter_map(|_| profiles.next().flatten().filter(|customer| wanted(customer)));
     List { page, found }.answer(CustomerView::from)
 }

@@ -1,17 +1,20 @@
-//! The profile: creating and reading it, with or without the newest orders.
+//! The profile: creating and reading it, with or without the newest orders and questions.
+
+use std::str::FromStr;
 
 use http_api::body::Invalid;
 use http_api::fields::{parsed, text};
 use http_api::json::Value;
 use http_api::url::location;
-use http_api::view::CustomerView;
+use http_api::view::{CustomerView, QuestionView};
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
-use key_schema::customer::{self, Customer, CustomerAction, Place};
+use key_schema::customer::{self, Customer, CustomerAction, OVERVIEW_QUESTIONS, Place};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::OrderSummary;
+use key_schema::question;
 use key_schema::text::Email;
 use table::{Refusal, Refusals};
 
@@ -54,11 +57,19 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(respond(&found.ok_or_else(no_customer)?))
 }
 
-/// GET /v1/customers/{id}/overview: returns the profile and the newest orders. They are adjacent in
-/// the partition, so one Query reads both.
+/// GET /v1/customers/{id}/overview?questions=: returns the profile and the newest orders. They are
+/// adjacent in the partition, so one Query reads both. The questions are on the other side of the
+/// profile. A Query has one direction, so a second Query reads them at the same time.
 pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let found = services.table.query(&customer::overview(owner.customer())?).await?;
+    let wanted = request.query_as::<QuestionCount>("questions")?;
+    let questions = async {
+        let Some(QuestionCount(count)) = wanted else { return Ok(None) };
+        let found = services.table.query(&question::of_customer(owner.customer())?.limit(count)).await?;
+        Ok::<_, Problem>(Some(found.items))
+    };
+    let profile = async { Ok(services.table.query(&customer::overview(owner.customer())?).await?) };
+    let (found, questions) = tokio::try_join!(profile, questions)?;
     let now = Instant::now();
     let mut profile = None;
     let mut orders = Vec::new();
@@ -73,7 +84,22 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
     }
     // The orders of an erased customer stay, so orders without a profile are possible.
     let profile = profile.ok_or_else(no_customer)?;
-    Ok(Response::ok(&OverviewView { customer: CustomerView::from(&profile), orders: &orders }))
+    let questions = questions.as_ref().map(|questions| questions.iter().map(QuestionView::from).collect());
+    Ok(Response::ok(&OverviewView { customer: CustomerView::from(&profile), orders: &orders, questions }))
+}
+
+/// The number of questions in an overview.
+struct QuestionCount(usize);
+
+impl FromStr for QuestionCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // `parse` alone would accept a sign and leading zeros.
+        let count = text.parse().ok().filter(|count| (1..=OVERVIEW_QUESTIONS).contains(count));
+        let count = count.filter(|count| count.to_string() == text);
+        count.map(Self).ok_or_else(|| format!("must be an integer from 1 to {OVERVIEW_QUESTIONS}"))
+    }
 }
 
 /// Returns 200 with a customer and the ETag.

@@ -1,6 +1,6 @@
 //! The JSON bodies of responses.
 
-use http_api::view::CustomerView;
+use http_api::view::{CustomerView, QuestionView};
 use key_schema::cart::{Cart, CartLine};
 use key_schema::id::{CustomerId, ProductId, SessionId};
 use key_schema::instant::Instant;
@@ -11,13 +11,16 @@ use key_schema::product::Product;
 use key_schema::session::{Session, SessionSummary};
 use serde::Serialize;
 
-/// A customer with the newest orders, newest first.
+/// A customer with the newest orders and questions, newest first.
 #[derive(Debug, Serialize)]
 pub struct OverviewView<'a> {
     /// The customer.
     pub customer: CustomerView<'a>,
     /// The orders.
     pub orders: &'a [OrderSummary],
+    /// The questions, if the client wants them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<QuestionView<'a>>>,
 }
 
 /// A session.

@@ -29,7 +29,7 @@ const DELETE_DOCUMENT: &[&Pattern] = &[
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Services::sign_ins)
+        .checking(Services::checks)
         .on("POST /v1/documents", &[&document::CREATE], |services, request| {
             Box::pin(documents::create(services, request))
         })

@@ -1,8 +1,5 @@
 //! The audit of expirations: items that were removed after their expiry.
 
-use std::fmt;
-use std::str::FromStr;
-
 use http_api::{Problem, Request, Response, Services};
 use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::instant::Instant;
@@ -11,12 +8,12 @@ use serde::Serialize;
 /// GET audit/expirations?day=: lists the removals of a day in UTC (default: today), newest first.
 pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let given: Option<Day> = request.query_as("day")?;
+    let given = request.query_day("day")?;
     let parameters = [("day", request.query("day")?.unwrap_or_default())];
     let page = request.page(&services.cursors, expiration::OF_DAY.id, &parameters)?;
     // A list of today continues with the same day if midnight falls between two pages.
     let begun = page.after().as_deref().and_then(expiration::day_of);
-    let day = given.map(|day| day.0).or(begun).unwrap_or_else(|| Instant::now().day());
+    let day = given.map(Instant::day).or(begun).unwrap_or_else(|| Instant::now().day());
     page.read(services, expiration::of_day(&day)?).await?.answer(|entry| Entry::from(&entry.data))
 }
 
@@ -43,28 +40,5 @@ impl<'a> From<&'a Expiration> for Entry<'a> {
             sequence_number,
             archive: archive.as_deref(),
         }
-    }
-}
-
-/// A day, `2017-01-01`.
-struct Day(String);
-
-/// The text is not a day.
-#[derive(Debug)]
-struct NoDay;
-
-impl fmt::Display for NoDay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("must be a day such as 2017-01-01")
-    }
-}
-
-impl FromStr for Day {
-    type Err = NoDay;
-
-    fn from_str(text: &str) -> Result<Self, NoDay> {
-        let midnight: Instant = format!("{text}T00:00:00Z").parse().map_err(|_| NoDay)?;
-        // The parser of instants also accepts other forms of a day.
-        if midnight.day() == text { Ok(Self(text.to_owned())) } else { Err(NoDay) }
     }
 }

@@ -13,7 +13,7 @@ use key_schema::{counter, expiration, idempotency, metric, place};
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Services::sign_ins)
+        .checking(Services::checks)
         .on("GET /v1/audit/expirations", &[&expiration::OF_DAY], |services, request| {
             Box::pin(audit::expirations(services, request))
         })

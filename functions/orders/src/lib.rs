@@ -14,7 +14,7 @@ mod sales;
 mod status;
 mod view;
 
-use http_api::{Error, Measured, PatternCost, Routes, Services, SettingsCache};
+use http_api::{Error, Measured, PatternCost, Routes, Services};
 use key_schema::order::open::Limits;
 use key_schema::pattern::Pattern;
 use key_schema::{cart, idempotency, order, settings, wallet};
@@ -24,8 +24,6 @@ use key_schema::{cart, idempotency, order, settings, wallet};
 pub struct App {
     /// The table.
     pub services: Services,
-    /// The cache of the settings.
-    pub settings: SettingsCache,
     /// The limits of open orders that hold if the settings have none.
     pub defaults: Limits,
 }
@@ -34,7 +32,7 @@ impl App {
     /// Creates the state with empty settings and the usual limits.
     #[must_use]
     pub fn new(services: Services) -> Self {
-        Self { services, settings: SettingsCache::default(), defaults: Limits::default() }
+        Self { services, defaults: Limits::default() }
     }
 }
 
@@ -83,7 +81,7 @@ const CHECK_OUT: &[&Pattern] = &[
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
-        .checking(|app: &App| app.services.sign_ins())
+        .checking(|app: &App| app.services.checks())
         .on("POST /v1/orders", PLACE_ORDER, |app, request| Box::pin(place::create(app, request)))
         .on("GET /v1/orders", &[&order::BY_STATUS], |app, request| Box::pin(list::by_status(&app.services, request)))
         .on("GET /v1/orders/{id}", &[&order::GET], |app, request| Box::pin(list::get(&app.services, request)))
@@ -108,6 +106,15 @@ pub fn routes() -> Routes<App> {
         .on("POST /v1/orders/{id}/log", &[&order::ADD_LOG], |app, request| Box::pin(log::add(&app.services, request)))
         .on("GET /v1/orders/{id}/log", &[&order::HEAD, &order::LOG], |app, request| {
             Box::pin(log::list(&app.services, request))
+        })
+        .on("GET /v1/log", &[&order::daily_log::OF_DAY, &order::daily_log::READ], |app, request| {
+            Box::pin(log::of_day(&app.services, request))
+        })
+        .on("GET /v1/orders/{id}/lines", &[&order::parts::WITH_LINES], |app, request| {
+            Box::pin(list::lines(&app.services, request))
+        })
+        .on("GET /v1/orders/{id}/history", &[&order::parts::WITH_HISTORY], |app, request| {
+            Box::pin(list::history(&app.services, request))
         })
         .on("POST /v1/customers/{id}/cart/checkout", CHECK_OUT, |app, request| {
             Box::pin(checkout::checkout(app, request))

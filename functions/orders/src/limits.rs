@@ -33,7 +33,7 @@ impl App {
     /// Returns the current limits. A changed setting takes effect after at most
     /// [`SETTINGS_MAX_AGE`](http_api::SETTINGS_MAX_AGE).
     pub async fn limits(&self) -> Result<Limits, Problem> {
-        let (known, _) = self.settings.current(&self.services).await?;
+        let (known, _) = self.services.settings.current(&self.services.table).await?;
         Ok(of(&known, self.defaults))
     }
 }

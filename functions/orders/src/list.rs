@@ -1,10 +1,13 @@
 //! Reads orders: a single one, and the lists by customer, status and shipment.
 
 use http_api::{Code, List, Problem, Request, Response, Services};
+use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
+use key_schema::key::KeyError;
 use key_schema::order::{self, OrderStatus, OrderSummary};
+use key_schema::request::Query;
 use table::Page as Found;
 
 use crate::view::{OrderCollection, no_such_order};
@@ -17,6 +20,38 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     let collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
     request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
     Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
+}
+
+/// GET orders/{id}/lines: returns the lines alone, read in one Query with the head.
+pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    part(services, request, order::parts::with_lines, |parts| {
+        (parts.has_all_lines()).then(|| Response::all(&parts.line_views()))
+    })
+    .await
+}
+
+/// GET orders/{id}/history: returns the history alone, read in one Query with the head.
+pub async fn history(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    part(services, request, order::parts::with_history, |parts| {
+        (parts.has_begun()).then(|| Response::all(&parts.history_views()))
+    })
+    .await
+}
+
+/// Answers with a part of an order that the caller may see.
+async fn part(
+    services: &Services,
+    request: &Request<'_>,
+    query: fn(&OrderId) -> Result<Query<AnyEntity>, KeyError>,
+    view: fn(&OrderCollection) -> Option<Response>,
+) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let id: OrderId = request.path("id")?;
+    let items = services.table.query(&query(&id)?).await?.items;
+    let parts = OrderCollection::parts(items).filter(|parts| !parts.order.is_expired(Instant::now()));
+    let parts = parts.ok_or_else(no_such_order)?;
+    request.owner(&parts.order.customer_id).map_err(|_| no_such_order())?;
+    Ok(view(&parts).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
 }
 
 /// The maximum number of times that a page is filled again after expired orders were left out.

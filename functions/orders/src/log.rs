@@ -1,7 +1,7 @@
-//! The log: notes of staff about an order.
+//! The log: notes of staff about orders.
 
 use http_api::fields::long_text;
-use http_api::{Problem, Request, Response, Services, read_fields};
+use http_api::{Code, List, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -21,9 +21,24 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     let line = Stored::new(line, services.born(at)?, at);
     services.table.transact(&order::add_log(&line)?).await?.map_err(|_| no_such_order())?;
     let version = line.meta.version;
-    let OrderLog { id, order_id, at, by, text } = line.data;
-    let location = http_api::url::location(&["orders", order_id.as_str(), "log"]);
-    Ok(Response::created(location, &LogLine { id, order_id, at, by, text }).etag(version))
+    let location = http_api::url::location(&["orders", line.order_id.as_str(), "log"]);
+    Ok(Response::created(location, &LogLine::from(line.data)).etag(version))
+}
+
+/// GET log?day=: lists the notes about all orders on a day in UTC, oldest first. The index has
+/// their ids, and the notes are read by key.
+pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let midnight = request
+        .query_day("day")?
+        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `day` is missing."))?;
+    let day = midnight.day();
+    let parameters = [("day", day.as_str())];
+    let List { page, found } = request.list(services, order::daily_log::of_day(midnight)?, &parameters).await?;
+    let lines = services.table.batch_get(&order::daily_log::read(found.items.iter().map(|listed| &listed.id))?).await?;
+    let mut lines = lines.into_iter();
+    let found = found.filter_map(|_| lines.next().flatten().map(|line| LogLine::from(line.data)));
+    List { page, found }.answer(|line| line)
 }
 
 /// GET orders/{id}/log: lists the notes, oldest first.

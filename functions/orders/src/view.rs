@@ -31,6 +31,11 @@ impl OrderCollection {
     /// invisible. A Query is not isolated from a transaction, so it may return only some items
     /// while the order is placed. Such an order is invisible, too.
     pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
+        Self::parts(items).filter(|parts| parts.has_all_lines() && parts.has_begun())
+    }
+
+    /// Assembles the parts of an order that were read, unless it is in status `placing`.
+    pub fn parts(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
             match item {
@@ -41,12 +46,27 @@ impl OrderCollection {
             }
         }
         let order = head.filter(|order| order.status != OrderStatus::Placing)?;
-        let is_complete = u64::try_from(lines.len()) == Ok(order.line_count)
-            && history.iter().any(|step| step.status == OrderStatus::Pending);
-        if !is_complete {
-            return None;
-        }
         Some(Self { order, lines, history })
+    }
+
+    /// Returns whether every line was read.
+    pub fn has_all_lines(&self) -> bool {
+        u64::try_from(self.lines.len()) == Ok(self.order.line_count)
+    }
+
+    /// Returns whether the first step was read.
+    pub fn has_begun(&self) -> bool {
+        self.history.iter().any(|step| step.status == OrderStatus::Pending)
+    }
+
+    /// Returns the views of the lines.
+    pub fn line_views(&self) -> Vec<LineView<'_>> {
+        self.lines.iter().map(LineView::from).collect()
+    }
+
+    /// Returns the views of the history's steps.
+    pub fn history_views(&self) -> Vec<StepView<'_>> {
+        self.history.iter().map(StepView::from).collect()
     }
 
     /// Returns the order as in the first response. Lines, total and the first step never change.
@@ -82,11 +102,11 @@ impl OrderCollection {
             customer_id,
             store_id: store_id.as_ref(),
             status: *status,
-            lines: self.lines.iter().map(LineView::from).collect(),
+            lines: self.line_views(),
             total: *total,
             placed_at: *placed_at,
             lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
-            history: self.history.iter().map(StepView::from).collect(),
+            history: self.history_views(),
             invoice_number: *invoice_number,
             refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
             version: self.order.meta.version,
@@ -130,8 +150,9 @@ pub struct View<'a> {
     version: u64,
 }
 
+/// A line of an order.
 #[derive(Debug, Serialize)]
-struct LineView<'a> {
+pub struct LineView<'a> {
     line: u64,
     product_id: &'a ProductId,
     name: &'a str,
@@ -147,8 +168,9 @@ impl<'a> From<&'a OrderLine> for LineView<'a> {
     }
 }
 
+/// A step of an order's history.
 #[derive(Debug, Serialize)]
-struct StepView<'a> {
+pub struct StepView<'a> {
     status: OrderStatus,
     at: Instant,
     by: &'a str,

@@ -25,7 +25,7 @@ const PUT_MEMBER: &[&Pattern] = &[
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Services::sign_ins)
+        .checking(Services::checks)
         .on("POST /v1/organizations", &[&organization::CREATE], |services, request| {
             Box::pin(organizations::create(services, request))
         })

@@ -11,7 +11,7 @@ mod parameters;
 mod products;
 
 pub use disabled::Disabled;
-use http_api::{Measured, PatternCost, Routes, SignIns};
+use http_api::{Checks, Measured, PatternCost, Routes, SettingsCache, SignIns};
 use key_schema::cursor::{CursorKeyError, Cursors};
 use search_index::{ConfigError, SearchClient};
 use table::{SetupError, Table};
@@ -27,6 +27,8 @@ pub struct App {
     pub table: Table,
     /// The cache of callers' sign-ins in this execution environment.
     pub sign_ins: SignIns,
+    /// The shop's settings, which only writes need.
+    pub settings: SettingsCache,
 }
 
 /// The reason why the function cannot start.
@@ -52,7 +54,7 @@ impl App {
     pub async fn from_env() -> Result<Self, StartError> {
         let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
         let (client, table) = (SearchClient::from_env()?, Table::from_env().await?);
-        Ok(Self { client, cursors, table, sign_ins: SignIns::default() })
+        Ok(Self { client, cursors, table, sign_ins: SignIns::default(), settings: SettingsCache::default() })
     }
 }
 
@@ -66,7 +68,7 @@ impl Measured for App {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .checking(|app| (&app.table, &app.sign_ins))
+        .checking(|app| Checks { table: &app.table, sign_ins: &app.sign_ins, settings: &app.settings })
         .on("GET /v1/search/products", &[], |app, request| Box::pin(products::search(app, request)))
         .on("GET /v1/search/orders", &[], |app, request| Box::pin(orders::search(app, request)))
 }

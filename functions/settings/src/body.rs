@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
-use http_api::fields::integer;
+use http_api::fields::{boolean, integer};
 use http_api::json::{Members, Value};
-use http_api::{Code, Problem, Request};
+use http_api::{Code, Problem, Request, maintenance};
 use key_schema::id;
 use key_schema::order::open::{MAX_ORDERS_PER_DAY, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
 use key_schema::settings::MAX_BYTES;
@@ -59,16 +59,27 @@ const ORDERS: &str = "orders";
 
 fn public(value: Value<'_>) -> Result<(), Invalid> {
     let mut members = checked(value)?;
-    let mut orders = Value::Object(members.remove_entry(ORDERS).into_iter().collect()).object()?;
-    let read = orders.optional(ORDERS, limits);
-    orders.finish(read).map(|_| ())
+    let own = [ORDERS, maintenance::NAME].into_iter().filter_map(|name| members.remove_entry(name)).collect();
+    let mut own = Value::Object(own).object()?;
+    let orders = own.optional(ORDERS, limits);
+    let maintenance = own.optional(maintenance::NAME, mode);
+    own.finish((orders, maintenance)).map(|_| ())
 }
 
 fn private(value: Value<'_>) -> Result<(), Invalid> {
-    match checked(value)?.contains_key(ORDERS) {
-        true => Err(Invalid::new("has `orders`, which belongs to the public values")),
-        false => Ok(()),
+    let members = checked(value)?;
+    match [ORDERS, maintenance::NAME].into_iter().find(|name| members.contains_key(*name)) {
+        Some(name) => Err(Invalid::new(format!("has `{name}`, which belongs to the public values"))),
+        None => Ok(()),
     }
+}
+
+/// Checks the maintenance mode.
+fn mode(value: Value<'_>) -> Result<(), Invalid> {
+    let mut mode = value.object()?;
+    let on = mode.required("on", boolean);
+    let retry = mode.optional("retry_after_seconds", integer(maintenance::RETRY_AFTER_SECONDS));
+    mode.finish((on, retry)).map(|_| ())
 }
 
 /// Checks the limits of orders.

@@ -3,48 +3,47 @@
 use std::sync::Arc;
 
 use http_api::url::location;
-use http_api::{Code, Precondition, Problem, Request, Response};
+use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::settings::{self, Known};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::App;
 use crate::body::{self, Wanted};
 
 /// GET /v1/settings: returns the public values, at most [`http_api::SETTINGS_MAX_AGE`] old. The
 /// response tells caches how much of that time remains.
-pub async fn public(app: &App) -> Result<Response, Problem> {
-    let (known, rest) = app.settings.current(&app.services).await?;
+pub async fn public(services: &Services) -> Result<Response, Problem> {
+    let (known, rest) = services.settings.current(&services.table).await?;
     let values = stored(&known.values)?;
     Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
 }
 
 /// GET /v1/settings/private: returns all current values. Staff need their version for a change.
-pub async fn whole(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn whole(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    show(&*app.settings.latest(&app.services).await?)
+    show(&*services.settings.latest(&services.table).await?)
 }
 
 /// PUT /v1/settings: replaces the settings. Settings that were never set have version 0 and accept
 /// `If-None-Match: *` or `If-Match: "0"`.
-pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let precondition = request.precondition()?;
     let Wanted { values, private } = body::read(request)?;
-    let at = app.settings.now();
+    let at = services.settings.now();
     let (before, transaction) = match precondition {
         Precondition::Version(version) if version > 0 || !is_first(request) => {
             (version, settings::change(&values, &private, version, at)?)
         }
         Precondition::Absent | Precondition::Version(_) => {
-            (0, settings::create(&values, &private, &app.services.born(at)?, at)?)
+            (0, settings::create(&values, &private, &services.born(at)?, at)?)
         }
     };
-    let written = app.services.table.transact(&transaction).await;
+    let written = services.table.transact(&transaction).await;
     if !matches!(written, Ok(Ok(()))) {
         // Another request has changed the settings, or the outcome of this write is unknown. Either
         // way the cache may be outdated.
-        app.settings.forget();
+        services.settings.forget();
     }
     written?.map_err(|_| match precondition {
         Precondition::Absent => {
@@ -53,7 +52,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
         Precondition::Version(_) => Problem::version_mismatch(),
     })?;
     let known = Arc::new(Known { version: before + 1, values, private });
-    app.settings.keep(Arc::clone(&known), at);
+    services.settings.keep(Arc::clone(&known), at);
     match precondition {
         Precondition::Absent => Ok(Response::created(here(), &view(&known)?).etag(known.version)),
         Precondition::Version(_) => show(&known),

@@ -6,33 +6,21 @@
 mod body;
 mod current;
 
-use http_api::{Error, Measured, PatternCost, Routes, Services, SettingsCache};
+use http_api::{Error, Routes, Services};
 use key_schema::settings;
-
-/// The function's state, built once at start-up.
-#[derive(Debug)]
-pub struct App {
-    /// The table.
-    pub services: Services,
-    /// The cache of the settings in this execution environment.
-    pub settings: SettingsCache,
-}
-
-impl Measured for App {
-    fn take(&self) -> Vec<PatternCost> {
-        self.services.take()
-    }
-}
 
 /// Returns the routes of this function.
 #[must_use]
-pub fn routes() -> Routes<App> {
-    Routes::<App>::new()
-        .checking(|app| app.services.sign_ins())
-        .on("GET /v1/settings", &[&settings::READ], |app, _| Box::pin(current::public(app)))
-        .on("GET /v1/settings/private", &[&settings::READ], |app, request| Box::pin(current::whole(app, request)))
-        .on("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE], |app, request| {
-            Box::pin(current::put(app, request))
+pub fn routes() -> Routes<Services> {
+    Routes::new()
+        .checking(Services::checks)
+        .on("GET /v1/settings", &[&settings::READ], |services, _| Box::pin(current::public(services)))
+        .on("GET /v1/settings/private", &[&settings::READ], |services, request| {
+            Box::pin(current::whole(services, request))
+        })
+        // This write ends a maintenance.
+        .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE], |services, request| {
+            Box::pin(current::put(services, request))
         })
 }
 
@@ -42,6 +30,5 @@ pub fn routes() -> Routes<App> {
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
-    let app = App { services: Services::from_env().await?, settings: SettingsCache::default() };
-    http_api::run(routes(), app).await
+    http_api::run(routes(), Services::from_env().await?).await
 }

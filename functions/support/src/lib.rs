@@ -15,7 +15,7 @@ use table::Refusals;
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Services::sign_ins)
+        .checking(Services::checks)
         .on("POST /v1/customers/{id}/questions", &[&question::ASK, &idempotency::GET], |services, request| {
             Box::pin(questions::ask(services, request))
         })

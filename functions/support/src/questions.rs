@@ -2,7 +2,7 @@
 
 use http_api::fields::{long_text, text};
 use http_api::url::location;
-use http_api::view::CustomerView;
+use http_api::view::{CustomerView, QuestionView};
 use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, QuestionId};
@@ -12,7 +12,7 @@ use key_schema::question::{self, Open, Question, QuestionAction, QuestionStatus}
 use key_schema::quota::Quota;
 use table::Refusals;
 
-use crate::view::{QuestionView, QuestionWithAnswersView, SupportView};
+use crate::view::{QuestionWithAnswersView, SupportView};
 use crate::{MAX_TEXT, otherwise, settle};
 
 /// The longest subject, in bytes of UTF-8.

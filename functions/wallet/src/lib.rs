@@ -13,7 +13,7 @@ use key_schema::{idempotency, wallet};
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
-        .checking(Services::sign_ins)
+        .checking(Services::checks)
         .on("GET /v1/customers/{id}/wallet", &[&wallet::READ], |services, request| {
             Box::pin(balance::read(services, request))
         })

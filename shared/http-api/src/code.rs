@@ -147,6 +147,8 @@ codes! {
     Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
     /// This deployment has no search engine. A retry does not help.
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
+    /// The shop is in maintenance and can only be read. The client may retry after Retry-After.
+    Maintenance = "maintenance", SERVICE_UNAVAILABLE, "Maintenance";
     /// A service that the response needs is unavailable. The client may retry after Retry-After.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
 }

@@ -39,6 +39,8 @@ pub mod issuer;
 pub mod json;
 #[cfg(feature = "table")]
 mod list;
+#[cfg(feature = "table")]
+pub mod maintenance;
 mod observe;
 #[cfg(feature = "table")]
 mod once;
@@ -80,6 +82,8 @@ pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::request::Request;
 pub use crate::response::Response;
+#[cfg(feature = "table")]
+pub use crate::routes::Checks;
 pub use crate::routes::{Handler, ResponseFuture, Routes};
 #[cfg(feature = "table")]
 pub use crate::services::{SHARED_PATTERNS, Services, ServicesError};

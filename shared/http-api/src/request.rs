@@ -196,6 +196,14 @@ impl<'a> Request<'a> {
         self.query_as(name)
     }
 
+    /// Reads a query parameter that is a day in UTC, such as `2017-01-01`. Returns its midnight.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter`.
+    pub fn query_day(&self, name: &str) -> Result<Option<Instant>, Problem> {
+        Ok(self.query_as(name)?.map(|Day(midnight)| midnight))
+    }
+
     /// Reads the query parameters `from` and `to`, both inclusive.
     ///
     /// # Errors
@@ -265,6 +273,20 @@ impl<'a> Request<'a> {
             target.push_str(&url::encode(value));
         }
         target
+    }
+}
+
+/// The midnight with which a day begins.
+struct Day(Instant);
+
+impl FromStr for Day {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let midnight: Option<Instant> = format!("{text}T00:00:00Z").parse().ok();
+        // The parser of instants is more lenient than this.
+        let midnight = midnight.filter(|midnight| midnight.day() == text);
+        midnight.map(Self).ok_or("must be a day such as 2017-01-01")
     }
 }
 

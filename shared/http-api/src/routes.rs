@@ -38,18 +38,30 @@ pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> ResponseFuture<'a>;
 pub struct Routes<S> {
     routes: Vec<Route<S>>,
     #[cfg(feature = "table")]
-    sign_ins: Option<Lookup<S>>,
+    checks: Option<Lookup<S>>,
 }
 
-/// Returns the table and the cache of sign-ins from a function's state. They tell whether a
-/// caller's session has ended.
+/// The parts of a function's state that decide whether a request reaches its handler.
 #[cfg(feature = "table")]
-type Lookup<S> = for<'a> fn(&'a S) -> (&'a table::Table, &'a crate::sign_ins::SignIns);
+#[derive(Debug, Clone, Copy)]
+pub struct Checks<'a> {
+    /// The table.
+    pub table: &'a table::Table,
+    /// Tells whether a caller's session has ended.
+    pub sign_ins: &'a crate::sign_ins::SignIns,
+    /// Tells whether the shop is in maintenance.
+    pub settings: &'a crate::settings::SettingsCache,
+}
+
+#[cfg(feature = "table")]
+type Lookup<S> = for<'a> fn(&'a S) -> Checks<'a>;
 
 struct Route<S> {
     key: &'static str,
     patterns: &'static [&'static Pattern],
     handler: Handler<S>,
+    /// Whether a write is served in maintenance, too.
+    always: bool,
 }
 
 /// A response with its values for the log.
@@ -70,33 +82,46 @@ impl<S> Routes<S> {
         Self {
             routes: Vec::new(),
             #[cfg(feature = "table")]
-            sign_ins: None,
+            checks: None,
         }
     }
 
-    /// Refuses tokens whose session has ended, on every route, before its handler runs.
+    /// Refuses tokens whose session has ended on every route, and writes while the shop is in
+    /// maintenance, before the handler runs.
     #[cfg(feature = "table")]
     #[must_use]
-    pub fn checking(self, sign_ins: Lookup<S>) -> Self {
-        Self { sign_ins: Some(sign_ins), ..self }
+    pub fn checking(self, checks: Lookup<S>) -> Self {
+        Self { checks: Some(checks), ..self }
     }
 
     #[cfg(feature = "table")]
-    async fn refuse_ended(&self, app: &S, request: &Request<'_>) -> Result<(), Problem> {
-        match self.sign_ins {
-            Some(of) => {
-                let (table, sign_ins) = of(app);
-                sign_ins.check(table, request.caller()).await
-            }
-            None => Ok(()),
+    async fn check(&self, app: &S, request: &Request<'_>, is_refusable: bool) -> Result<(), Problem> {
+        let Some(checks) = self.checks else { return Ok(()) };
+        let Checks { table, sign_ins, settings } = checks(app);
+        sign_ins.check(table, request.caller()).await?;
+        if is_refusable {
+            crate::maintenance::refuse(&*settings.current(table).await?.0)?;
         }
+        Ok(())
     }
 
     /// Adds a route with the access patterns that its handler uses. The key is method and path as
     /// in the template: `GET /v1/orders/{id}`.
     #[must_use]
     pub fn on(mut self, key: &'static str, patterns: &'static [&'static Pattern], handler: Handler<S>) -> Self {
-        self.routes.push(Route { key, patterns, handler });
+        self.routes.push(Route { key, patterns, handler, always: false });
+        self
+    }
+
+    /// Adds a route as [`Routes::on`] does. Its writes are served in maintenance, too.
+    #[must_use]
+    pub fn on_always(
+        mut self,
+        key: &'static str,
+        patterns: &'static [&'static Pattern],
+        handler: Handler<S>,
+    ) -> Self {
+        self.routes.push(Route { key, patterns, handler, always: true });
         self
     }
 
@@ -151,7 +176,7 @@ impl<S> Routes<S> {
             let reads = route.key.starts_with("GET ");
             let work = async {
                 #[cfg(feature = "table")]
-                self.refuse_ended(app, &request).await?;
+                self.check(app, &request, !reads && !route.always).await?;
                 if !reads {
                     request.refuse_unread_parameters()?;
                 }

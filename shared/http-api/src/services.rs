@@ -5,17 +5,20 @@ use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::pattern::{Consistency, Pattern};
-use key_schema::{reach, revocation};
+use key_schema::{reach, revocation, settings};
 use table::{SetupError, Table};
 
 use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
 use crate::problem::Problem;
+use crate::routes::Checks;
+use crate::settings::SettingsCache;
 use crate::sign_ins::SignIns;
 
 /// The access patterns that a function with routes uses outside its handlers. Each is used at one
-/// occasion: the function's start, or a token that names a sign-in.
-pub const SHARED_PATTERNS: &[(&str, &Pattern)] = &[("start", &reach::NOTHING), ("token", &revocation::GET)];
+/// occasion: the function's start, a token that names a sign-in, or any write.
+pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
+    &[("start", &reach::NOTHING), ("token", &revocation::GET), ("write", &settings::READ)];
 
 /// A function's state, which it builds once when its environment starts.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Services {
     pub cursors: Cursors,
     /// The sign-ins of callers that this environment has looked up.
     pub sign_ins: SignIns,
+    /// The shop's settings, as this environment has cached them.
+    pub settings: SettingsCache,
     /// Derives the codes that prove email addresses.
     pub codes: CodeKeys,
 }
@@ -57,16 +62,16 @@ impl Services {
         Ok(Self::new(table, cursors, codes))
     }
 
-    /// Creates the state with an empty cache of sign-ins.
+    /// Creates the state with empty caches.
     #[must_use]
     pub fn new(table: Table, cursors: Cursors, codes: CodeKeys) -> Self {
-        Self { table, cursors, codes, sign_ins: SignIns::default() }
+        Self { table, cursors, codes, sign_ins: SignIns::default(), settings: SettingsCache::default() }
     }
 
     /// Returns the parts that [`crate::Routes::checking`] needs.
     #[must_use]
-    pub const fn sign_ins(&self) -> (&Table, &SignIns) {
-        (&self.table, &self.sign_ins)
+    pub const fn checks(&self) -> Checks<'_> {
+        Checks { table: &self.table, sign_ins: &self.sign_ins, settings: &self.settings }
     }
 
     /// Returns the caller of a public route, or an anonymous one if the caller's session has ended.
@@ -82,10 +87,7 @@ impl Services {
     /// # Errors
     /// 500 `internal` when the system's generator fails.
     pub fn random(&self) -> Result<[u8; 10], Problem> {
-        let mut bytes = [0; 10];
-        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
-            .map_err(|_| Problem::internal("the system has no randomness to give"))?;
-        Ok(bytes)
+        random()
     }
 
     /// Returns the birth mark for an item that is created at `at`.
@@ -95,6 +97,14 @@ impl Services {
     pub fn born(&self, at: Instant) -> Result<Born, Problem> {
         Ok(Born::generate(at, self.random()?))
     }
+}
+
+/// Returns random bytes from the system's generator.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
+    let mut bytes = [0; N];
+    ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
+        .map_err(|_| Problem::internal("the system has no randomness to give"))?;
+    Ok(bytes)
 }
 
 impl Measured for Services {

@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use key_schema::instant::Instant;
 use key_schema::settings::{self, Known};
+use table::Table;
 
 use crate::problem::Problem;
-use crate::services::Services;
+use crate::services::random;
 
 /// How long after a change a function may still use the previous settings.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
@@ -55,6 +56,14 @@ impl SettingsCache {
         Self { clock: Box::new(clock), held: Mutex::new(None) }
     }
 
+    /// Creates a cache whose settings never expire, for tests and measurements.
+    #[must_use]
+    pub fn unchanging(known: Known) -> Self {
+        let cache = Self::new(|| Instant::EPOCH);
+        cache.keep(Arc::new(known), Instant::EPOCH);
+        cache
+    }
+
     /// Returns the clock's time.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -65,13 +74,14 @@ impl SettingsCache {
     ///
     /// # Errors
     /// The errors of the table, if the settings must be read.
-    pub async fn current(&self, services: &Services) -> Result<(Arc<Known>, Duration), Problem> {
+    pub async fn current(&self, table: &Table) -> Result<(Arc<Known>, Duration), Problem> {
         let now = self.now();
         let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.remaining_time(now)?)));
         if let Some(current) = held {
             return Ok(current);
         }
-        let known = self.latest(services).await?;
+        // Boxed: few requests look up, and the SDK's future would be part of every request's.
+        let known = Box::pin(self.latest(table)).await?;
         let asked = Held { known: Arc::clone(&known), since: now };
         Ok((known, asked.remaining_time(self.now()).unwrap_or_default()))
     }
@@ -80,11 +90,10 @@ impl SettingsCache {
     ///
     /// # Errors
     /// The errors of the table.
-    pub async fn latest(&self, services: &Services) -> Result<Arc<Known>, Problem> {
+    pub async fn latest(&self, table: &Table) -> Result<Arc<Known>, Problem> {
         let since = self.now();
-        let [first, second, third, fourth, ..] = services.random()?;
-        let random = u32::from_be_bytes([first, second, third, fourth]);
-        let found = services.table.get(&settings::read(random.into())?).await?;
+        let random = u32::from_be_bytes(random()?);
+        let found = table.get(&settings::read(random.into())?).await?;
         let known = Arc::new(found.map(Known::from).unwrap_or_default());
         self.keep(Arc::clone(&known), since);
         Ok(known)

@@ -22,6 +22,8 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::review::PATTERNS,
         crate::review::recent::PATTERNS,
         crate::order::PATTERNS,
+        crate::order::parts::PATTERNS,
+        crate::order::daily_log::PATTERNS,
         crate::order::open::PATTERNS,
         crate::order::staged::PATTERNS,
         crate::invoice::PATTERNS,

@@ -260,7 +260,7 @@ impl World {
             "findCustomers" => &[("tier", "bronze")],
             "listOrders" => &[("status", "pending")],
             "listQuestions" => &[("status", "open")],
-            "listExpirations" => &[("day", "2017-03-06")],
+            "listExpirations" | "listLog" => &[("day", "2017-03-06")],
             "listPlaceSales" => &[("month", "2017-01")],
             "listEdges" => &[("kind", "follows")],
             _ => &[],

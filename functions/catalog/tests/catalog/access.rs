@@ -39,6 +39,8 @@ const PUBLIC: &[&str] = &[
     "GET /v1/categories/{path}/products",
     "GET /v1/categories/{path}/children",
     "GET /v1/categories/{path}/ancestors",
+    "GET /v1/categories/{path}/subtree",
+    "GET /v1/categories",
 ];
 
 fn call(route: &'static str) -> Call {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use fixture::seed::stored;
 use http_api::sample::{Answered, Call};
+use key_schema::category::CategoryNode;
 use key_schema::product::CategoryPath;
 use serde_json::{Value, json};
 
@@ -144,7 +146,22 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
             .filter_map(|path| path.get(category.len()).copied())
             .collect();
         assert_eq!(children, expected, "{category:?}");
+        let list = get("GET /v1/categories/{path}/subtree", &segment(category));
+        let mut expected: Vec<String> =
+            paths.iter().filter(|path| path.len() > category.len() && path.starts_with(category)).map(|path| segment(path)).collect();
+        expected.sort();
+        for limit in [1, 3, 100] {
+            let (found, requests) = shop.all(&list, limit).await;
+            let mut found: Vec<&str> = found.iter().map(|below| below["id"].as_str().unwrap()).collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{category:?} by {limit}");
+            // An empty list costs one more request, which finds the category.
+            assert!(requests.iter().all(|requests| *requests == 1 + u32::from(expected.is_empty())));
+        }
     }
+    let (top, requests) = shop.all(&Call::new("GET /v1/categories"), 2).await;
+    let top: Vec<&str> = top.iter().map(|category| category["name"].as_str().unwrap()).collect();
+    assert_eq!((top, requests), (vec!["A", "A#B", "AB"], vec![1, 1]));
 }
 
 #[tokio::test]
@@ -204,4 +221,45 @@ async fn children_are_paged_by_name() {
         let answer = shop.send(get("GET /v1/categories/{path}/children", "A").query("limit", bad)).await;
         assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{bad}");
     }
+}
+
+#[tokio::test]
+async fn a_subtree_of_a_thousand_categories_is_read_with_one_request_a_page() {
+    let shop = Shop::open().await;
+    let names = |n: usize| vec!["A".to_owned(), format!("B{:02}", n / 40), format!("C{:02}", n % 40)];
+    let nodes = (0..1000).map(|n| CategoryNode::new(CategoryPath::new(names(n)).unwrap()));
+    let above = (0..25).map(|n| CategoryNode::new(CategoryPath::new(names(40 * n)[..2].to_vec()).unwrap()));
+    shop.put_all(above.chain(nodes).map(stored)).await;
+    let expected: Vec<String> = (0..1000)
+        .flat_map(|n| {
+            let leaf = names(n).join("~");
+            [names(n)[..2].join("~"), leaf].into_iter().skip(usize::from(n % 40 != 0))
+        })
+        .collect();
+    for limit in [100, 17] {
+        let (found, requests) = shop.all(&get("GET /v1/categories/{path}/subtree", "A"), limit).await;
+        let found: Vec<&str> = found.iter().map(|below| below["id"].as_str().unwrap()).collect();
+        assert_eq!(found, expected, "each before the categories below it, in pages of {limit}");
+        assert!(requests.iter().all(|requests| *requests == 1), "{requests:?}");
+    }
+    let page = shop.send(get("GET /v1/categories/{path}/subtree", "A~B07").query("limit", "5")).await;
+    assert_eq!(page.header("cache-control"), Some("public, max-age=5"));
+    let cursor = page.body["next_cursor"].as_str().unwrap();
+    let altered = format!("{cursor}A");
+    for (route, path, cursor) in [
+        ("GET /v1/categories/{path}/subtree", "A", cursor),
+        ("GET /v1/categories/{path}/children", "A~B07", cursor),
+        ("GET /v1/categories", "", cursor),
+        ("GET /v1/categories/{path}/subtree", "A~B07", altered.as_str()),
+    ] {
+        let answer = shop.send(get(route, path).query("cursor", cursor)).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")), "{route} {path}");
+    }
+    for route in ["GET /v1/categories/{path}/subtree", "GET /v1/categories"] {
+        for bad in ["0", "101", "-1", "x"] {
+            let answer = shop.send(get(route, "A").query("limit", bad)).await;
+            assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{route} {bad}");
+        }
+    }
+    assert_eq!(shop.send(get("GET /v1/categories/{path}/subtree", "Z")).await.status, 404);
 }

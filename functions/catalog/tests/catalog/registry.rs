@@ -42,6 +42,8 @@ fn calls() -> Vec<(&'static str, Call)> {
     vec![
         call("GET /v1/categories/{path}/products"),
         call("GET /v1/categories/{path}/children"),
+        call("GET /v1/categories"),
+        call("GET /v1/categories/{path}/subtree"),
         with_body(call("POST /v1/products"), product("p1", 5)),
         with_body(call("POST /v1/products"), product("p1", 5)),
         call("GET /v1/products/{id}"),

@@ -1,7 +1,12 @@
-//! Tests of the overview: profile and newest orders in one Query.
+//! Tests of the overview: profile and newest orders in one Query, questions in a second one.
 
+use fixture::seed;
 use http_api::sample::{Answered, Call};
-use serde_json::json;
+use key_schema::id::QuestionId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::question::{self, Question, QuestionStatus};
+use serde_json::{Value, json};
 
 use crate::shop::{Shop, ids, if_match};
 
@@ -58,4 +63,69 @@ async fn orders_without_a_profile_have_no_overview() {
     assert_eq!(shop.send(if_match(erase, 1)).await.status, 204);
     let answer = overview(&shop, "ann").await;
     assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+}
+
+/// Asks a question, `minute` minutes after the shop opened, and returns its id.
+async fn ask(shop: &Shop, customer: &str, minute: i64) -> String {
+    let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 60 * minute);
+    let question = Question {
+        id: QuestionId::generate(at, [7; 10]),
+        customer_id: customer.parse().unwrap(),
+        status: QuestionStatus::Open,
+        answer_count: 0,
+        title: "Ice".to_owned(),
+        text: "Does it melt?".to_owned(),
+    };
+    let question = Stored::new(question, seed::born(), at);
+    shop.transact(&question::ask(&question, None).unwrap()).await;
+    question.id.to_string()
+}
+
+async fn with_questions(shop: &Shop, count: &str) -> Answered {
+    let call = Call::new("GET /v1/customers/{id}/overview").path("id", "ann").query("questions", count).customer("ann");
+    shop.send(call).await
+}
+
+#[tokio::test]
+async fn customer_orders_and_questions_are_one_request_and_two_queries() {
+    let shop = Shop::open().await;
+    let ann = shop.customer("ann").await;
+    shop.customer("ann2").await;
+    shop.product("p0").await;
+    ask(&shop, "ann2", 0).await;
+    let (mut orders, mut questions) = (Vec::new(), Vec::new());
+    for minute in 0..25 {
+        for (count, asked) in [("1", 1), ("5", 5), ("20", 20)] {
+            let _ = shop.requests();
+            let answer = with_questions(&shop, count).await;
+            let requests: Vec<_> = shop.requests().into_iter().collect();
+            assert_eq!(requests, [("customers.overview", 1), ("questions.of-customer", 1)]);
+            assert_eq!((answer.status, &answer.body["customer"]), (200, &ann), "{}", answer.body);
+            let newest = |ids: &[String], count: usize| ids.iter().rev().take(count).cloned().collect::<Vec<_>>();
+            assert_eq!(ids(&answer.body["orders"]), newest(&orders, 20));
+            assert_eq!(ids(&answer.body["questions"]), newest(&questions, asked));
+        }
+        orders.push(shop.order("ann", "p0", minute).await);
+        questions.push(ask(&shop, "ann", minute).await);
+    }
+    assert_eq!(overview(&shop, "ann").await.body.get("questions"), None);
+    let expected = json!({
+        "id": questions[24], "customer_id": "ann", "subject": "Ice", "text": "Does it melt?", "status": "open",
+        "answer_count": 0, "version": 1, "created_at": "2023-11-14T22:37:20.000Z",
+        "updated_at": "2023-11-14T22:37:20.000Z",
+    });
+    assert_eq!(with_questions(&shop, "1").await.body["questions"], Value::from(vec![expected]));
+}
+
+#[tokio::test]
+async fn the_number_of_questions_is_from_1_to_20() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    for bad in ["0", "21", "-1", "+5", "05", "", "x", "18446744073709551616"] {
+        let answer = with_questions(&shop, bad).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{bad:?}");
+    }
+    let stranger = Call::new("GET /v1/customers/{id}/overview").path("id", "ann").query("questions", "5");
+    assert_eq!(shop.send(stranger.clone().customer("bob")).await.status, 404);
+    assert_eq!(shop.send(stranger).await.status, 401);
 }

@@ -41,8 +41,9 @@ async fn keep_a_profile(recorder: &mut Recorder<'_, Shop>) {
     for call in [
         Call::new("GET /v1/customers").query("email", "eve@example.com").staff("s"),
         Call::new("GET /v1/customers").query("tier", "bronze").staff("s"),
+        Call::new("GET /v1/customers").staff("s"),
         of("GET /v1/customers/{id}", "eve").customer("eve"),
-        of("GET /v1/customers/{id}/overview", "eve").customer("eve"),
+        of("GET /v1/customers/{id}/overview", "eve").query("questions", "5").customer("eve"),
         change(json!({ "name": "Eva" }), 1),
         change(json!({ "email": "eva@example.com" }), 2),
         at_home("PUT /v1/customers/{id}/addresses/{name}").json(&address),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fixture::{Harness, TestTable, seed};
-use http_api::SettingsCache;
 use http_api::sample::{Answered, Call};
+use http_api::{Services, SettingsCache};
 use key_schema::cart;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
@@ -43,7 +43,7 @@ impl Shop {
         let clock = Arc::new(AtomicI64::new(0));
         let ahead = Arc::clone(&clock);
         let settings = SettingsCache::new(move || Instant::now().plus_seconds(ahead.load(Ordering::Relaxed)));
-        let app = |test: &TestTable| App { settings, ..App::new(test.services()) };
+        let app = |test: &TestTable| App::new(Services { settings, ..test.services() });
         let shop = Self { harness: Harness::start(orders::routes(), app).await, clock };
         shop.sign_up("ann").await;
         shop

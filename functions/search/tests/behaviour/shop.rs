@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use emulators::search::SearchServer;
 use fixture::CURSOR_KEYS;
-use http_api::SignIns;
 use http_api::sample::{Answered, Call};
+use http_api::{SettingsCache, SignIns};
 use key_schema::cursor::Cursors;
 use key_schema::product::CategoryPath;
 use search::{App, routes};
@@ -83,6 +83,7 @@ fn app(endpoint: &str) -> App {
         cursors: Cursors::new(CURSOR_KEYS).unwrap(),
         table: fixture::no_table(),
         sign_ins: SignIns::default(),
+        settings: SettingsCache::default(),
     }
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fixture::{Harness, TestTable};
-use http_api::SettingsCache;
+use http_api::{Services, SettingsCache};
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
 use serde_json::Value;
-use settings::App;
 
 pub struct Shop {
     test: Arc<TestTable>,
@@ -17,7 +16,7 @@ pub struct Shop {
 }
 
 /// One execution environment of the function.
-pub struct Function(Harness<App>);
+pub struct Function(Harness<Services>);
 
 impl Deref for Shop {
     type Target = TestTable;
@@ -28,7 +27,7 @@ impl Deref for Shop {
 }
 
 impl Deref for Function {
-    type Target = Harness<App>;
+    type Target = Harness<Services>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -45,7 +44,7 @@ impl Shop {
     pub fn function(&self) -> Function {
         let clock = Arc::clone(&self.millis);
         let now = move || Instant::from_millis(clock.load(Ordering::Relaxed)).unwrap();
-        let app = |test: &TestTable| App { services: test.services(), settings: SettingsCache::new(now) };
+        let app = |test: &TestTable| Services { settings: SettingsCache::new(now), ..test.services() };
         Function(Harness::over(&self.test, settings::routes(), app))
     }
 

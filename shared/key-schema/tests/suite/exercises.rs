@@ -105,6 +105,7 @@ fn customers(world: &World) -> Vec<Shown> {
         remove_address(Some(7)),
         customer::by_email("ZOË@EXAMPLE.COM").unwrap().show("customer::by_email"),
         customer::by_tier(Tier::Gold).unwrap().show("customer::by_tier"),
+        customer::all().unwrap().show("customer::all"),
         customer::hydrate([id]).unwrap().show("customer::hydrate"),
         customer::overview(id).unwrap().show("customer::overview"),
         residence::of_place(&"CH".parse().unwrap()).unwrap().show("residence::of_place"),

@@ -113,6 +113,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("OrderLine-born", world.born_order_line(), Any::OrderLine),
         Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
         Golden::of("OrderLog", world.order_log(), Any::OrderLog),
+        Golden::of("OrderLog-dated", world.order_log(), Any::OrderLog),
         Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
         Golden::of("ReferenceClaim-own", world.own_reference_claim(), Any::ReferenceClaim),
         Golden::of("Sale", world.sale(false), Any::Sale),

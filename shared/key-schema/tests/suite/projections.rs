@@ -10,7 +10,7 @@ use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
-    customer, erasure, follow, like, media, order, organization, product, question, residence, review, sales, session,
+    category, customer, erasure, follow, like, media, order, organization, product, question, residence, review, sales, session,
 };
 
 use crate::goldens::golden;
@@ -43,11 +43,13 @@ fn entry(item: &Item, index: Index, without: Option<&str>) -> Item {
 fn lists() -> Vec<List> {
     vec![
         list::<customer::CustomerSummary>(&customer::BY_TIER, "Customer"),
+        list::<customer::CustomerSummary>(&customer::ALL, "Customer"),
         list::<session::SessionSummary>(&session::ACTIVE, "Session"),
         list::<session::SessionSummary>(&session::OF_CUSTOMER, "Session"),
         list::<erasure::Pending>(&erasure::PENDING, "Erasure"),
         list::<product::ProductSummary>(&product::IN_CATEGORY, "Product"),
         list::<product::ProductSummary>(&product::IN_CATEGORY, "Membership"),
+        list::<category::CategoryBelow>(&category::SUBTREE, "CategoryNode"),
         list::<product::ProductSummary>(&relocation::LISTED, "Product"),
         list::<product::ProductSummary>(&relocation::LISTED, "Membership"),
         list::<review::ReviewSummary>(&review::NEWEST, "Review"),
@@ -57,6 +59,7 @@ fn lists() -> Vec<List> {
         list::<question::QuestionSummary>(&question::OPEN, "Question"),
         list::<order::Shipment>(&order::SHIPMENTS, "CustomerOrder-shipped"),
         list::<order::LogLine>(&order::LOG, "OrderLog"),
+        list::<order::daily_log::LoggedLine>(&order::daily_log::OF_DAY, "OrderLog"),
         list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),
         list::<order::open::LapsingOrder>(&order::open::LAPSING, "Order-own"),
         list::<media::Unsettled>(&media::UNSETTLED, "UnsettledObject"),

@@ -7,14 +7,17 @@ use key_schema::change::{Change, IndexEntry as _};
 use key_schema::customer::{self, Customer, Place};
 use key_schema::encoding::{NewestFirst, encode, join};
 use key_schema::expression::Step;
-use key_schema::id::{CustomerId, OrderId, ProductId, QuestionId};
+use key_schema::id::{Born, CustomerId, OrderId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus};
 use key_schema::product::{self, CategoryIndexKey, CategoryPath};
 use key_schema::request::{Query, Range};
 use key_schema::residence;
 use key_schema::review::recent::Month;
-use key_schema::{category, follow, graph, like, question, review, sales, session};
+use key_schema::category::{self, CategoryBelow, CategoryNode};
+use key_schema::index::GSI2;
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::{follow, graph, like, question, review, sales, session};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -224,10 +227,42 @@ proptest! {
     fn children_are_those_of_the_category_alone(asked in vec(part(), 1..3), stands in vec(part(), 1..4)) {
         let (Ok(asked), Ok(stands)) = (CategoryPath::new(asked), CategoryPath::new(stands)) else { return Ok(()) };
         let known = category::known([&stands]).unwrap();
-        let (query, node) = (category::children(&asked).unwrap(), &known.keys()[0]);
+        let (query, node) = (category::children(Some(&asked)).unwrap(), &known.keys()[0]);
         let found = query.partitions() == [node.pk.clone()] && covers(&query, node.sk.as_str());
         prop_assert_eq!(found, stands.parent() == Some(asked.clone()));
         prop_assert!(!covers(&query, "ABOUT"));
+        let top = category::children(None).unwrap();
+        let found = top.partitions() == [node.pk.clone()] && covers(&top, node.sk.as_str());
+        prop_assert_eq!(found, stands.parent().is_none());
+    }
+
+    #[test]
+    fn a_subtree_has_the_categories_below_each_before_its_own(
+        asked in vec(part(), 1..3), stands in vec(vec(part(), 1..5), 1..20),
+    ) {
+        let Ok(asked) = CategoryPath::new(asked) else { return Ok(()) };
+        let query = category::subtree(&asked).unwrap();
+        let stands: BTreeSet<CategoryPath> = stands.into_iter().filter_map(|names| CategoryPath::new(names).ok()).collect();
+        let mut listed = Vec::new();
+        for stands in &stands {
+            let node = Stored::new(CategoryNode::new(stands.clone()), Born::new("born").unwrap(), at(0));
+            let item = node.to_item().unwrap();
+            let text = |name: &str| match item.get(name) {
+                Some(AttributeValue::S(text)) => text.clone(),
+                other => panic!("{name}: {other:?}"),
+            };
+            let sort = text(GSI2.sort_attribute());
+            let is_there = query.partitions()[0].as_str() == text(GSI2.partition_attribute()) && covers(&query, &sort);
+            prop_assert_eq!(is_there, *stands != asked && stands.is_within(&asked), "{}", stands);
+            prop_assert_eq!(&CategoryBelow::from_item(item).unwrap().path, stands);
+            listed.extend(is_there.then_some((sort, stands)));
+        }
+        // In the order of the keys, nothing is between a category and the end of its subtree.
+        listed.sort();
+        for (n, (_, above)) in listed.iter().enumerate() {
+            let below = listed.iter().filter(|(_, other)| other.is_within(above)).count();
+            prop_assert!(listed[n..n + below].iter().all(|(_, other)| other.is_within(above)));
+        }
     }
 
     #[test]
@@ -324,7 +359,7 @@ fn lists(from: Instant, to: Instant) -> Vec<List> {
     vec![
         List::of("all, forward", || order::log(&OrderId::new("o1").unwrap()).unwrap()),
         List::of("all, backward", || review::newest(&product()).unwrap()),
-        List::of("under a prefix, forward", || category::children(&path(&["A"])).unwrap()),
+        List::of("under a prefix, forward", || category::children(Some(&path(&["A"]))).unwrap()),
         List::of("between two kinds, backward", || customer::overview(&customer()).unwrap()),
         List::of("between two instants, backward", move || {
             order::by_status(OrderStatus::Paid, Some(from), Some(to)).unwrap()

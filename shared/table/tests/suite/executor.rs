@@ -151,7 +151,7 @@ async fn a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed
     let mut found = Vec::new();
     let mut after = None;
     while found.len() < 120 {
-        let page = table.query(&category::children(&top).unwrap().after(after)).await.unwrap();
+        let page = table.query(&category::children(Some(&top)).unwrap().after(after)).await.unwrap();
         found.extend(page.items);
         after = page.next;
         if after.is_none() {

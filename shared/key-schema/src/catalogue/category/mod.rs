@@ -1,6 +1,10 @@
 //! The category tree. A node is stored under its parent, so one Query reads a category's children
 //! without the rest of the subtree.
 //!
+//! A subtree is one range of the index. There a node's sort key is its whole path, so a category is
+//! followed by everything below it. A tree has one partition for each top category, because
+//! categories rarely change and shared caches answer most readers.
+//!
 //! A category has two items. The node only records that the category exists. All writers write the
 //! same node, so an import may write it without a condition. The description ([`CategoryAbout`]) is
 //! a separate item with a separate version.
@@ -11,13 +15,15 @@ pub mod relocation;
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
 
 use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::expression::Condition;
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity, Stored};
-use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::index::GSI2;
+use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, Stored, entity_name};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::product::CategoryPath;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Range, Single, Transaction};
@@ -46,6 +52,36 @@ impl Entity for CategoryNode {
 
     fn key(&self) -> Result<Key, KeyError> {
         node_key(&self.path)
+    }
+
+    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        Ok(vec![IndexKey {
+            index: GSI2,
+            partition: tree_partition(&self.path)?,
+            sort: SortKey::new(self.path.key_text())?,
+        }])
+    }
+}
+
+/// A category as the list of a subtree returns it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CategoryBelow {
+    /// The category, read from the index key. The index carries no other attribute of a node.
+    pub path: CategoryPath,
+}
+
+impl FromItem for CategoryBelow {
+    fn from_item(item: Item) -> Result<Self, DecodeError> {
+        let found = entity_name(&item)?;
+        if found != CategoryNode::NAME {
+            return Err(DecodeError::OtherEntity { expected: CategoryNode::NAME, found: found.to_owned() });
+        }
+        let path = match item.get(GSI2.sort_attribute()) {
+            Some(AttributeValue::S(text)) => CategoryPath::from_key_text(text),
+            _ => None,
+        };
+        path.map(|path| Self { path })
+            .ok_or_else(|| DecodeError::malformed(CategoryNode::NAME, "its index key is no category"))
     }
 }
 
@@ -81,6 +117,11 @@ fn children_partition(parent: Option<&CategoryPath>) -> Result<PartitionKey, Key
         Some(parent) => PartitionKey::new(format!("CATEGORY#{}", parent.key_text())),
         None => PartitionKey::new("CATEGORY"),
     }
+}
+
+/// Returns the partition of the index with the whole tree below a top category.
+fn tree_partition(path: &CategoryPath) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("CATEGORYTREE", &[&path.top()])
 }
 
 /// The attribute of [`CategoryNode::moving`].
@@ -156,10 +197,19 @@ patterns! {
     }
     CHILDREN {
         id: "categories.children",
-        purpose: "List a category's children",
+        purpose: "List a category's children, or the top categories",
         request: Query,
-        key: "PK = CATEGORY#<path>, SK under CHILD#",
+        key: "PK = CATEGORY#<path>, or CATEGORY for the top, SK under CHILD#",
         returns: "the children by name, without their subtrees",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
+    SUBTREE {
+        id: "categories.subtree",
+        purpose: "List all categories below a category",
+        request: Query on GSI2,
+        key: "GSI2PK = CATEGORYTREE#<top>, GSI2SK under <path>#",
+        returns: "the categories below, each before its own subtree",
         consistency: Consistency::Eventual,
         callers: "any",
     }
@@ -245,12 +295,20 @@ pub fn redescribe(
     Ok(Single::new(&REDESCRIBE, Guarded::update(about_key(path)?, change, Condition::version(version))))
 }
 
-/// Lists a category's children by name.
+/// Lists a category's children by name, or the top categories if `parent` is [`None`].
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn children(path: &CategoryPath) -> Result<Query<Stored<CategoryNode>>, KeyError> {
-    Ok(Query::new(&CHILDREN, children_partition(Some(path))?, Range::under("CHILD")))
+pub fn children(parent: Option<&CategoryPath>) -> Result<Query<Stored<CategoryNode>>, KeyError> {
+    Ok(Query::new(&CHILDREN, children_partition(parent)?, Range::under("CHILD")))
+}
+
+/// Lists all categories below a category, without itself. Each comes before its own subtree.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn subtree(path: &CategoryPath) -> Result<Query<CategoryBelow>, KeyError> {
+    Ok(Query::new(&SUBTREE, tree_partition(path)?, Range::under(&path.key_text())))
 }
 
 /// Reads a category's ancestors, from the top, and then the category itself.

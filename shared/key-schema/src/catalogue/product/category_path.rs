@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::encoding::encode;
+use crate::encoding::{encode, split};
 use crate::id::check;
 use crate::product::segment;
 
@@ -51,6 +51,11 @@ impl CategoryPath {
         }
         let path = Self(names);
         if path.key_text().len() > MAX_CATEGORY_BYTES { Err(CategoryError::TooLong) } else { Ok(path) }
+    }
+
+    /// Reads a path from its key text.
+    pub(crate) fn from_key_text(text: &str) -> Option<Self> {
+        Self::new(split(text)?).ok()
     }
 
     /// Parses a path as in a URL: names joined by `~`. Inside a name, every byte outside
@@ -112,7 +117,7 @@ impl CategoryPath {
         self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")
     }
 
-    pub(super) fn top(&self) -> &str {
+    pub(crate) fn top(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
 }

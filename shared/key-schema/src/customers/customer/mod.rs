@@ -39,6 +39,8 @@ pub const MAX_ADDRESSES: usize = 50;
 pub const TIER_SHARDS: Shards = Shards(4);
 /// The number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
+/// The maximum number of questions in an overview.
+pub const OVERVIEW_QUESTIONS: usize = 20;
 
 /// A customer's tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -105,6 +105,15 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "staff",
     }
+    ALL {
+        id: "customers.all",
+        purpose: "List all customers",
+        request: ShardedQuery on GSI2,
+        key: "GSI2PK = TIER#<tier>#<shard> for every tier, GSI2SK = <created_at>#<id>",
+        returns: "ids, oldest customer first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
     HYDRATE {
         id: "customers.hydrate",
         purpose: "Read the profiles of a page",

@@ -3,7 +3,7 @@
 use item_model::prelude::*;
 
 use super::{
-    Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim, GET,
+    ALL, Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim, GET,
     HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS, RENAME, TIER_SHARDS, Tier,
     UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
 };
@@ -273,6 +273,17 @@ pub fn by_earlier_email(email: &Email) -> Result<Option<Get<Stored<EmailClaim>>>
 pub fn by_tier(tier: Tier) -> Result<Query<CustomerSummary>, KeyError> {
     let shards = TIER_SHARDS.all().map(|shard| tier_partition(tier, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&BY_TIER, shards, Range::All))
+}
+
+/// Lists all customers, oldest first. Every customer is in the list of a tier, with a sort key that
+/// does not depend on the tier. So the lists of all tiers are the shards of one list. While a
+/// customer changes the tier, the index may show the customer in two of them, on one page.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn all() -> Result<Query<CustomerSummary>, KeyError> {
+    let lists = Tier::ALL.into_iter().flat_map(|tier| TIER_SHARDS.all().map(move |shard| tier_partition(tier, shard)));
+    Ok(Query::sharded(&ALL, lists.collect::<Result<_, _>>()?, Range::All))
 }
 
 /// Reads the profiles of a page.

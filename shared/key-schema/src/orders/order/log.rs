@@ -14,7 +14,8 @@ use crate::request::{Guarded, Query, Range, Transaction};
 
 entity! {
     /// A line of the log that staff keep about an order. It has its own partition and an index key,
-    /// so a long log does not enlarge the order's item collection.
+    /// so a long log does not enlarge the order's item collection. Another index key is that of the
+    /// line's day ([`super::daily_log`]).
     OrderLog = "OrderLog" {
         fixed {
             /// The id of the line.
@@ -37,16 +38,21 @@ impl Entity for OrderLog {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
-        Ok(Key { pk: PartitionKey::of("LOG", &[&self.id])?, sk: SortKey::new("LOG")? })
+        log_key(&self.id)
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        Ok(vec![IndexKey {
+        let of_order = IndexKey {
             index: GSI1,
             partition: log_partition(&self.order_id)?,
             sort: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
-        }])
+        };
+        Ok(vec![of_order, self.day_key()?])
     }
+}
+
+pub(super) fn log_key(id: &LogId) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("LOG", &[id])?, sk: SortKey::new("LOG")? })
 }
 
 pub(super) fn log_partition(order: &OrderId) -> Result<PartitionKey, KeyError> {

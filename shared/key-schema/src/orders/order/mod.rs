@@ -6,9 +6,11 @@
 //! customer's partition holds a copy with the attributes that lists show (`ORDER#<order id>`). The
 //! transaction that changes the head also changes the copy.
 
+pub mod daily_log;
 mod index_keys;
 mod log;
 pub mod open;
+pub mod parts;
 mod patterns;
 mod placement;
 mod requests;

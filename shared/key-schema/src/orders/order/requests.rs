@@ -87,7 +87,7 @@ pub fn read_for_update(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
 
 /// The maximum number of items in an order's collection: the lines, the head, and more events than
 /// an order can have.
-const COLLECTION: usize = super::MAX_LINES + 1 + 16;
+pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16;
 
 /// Reads an order's lines.
 ///

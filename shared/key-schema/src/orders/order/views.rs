@@ -71,3 +71,9 @@ pub struct LogLine {
 }
 
 view!(LogLine of OrderLog);
+
+impl From<OrderLog> for LogLine {
+    fn from(OrderLog { id, order_id, at, by, text }: OrderLog) -> Self {
+        Self { id, order_id, at, by, text }
+    }
+}

@@ -56,6 +56,7 @@ pub(super) async fn customers(bench: &mut Bench) {
     bench.update("the second address", customer::remove_address(&id, &work, None, at(5)).unwrap()).await;
     bench.get("one claim", customer::by_email("ADA@example.com").unwrap()).await;
     bench.query("a page of 20", 20, customer::by_tier(Tier::Bronze).unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, customer::all().unwrap().limit(20)).await;
     let ids: Vec<_> = (1..=20).map(customer_id).collect();
     bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
     let last = bench.table.get(&customer::read_for_update(&customer_id(25)).unwrap()).await.unwrap().unwrap();
@@ -170,7 +171,9 @@ pub(super) async fn products(bench: &mut Bench) {
     bench.batch_get("one category", category::get(&data::path()).unwrap()).await;
     let redescribe = category::redescribe(&data::path(), &Some("Ice".to_owned()), &None, 1, at(1)).unwrap();
     bench.update("one category", redescribe).await;
-    bench.query("one child", 1, category::children(&data::path().parent().unwrap()).unwrap()).await;
+    bench.query("one child", 1, category::children(data::path().parent().as_ref()).unwrap()).await;
+    let top = data::path().lineage().next().unwrap();
+    bench.query("2 categories", 2, category::subtree(&top).unwrap()).await;
     bench.batch_get("2 ancestors", category::ancestors(&data::path()).unwrap()).await;
 }
 
@@ -293,4 +296,8 @@ pub(super) async fn orders(bench: &mut Bench) {
     bench.query("one shipment", 1, order::shipments(&id, None).unwrap().limit(20)).await;
     bench.transact("one line", order::add_log(&data::log(1)).unwrap()).await;
     bench.query("one line", 1, order::log(&order_id(1)).unwrap().limit(20)).await;
+    bench.query("one line", 1, order::daily_log::of_day(data::log(1).at).unwrap().limit(20)).await;
+    bench.batch_get("one line", order::daily_log::read([&data::log(1).id]).unwrap()).await;
+    bench.query("an order with one line", 2, order::parts::with_lines(&order_id(1)).unwrap()).await;
+    bench.query("an order with one line", 2, order::parts::with_history(&order_id(1)).unwrap()).await;
 }

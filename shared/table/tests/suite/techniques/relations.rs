@@ -131,10 +131,17 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R15",
-        what: "A hierarchy by path: children and ancestors of a category; a subtree moves in resumable steps",
+        what: "A hierarchy by path: children, ancestors and subtree of a category; a subtree moves in resumable steps",
         entities: &["CategoryNode", "CategoryMove"],
-        patterns: &["categories.children", "categories.ancestors", "category-moves.copy", "category-moves.place"],
+        patterns: &[
+            "categories.children",
+            "categories.subtree",
+            "categories.ancestors",
+            "category-moves.copy",
+            "category-moves.place",
+        ],
         tests: &[
+            "a_subtree_has_the_categories_below_each_before_its_own",
             "children_are_those_of_the_category_alone",
             "children_are_paged_by_name",
             "a_lineage_runs_from_the_top_to_the_category_itself",

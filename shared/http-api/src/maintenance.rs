@@ -1,0 +1,86 @@
+//! Maintenance mode: while the shop's settings say so, it can be read but not changed.
+//!
+//! # Guarantee
+//! The public setting `maintenance` takes effect in every function within
+//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that has passed the check before may end
+//! after that. Only functions with routes obey the setting. The stream's consumers and the janitor
+//! continue their work.
+//!
+//! # Cost
+//! Each environment that writes reads the settings once every 30 seconds.
+//!
+//! # Failure
+//! If the settings cannot be read, a write gets the error of the table. It needs the same table.
+
+use key_schema::settings::Known;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::problem::{Code, Problem};
+
+/// The name of the public setting.
+pub const NAME: &str = "maintenance";
+/// The seconds that `retry_after_seconds` may have.
+pub const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=86_400;
+/// The value of Retry-After without `retry_after_seconds`.
+const DEFAULT_RETRY_AFTER_SECONDS: u64 = 60;
+
+/// Refuses a write while the shop is in maintenance.
+///
+/// # Errors
+/// 503 `maintenance` with Retry-After.
+pub(crate) fn refuse(known: &Known) -> Result<(), Problem> {
+    match retry_after(known) {
+        None => Ok(()),
+        Some(seconds) => {
+            let detail = "The shop is in maintenance and can only be read. Try again after Retry-After.";
+            Err(Problem::new(Code::Maintenance, detail).retry_after(i64::try_from(seconds).unwrap_or(i64::MAX)))
+        }
+    }
+}
+
+/// Returns after how many seconds a client may retry, or `None` if the shop is not in maintenance.
+///
+/// `PUT /v1/settings` checks the setting. In the settings of an earlier version the name may have
+/// another meaning, so only `"on": true` in an object counts.
+fn retry_after(known: &Known) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Values {
+        #[serde(default)]
+        maintenance: Value,
+    }
+    let Values { maintenance } = serde_json::from_str(&known.values).ok()?;
+    if maintenance.get("on")?.as_bool() != Some(true) {
+        return None;
+    }
+    let seconds = maintenance.get("retry_after_seconds").and_then(Value::as_u64);
+    Some(seconds.filter(|seconds| RETRY_AFTER_SECONDS.contains(seconds)).unwrap_or(DEFAULT_RETRY_AFTER_SECONDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_that_says_on_is_maintenance() {
+        let after = |values: &str| retry_after(&Known { values: values.to_owned(), ..Known::default() });
+        assert_eq!(after(r#"{"maintenance":{"on":true,"retry_after_seconds":300}}"#), Some(300));
+        for default in ["", r#","retry_after_seconds":0"#, r#","retry_after_seconds":"5""#, r#","until":"soon""#] {
+            assert_eq!(after(&format!(r#"{{"a":1,"maintenance":{{"on":true{default}}}}}"#)), Some(60), "{default}");
+        }
+        for off in [
+            "{}",
+            "[]",
+            "x",
+            "",
+            r#"{"maintenance":true}"#,
+            r#"{"maintenance":null}"#,
+            r#"{"maintenance":{}}"#,
+            r#"{"maintenance":{"on":false,"retry_after_seconds":300}}"#,
+            r#"{"maintenance":{"on":"true"}}"#,
+            r#"{"a":{"maintenance":{"on":true}}}"#,
+        ] {
+            assert_eq!(after(off), None, "{off}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The log lines of all orders by day.
+//!
+//! A day has several partitions in the index. The shard is computed from the id of the order, so a
+//! busy day never writes to one partition. The index carries the id of a line, and a reader reads
+//! the lines of a page by key. An index that carried whole lines would store their texts again.
+//!
+//! Lines of earlier versions lack the index key. They are in the logs of their orders, but not in
+//! the list of their day.
+
+use item_model::prelude::*;
+use serde::Deserialize;
+
+use super::OrderLog;
+use crate::encoding::join;
+use crate::id::LogId;
+use crate::index::GSI3;
+use crate::instant::Instant;
+use crate::item::Stored;
+use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
+use crate::request::{BatchGet, Query, Range};
+use crate::shard::Shards;
+
+/// The shards of a day.
+pub const SHARDS: Shards = Shards(4);
+
+patterns! {
+    OF_DAY {
+        id: "orders.log-of-day",
+        purpose: "List the log lines of all orders on a day",
+        request: ShardedQuery on GSI3,
+        key: "GSI3PK = LOGDAY#<day>#<shard>, GSI3SK = <at>#<id>",
+        returns: "ids of log lines, oldest first",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+    READ {
+        id: "orders.log-lines",
+        purpose: "Read the log lines of a page",
+        request: BatchGetItem,
+        key: "PK = LOG#<id>, SK = LOG, for each id",
+        returns: "the log lines",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
+}
+
+/// A log line as the list of a day returns it. The id is enough to read the line by key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LoggedLine {
+    /// The id of the line.
+    pub id: LogId,
+}
+
+view!(LoggedLine of OrderLog);
+
+impl OrderLog {
+    /// Returns the key of the line in the list of its day.
+    pub(super) fn day_key(&self) -> Result<IndexKey, KeyError> {
+        Ok(IndexKey {
+            index: GSI3,
+            partition: day_partition(&self.at.day(), SHARDS.of(self.order_id.as_str()))?,
+            sort: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
+        })
+    }
+}
+
+fn day_partition(day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("LOGDAY", &[&day, &shard])
+}
+
+/// Lists the log lines of all orders on the UTC day of an instant, oldest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_day(at: Instant) -> Result<Query<LoggedLine>, KeyError> {
+    let day = at.day();
+    let shards = SHARDS.all().map(|shard| day_partition(&day, shard)).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&OF_DAY, shards, Range::All))
+}
+
+/// Reads the log lines of a page.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read<'a>(ids: impl IntoIterator<Item = &'a LogId>) -> Result<BatchGet<Stored<OrderLog>>, KeyError> {
+    Ok(BatchGet::new(&READ, ids.into_iter().map(super::log::log_key).collect::<Result<_, _>>()?))
+}

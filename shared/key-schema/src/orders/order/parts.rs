@@ -1,0 +1,53 @@
+//! The lines of an order alone, and its history alone.
+//!
+//! The sort keys of lines are before the head's, and those of the history are behind it. So one
+//! Query reads either part together with the head, which says who may see the order.
+
+use item_model::prelude::*;
+
+use super::partition;
+use super::requests::COLLECTION;
+use crate::entity::AnyEntity;
+use crate::id::OrderId;
+use crate::key::KeyError;
+use crate::pattern::Consistency;
+use crate::request::{Query, Range};
+
+patterns! {
+    WITH_LINES {
+        id: "orders.with-lines",
+        purpose: "Read an order's lines with its head",
+        request: Query,
+        key: "PK = ORDER#<id>, SK from ITEM# to ORDER",
+        returns: "lines, head",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    WITH_HISTORY {
+        id: "orders.with-history",
+        purpose: "Read an order's history with its head",
+        request: Query,
+        key: "PK = ORDER#<id>, SK from ORDER to STATUS$",
+        returns: "head, history",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+}
+
+/// Reads an order's lines, then the head.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn with_lines(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+    let range = Range::Between("ITEM#".into(), "ORDER".into());
+    Ok(Query::new(&WITH_LINES, partition(id)?, range).limit(COLLECTION))
+}
+
+/// Reads an order's head, then the history.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn with_history(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+    let range = Range::Between("ORDER".into(), "STATUS$".into());
+    Ok(Query::new(&WITH_HISTORY, partition(id)?, range).limit(COLLECTION))
+}
