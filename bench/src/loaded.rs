@@ -7,10 +7,11 @@ use aws::Connector;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use emulators::table::EmbeddedTable;
-use http_api::Services;
+use http_api::{Services, SettingsCache};
 use key_schema::code::CodeKeys;
 use key_schema::cursor::Cursors;
 use key_schema::item::Item;
+use key_schema::settings::Known;
 use table::Table;
 use template::Template;
 
@@ -73,7 +74,9 @@ impl LoadedTable {
     pub fn services(&self) -> Result<Services, BenchError> {
         let cursors = Cursors::new(CURSOR_KEYS)?;
         let codes = CodeKeys::new(CURSOR_KEYS)?;
-        Ok(Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes))
+        // The settings never expire, so that every write takes the same requests.
+        let settings = SettingsCache::unchanging(Known::default());
+        Ok(Services { settings, ..Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes) })
     }
 
     /// Writes the items directly into the store, without requests to the server. Other tasks may

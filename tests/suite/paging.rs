@@ -130,6 +130,36 @@ fn the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page
 }
 
 #[test]
+fn the_log_of_a_day_is_read_page_by_page() {
+    with_own_system(async |system| {
+        let (buyer, product) = ("log-buyer", "logged");
+        customer(system, buyer).await;
+        products(system, &[product], 1_000_000).await;
+        let orders = (0..20).map(|n| order_call(&order_body(buyer, &[(product, 1)]), &format!("logged-{n}")).staff());
+        let orders: Vec<Json> = all(system, orders).await.into_iter().map(|answer| answer.expect(201).body).collect();
+        let note = |n: usize| {
+            let path = path(&["orders", orders[n % orders.len()]["id"].as_str().unwrap(), "log"]);
+            Call::new("POST", &path).staff().json(&json!({ "text": format!("note {n}") }))
+        };
+        let written: Vec<Json> =
+            all(system, (0..COUNT).map(note)).await.into_iter().map(|answer| answer.expect(201).body).collect();
+        // The test may run at midnight.
+        let day = |line: &Json| text(line, "at")[..10].to_owned();
+        let key = |line: &Json| text(line, "at") + &text(line, "id");
+        let days: BTreeSet<String> = written.iter().map(day).collect();
+        for at in &days {
+            let keys: BTreeSet<String> = written.iter().filter(|line| day(line) == *at).map(key).collect();
+            for limit in [100, 7] {
+                is_read_whole(system, &format!("/v1/log?day={at}"), limit, &keys, false, key, None).await;
+            }
+        }
+        let last = days.last().unwrap();
+        let keys = written.iter().filter(|line| day(line) == *last).map(key).collect();
+        is_read_whole(system, &format!("/v1/log?day={last}"), 17, &keys, false, key, Some(&note)).await;
+    });
+}
+
+#[test]
 fn all_customers_are_read_page_by_page() {
     with_own_system(async |system| {
         let ids: Vec<String> = (0..COUNT).map(|n| format!("everybody-{n:04}")).collect();

@@ -1,14 +1,12 @@
 //! Tests tokens of ended sessions.
 
-use std::collections::BTreeSet;
-
 use local::System;
 use serde_json::{Value as Json, json};
 
 use crate::import::bodega;
 use crate::support::client::{Answer, Call};
 use crate::support::openapi::{Operation, api};
-use crate::support::{shop, template, with_own_system};
+use crate::support::{clocks_ahead, shop, with_own_system};
 
 fn bearer(token: &str) -> String {
     format!("Bearer {token}")
@@ -40,16 +38,6 @@ async fn try_out(system: &System, operation: Operation<'_>, token: &str) -> Answ
     call.send(system).await
 }
 
-/// Makes the cached sign-ins of every function expire.
-async fn half_a_minute_later(system: &System) {
-    let template = template();
-    let names: BTreeSet<&str> = template.routes.iter().map(|route| route.function.as_str()).collect();
-    for name in names {
-        let fault = json!({ "target": format!("function:{name}"), "kind": "clock", "seconds": 31 });
-        Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
-    }
-}
-
 #[test]
 fn every_function_refuses_a_token_whose_session_was_ended() {
     with_own_system(async |system| {
@@ -76,7 +64,7 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
         // A stranger whose token has the same `sid` cannot end Ann's sign-in.
         let strange = begin(system, "sign-bob", &stranger).await;
         end(system, &strange, &stranger).await;
-        half_a_minute_later(system).await;
+        clocks_ahead(system, 31).await;
         read(system, "sign-ann", phone).await.expect(200);
         read(system, "sign-bob", &stranger).await.expect(401);
 
@@ -86,7 +74,7 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
         let of_desk = begin(system, "sign-staff", &desk).await;
         end(system, &session, &laptop).await;
         end(system, &of_desk, &desk).await;
-        half_a_minute_later(system).await;
+        clocks_ahead(system, 31).await;
         let mut refused = 0;
         for operation in secured() {
             for token in [phone, &desk] {

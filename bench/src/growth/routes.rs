@@ -5,10 +5,13 @@
 
 use http_api::sample::Call;
 use key_schema::document::{Document, DocumentSection};
-use key_schema::id::{CustomerId, DocumentId, OrganizationId, ProductId, SectionName, StoreId, TeamId};
+use key_schema::id::{
+    CustomerId, DocumentId, MetricName, OrganizationId, PointId, ProductId, SectionName, StoreId, TeamId,
+};
 use key_schema::instant::Instant;
 use key_schema::invoice::Invoice;
 use key_schema::item::Item;
+use key_schema::metric::MetricPoint;
 use key_schema::order::{CustomerOrder, Order, OrderStatusEvent};
 use key_schema::organization::{Organization, Team};
 use key_schema::place;
@@ -83,6 +86,14 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         item(Team { organization_id: club, id: team, members: 0, name: "Bishops".to_owned() }, 0)?,
         item(rules, 0)?,
         item(section, 0)?,
+        MetricPoint {
+            name: MetricName::new("queue")?,
+            at: midnight()?,
+            id: PointId::new("1")?,
+            value: "12.50".parse()?,
+        }
+        .stored()
+        .to_item()?,
     ];
     for n in 0..repeat {
         let (buyer, goods) = thing(n)?;
@@ -94,6 +105,11 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         items.extend(placed(order(FIRST + n)?, FIRST + n)?);
     }
     Ok(items)
+}
+
+/// Returns the instant of the only point of a metric. Points expire after 30 days.
+fn midnight() -> Result<Instant, BenchError> {
+    Ok(format!("{}T00:00:00Z", Instant::now().day()).parse()?)
 }
 
 /// Returns the items of a newly placed order.
@@ -162,6 +178,7 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(customers, of_owner("GET /v1/customers/{id}")),
         read(customers, Call::new("GET /v1/customers").query("email", "star@example.com").staff(STAFF)),
         read(customers, of_owner("GET /v1/customers/{id}/overview")),
+        read(customers, of_owner("GET /v1/customers/{id}/overview").query("questions", "20")),
         read(customers, of_owner("GET /v1/customers/{id}/cart")),
         read(customers, of_owner("GET /v1/customers/{id}/cart/items/{product}").path("product", &entry)),
         read(catalog, of_owner("GET /v1/products/{id}")),
@@ -171,6 +188,8 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(catalog, Call::new("GET /v1/categories/{path}").path("path", "GROCERY")),
         read(catalog, Call::new("GET /v1/categories/{path}/ancestors").path("path", &child)),
         read(orders, Call::new("GET /v1/orders/{id}").path("id", order.as_str()).staff(STAFF)),
+        read(orders, Call::new("GET /v1/orders/{id}/lines").path("id", order.as_str()).staff(STAFF)),
+        read(orders, Call::new("GET /v1/orders/{id}/history").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/invoices/{number}").path("number", "4711").staff(STAFF)),
         read(wallet, of_owner("GET /v1/customers/{id}/wallet")),
         read(community, of_owner("GET /v1/customers/{id}/following/{other}").path("other", &reviewer)),
@@ -192,6 +211,14 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(support, of_owner("GET /v1/customers/{id}/support")),
         read(support, Call::new("GET /v1/questions/{id}").path("id", question.as_str()).staff(STAFF)),
         read(insights, Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF)),
+        read(
+            insights,
+            Call::new("GET /v1/metrics/{name}/points/{id}")
+                .path("name", "queue")
+                .path("id", "1")
+                .query("at", &midnight()?.to_string())
+                .staff(STAFF),
+        ),
         read(insights, Call::new("GET /v1/counters/{name}").path("name", "product:star").staff(STAFF)),
     ])
 }
@@ -292,6 +319,6 @@ mod tests {
     #[test]
     fn each_repetition_has_items_of_its_own() {
         let keys = |repeat| around(repeat).unwrap().iter().filter_map(key_of).collect::<BTreeSet<_>>().len();
-        assert_eq!([0, 1, 40].map(keys), [7, 7 + 7, 7 + 40 * 7]);
+        assert_eq!([0, 1, 40].map(keys), [8, 8 + 7, 8 + 40 * 7]);
     }
 }

@@ -32,6 +32,9 @@ pub fn routes() -> Routes<Services> {
         .on("GET /v1/metrics/{name}", &[&metric::OF_NAME], |services, request| {
             Box::pin(metrics::list(services, request))
         })
+        .on("GET /v1/metrics/{name}/points/{id}", &[&metric::GET], |services, request| {
+            Box::pin(metrics::get(services, request))
+        })
         .on("GET /v1/sales/{country}", &[&place::SALES], |services, request| {
             Box::pin(sales::of_place(services, request))
         })

@@ -134,6 +134,19 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     page.answer(&items, |kept| found.end(kept))
 }
 
+/// GET metrics/{name}/points/{id}?at=: returns one point. Its id names the shard, so the read takes
+/// one request.
+pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (name, id): (MetricName, PointId) = (request.path("name")?, request.path("id")?);
+    let at = request
+        .query_instant("at")?
+        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `at` is missing."))?;
+    let found = services.table.get(&metric::get(&name, at, &id)?).await?;
+    let point = found.filter(|point| !point.is_expired(Instant::now()));
+    Ok(Response::ok(&PointView::new(&point.ok_or_else(|| Problem::not_found("point"))?)?))
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     results: Vec<Outcome<'a>>,

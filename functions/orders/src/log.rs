@@ -34,7 +34,7 @@ pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Respon
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `day` is missing."))?;
     let day = midnight.day();
     let parameters = [("day", day.as_str())];
-    let List { page, found } = request.list(services, order::daily_log::of_day(midnight)?, &parameters).await?;
+    let List { page, found } = request.list(services, order::daily_log::of_day(&day)?, &parameters).await?;
     let lines = services.table.batch_get(&order::daily_log::read(found.items.iter().map(|listed| &listed.id))?).await?;
     let mut lines = lines.into_iter();
     let found = found.filter_map(|_| lines.next().flatten().map(|line| LogLine::from(line.data)));

@@ -11,7 +11,7 @@ use std::fmt::{self, Display};
 
 use clap::Args;
 use key_schema::pattern::{Consistency, Operation, Pattern};
-use key_schema::{reach, revocation};
+use key_schema::{reach, revocation, settings};
 use serde::Serialize;
 
 use crate::cost::measured::{Measured, PatternCost, Route, TABLE, pattern_of};
@@ -20,8 +20,11 @@ use crate::outcome::Outcome;
 use keys::{Gap, KeyCondition, Values};
 
 /// The access patterns that every route uses outside its handler, with their occasion.
-pub const SHARED: [(&str, &Pattern); 2] =
-    [("at the start of an environment", &reach::NOTHING), ("at the first request of a sign-in", &revocation::GET)];
+pub const SHARED: [(&str, &Pattern); 3] = [
+    ("at the start of an environment", &reach::NOTHING),
+    ("at the first request of a sign-in", &revocation::GET),
+    ("at the first write in 30 seconds", &settings::READ),
+];
 
 const EXAMPLES: &str = "Examples:
   ops explain \"GET /v1/customers/{id}/orders\"

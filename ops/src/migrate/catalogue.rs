@@ -6,7 +6,7 @@ use key_schema::customer;
 use key_schema::document::{CustomerDocument, Document, Tie};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
-use key_schema::index::GSI1;
+use key_schema::index::{GSI1, GSI2, GSI3};
 use key_schema::item::{Entity as _, FromItem as _, Item, Stored};
 use key_schema::key::Key;
 use key_schema::money::Currency;
@@ -77,7 +77,7 @@ impl Plan {
 }
 
 /// Every migration, in order.
-pub const ALL: [&Migration; 4] = [&DOCUMENT_ROLES, &NEWEST_REVIEWS, &WALLET_BALANCES, &SALE_CUSTOMERS];
+pub const ALL: [&Migration; 5] = [&DOCUMENT_ROLES, &NEWEST_REVIEWS, &WALLET_BALANCES, &SALE_CUSTOMERS, &LIST_ENTRIES];
 
 /// Returns the migration of this name or number.
 #[must_use]
@@ -237,6 +237,28 @@ pub const SALE_CUSTOMERS: Migration = Migration {
         let names = ["customer_id", GSI1.partition_attribute(), GSI1.sort_attribute()];
         // The row has the `rev` of its order. A newer row of the stream must not look older.
         let change = sets(seen.item, &right.to_item()?, names, false);
+        Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
+    },
+};
+
+/// Adds the index keys of categories and log lines from before the lists of a subtree and a day.
+pub const LIST_ENTRIES: Migration = Migration {
+    number: 5,
+    name: "list-entries",
+    about: "categories and log lines from before the list of a subtree and the log of a day",
+    entities: &["CategoryNode", "OrderLog"],
+    needs: |_| Ok(Vec::new()),
+    plan: |seen| {
+        let (right, index) = match seen.entity {
+            AnyEntity::CategoryNode(node) => (node.to_item()?, GSI2),
+            AnyEntity::OrderLog(line) => (line.to_item()?, GSI3),
+            _ => return Ok(Plan::Done),
+        };
+        let names = [index.partition_attribute(), index.sort_attribute()];
+        if names.iter().all(|name| seen.item.get(*name) == right.get(*name)) {
+            return Ok(Plan::Done);
+        }
+        let change = sets(seen.item, &right, names, true);
         Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
     },
 };

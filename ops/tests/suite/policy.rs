@@ -235,5 +235,6 @@ async fn the_table_is_verified_and_migrated_under_their_policies() {
     operator.gives("migrate run newest-reviews", 0).await;
     operator.gives("migrate run 3 --max-write-units 10 --segments 2", 0).await;
     operator.gives("migrate run sale-customers --json", 0).await;
+    operator.gives("migrate run list-entries", 0).await;
     operator.was_given_what_is_needed();
 }

@@ -115,12 +115,7 @@ impl<S> Routes<S> {
 
     /// Adds a route as [`Routes::on`] does. Its writes are served in maintenance, too.
     #[must_use]
-    pub fn on_always(
-        mut self,
-        key: &'static str,
-        patterns: &'static [&'static Pattern],
-        handler: Handler<S>,
-    ) -> Self {
+    pub fn on_always(mut self, key: &'static str, patterns: &'static [&'static Pattern], handler: Handler<S>) -> Self {
         self.routes.push(Route { key, patterns, handler, always: true });
         self
     }

@@ -33,7 +33,7 @@ impl TestFunction {
         let mut services = test.services();
         services.sign_ins = SignIns::new(move || start.plus_seconds(clock.load(Ordering::Relaxed)));
         let routes = Routes::new()
-            .checking(Services::sign_ins)
+            .checking(Services::checks)
             .on("GET /v1/desk", &[], |_, request| Box::pin(async { Ok(Response::ok(&request.caller().key())) }));
         Self { test, services, routes, ahead }
     }

@@ -6,7 +6,7 @@ use super::{Case, cases, route_key};
 use crate::support::template;
 
 /// The route families by path prefix. A route belongs to the longest matching prefix.
-const FAMILIES: [&str; 48] = [
+const FAMILIES: [&str; 49] = [
     "/v1/audit",
     "/v1/categories",
     "/v1/counters",
@@ -29,6 +29,7 @@ const FAMILIES: [&str; 48] = [
     "/v1/graph",
     "/v1/documents",
     "/v1/invoices",
+    "/v1/log",
     "/v1/metrics",
     "/v1/orders",
     "/v1/orders/{id}/log",

@@ -142,3 +142,14 @@ pub async fn drain(system: &System) {
     let drained = client::Call::new("POST", "/_local/drain?timeout_s=300").send(system).await;
     assert_eq!(drained.status, 200, "{}", drained.body);
 }
+
+/// Sets the clocks of all functions with routes ahead. Their caches of sign-ins and settings expire
+/// after 30 seconds.
+pub async fn clocks_ahead(system: &System, seconds: i64) {
+    let template = template();
+    let names: std::collections::BTreeSet<&str> = template.routes.iter().map(|route| route.function.as_str()).collect();
+    for name in names {
+        let fault = serde_json::json!({ "target": format!("function:{name}"), "kind": "clock", "seconds": seconds });
+        client::Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
+    }
+}

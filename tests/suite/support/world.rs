@@ -26,6 +26,8 @@ pub struct World {
     question: String,
     /// The id of an uploaded text.
     upload: String,
+    /// The instant of the metric's points.
+    measured: String,
 }
 
 /// A valid staff request. A test can make each of its parts invalid.
@@ -117,6 +119,7 @@ impl World {
         let follow = |id: &str, other: &str| Call::new("PUT", &path(&["customers", id, "following", other])).staff();
         let like = |id: &str, product: &str| Call::new("PUT", &path(&["customers", id, "likes", product])).staff();
         let log = path(&["orders", &order, "log"]);
+        let measured = Instant::now();
         let sold = |store: &str| {
             let line = json!({ "product_id": "bad-1", "quantity": 1 });
             let order = json!({
@@ -150,7 +153,7 @@ impl World {
             like("bad-bob", "bad-1"),
             new(put("/v1/settings".to_owned(), settings())),
             post(own(&["questions"]), question()),
-            post("/v1/metrics".to_owned(), points()),
+            post("/v1/metrics".to_owned(), points(measured)),
             post("/v1/counters/bad-views".to_owned(), json!({ "add": 5 })),
             paid_in("1"),
             paid_in("2"),
@@ -213,7 +216,14 @@ impl World {
             http().put(permit["upload"]["url"].as_str().unwrap()).header("content-type", "text/plain").body("# Ice");
         assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
         let upload = permit["id"].as_str().unwrap().to_owned();
-        Self { upload, order, invoice, session: session.body["id"].as_str().unwrap().to_owned(), question }
+        Self {
+            upload,
+            measured: measured.to_string(),
+            order,
+            invoice,
+            session: session.body["id"].as_str().unwrap().to_owned(),
+            question,
+        }
     }
 
     /// Returns a valid request for an operation on its record's current version.
@@ -236,6 +246,7 @@ impl World {
                 ("stores", "id") => "bad-shop",
                 ("sales", "country") => "US",
                 ("metrics", "name") => "bad-metric",
+                ("metrics", "id") => "1",
                 ("counters", "name") => "bad-views",
                 ("organizations", "id") => "bad-org",
                 ("organizations", "team") => "bad-team",
@@ -262,6 +273,7 @@ impl World {
             "listQuestions" => &[("status", "open")],
             "listExpirations" | "listLog" => &[("day", "2017-03-06")],
             "listPlaceSales" => &[("month", "2017-01")],
+            "readMetricPoint" => &[("at", &self.measured)],
             "listEdges" => &[("kind", "follows")],
             _ => &[],
         };
@@ -319,8 +331,8 @@ fn shop() -> Json {
     json!({ "country": "DE", "city": "Ulm", "name": "By the minster" })
 }
 
-fn points() -> Json {
-    let point = |id: &str| json!({ "name": "bad-metric", "value": 1.5, "at": Instant::now(), "id": id });
+fn points(at: Instant) -> Json {
+    let point = |id: &str| json!({ "name": "bad-metric", "value": 1.5, "at": at, "id": id });
     json!({ "points": [point("1"), point("2")] })
 }
 
@@ -384,7 +396,7 @@ fn body(operation: &str) -> Json {
         "askQuestion" => question(),
         "answerQuestion" => json!({ "text": "Above 0 °C." }),
         "putSettings" => settings(),
-        "storeMetrics" => points(),
+        "storeMetrics" => points(Instant::now()),
         "addToCounter" => json!({ "add": 5 }),
         "foundOrganization" => json!({ "id": "bad-new", "name": "N" }),
         "renameOrganization" | "putTeam" => json!({ "name": "N" }),

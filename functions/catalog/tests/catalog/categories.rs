@@ -147,8 +147,11 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
             .collect();
         assert_eq!(children, expected, "{category:?}");
         let list = get("GET /v1/categories/{path}/subtree", &segment(category));
-        let mut expected: Vec<String> =
-            paths.iter().filter(|path| path.len() > category.len() && path.starts_with(category)).map(|path| segment(path)).collect();
+        let mut expected: Vec<String> = paths
+            .iter()
+            .filter(|path| path.len() > category.len() && path.starts_with(category))
+            .map(|path| segment(path))
+            .collect();
         expected.sort();
         for limit in [1, 3, 100] {
             let (found, requests) = shop.all(&list, limit).await;

@@ -92,7 +92,7 @@ async fn customer_orders_and_questions_are_one_request_and_two_queries() {
     let ann = shop.customer("ann").await;
     shop.customer("ann2").await;
     shop.product("p0").await;
-    ask(&shop, "ann2", 0).await;
+    ask(&shop, "ann2", -1).await;
     let (mut orders, mut questions) = (Vec::new(), Vec::new());
     for minute in 0..25 {
         for (count, asked) in [("1", 1), ("5", 5), ("20", 20)] {

@@ -39,6 +39,11 @@ pub fn list(name: &str) -> Call {
     Call::new("GET /v1/metrics/{name}").path("name", name).staff("s1")
 }
 
+pub fn read_point(name: &str, id: &str, at: Instant) -> Call {
+    let call = Call::new("GET /v1/metrics/{name}/points/{id}").path("name", name).path("id", id);
+    call.query("at", &at.to_string()).staff("s1")
+}
+
 /// Builds an addition without a caller.
 pub fn add(name: &str, amount: u64) -> Call {
     Call::new("POST /v1/counters/{name}").path("name", name).json(&json!({ "add": amount }))

@@ -8,7 +8,7 @@ use key_schema::instant::Instant;
 use key_schema::metric::{self, MAX_DAYS, MetricPoint};
 use serde_json::Value;
 
-use crate::desk::{Desk, in_seconds, list, point, store};
+use crate::desk::{Desk, NAMES, in_seconds, list, point, read_point, store};
 
 const DAY: i64 = 86_400;
 /// The maximum number of requests of a page, if it reads each shard of each day once.
@@ -156,4 +156,35 @@ async fn only_staff_reads_a_metric_and_a_cursor_is_valid_only_for_its_list() {
         let answer = desk.send(other.query("cursor", cursor)).await;
         assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")));
     }
+}
+
+#[tokio::test]
+async fn one_point_is_read_with_one_request_from_the_shard_of_its_id() {
+    let desk = Desk::open().await;
+    let at = in_seconds(-60);
+    let ids: Vec<String> = NAMES.iter().map(ToString::to_string).chain((0..40).map(|n| format!("p{n}"))).collect();
+    put(&desk, &ids.iter().map(|id| (at, id.clone())).collect::<Vec<_>>()).await;
+    let shards: BTreeSet<u32> = ids.iter().map(|id| metric::SHARDS.of(id)).collect();
+    assert_eq!(shards.len(), 4);
+    for id in &ids {
+        desk.requests();
+        let answer = desk.ok(read_point("m", id, at)).await;
+        assert_eq!(desk.requests().into_iter().collect::<Vec<_>>(), [("metrics.get", 1)]);
+        assert_eq!(answer.body, serde_json::json!({ "name": "m", "value": 1, "at": at, "id": id }));
+    }
+    for (name, id, at) in [("m", "p40", at), ("other", "p1", at), ("m", "p1", at.plus_millis(1))] {
+        assert_eq!(desk.refusal(read_point(name, id, at)).await, (404, "not_found".to_owned()), "{name} {id}");
+    }
+    let expired = in_seconds(-30 * DAY);
+    put(&desk, &[(expired, "old".to_owned())]).await;
+    assert_eq!(desk.refusal(read_point("m", "old", expired)).await.0, 404);
+    let call = |at: &str| {
+        let call = http_api::sample::Call::new("GET /v1/metrics/{name}/points/{id}").path("name", "m").path("id", "p1");
+        call.query("at", at)
+    };
+    for bad in ["", "today", "2017-01-01"] {
+        assert_eq!(desk.refusal(call(bad).staff("s1")).await, (400, "invalid_parameter".to_owned()), "{bad}");
+    }
+    assert_eq!(desk.send(call(&at.to_string())).await.status, 401);
+    assert_eq!(desk.send(call(&at.to_string()).customer("ann")).await.status, 403);
 }

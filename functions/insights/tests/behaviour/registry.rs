@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http_api::sample::Call;
 use serde_json::json;
 
-use crate::desk::{Desk, add, in_seconds, list, point, read, split, store};
+use crate::desk::{Desk, add, in_seconds, list, point, read, read_point, split, store};
 use emulators::table::FaultKind;
 
 #[tokio::test]
@@ -14,6 +14,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let (adds, splits, reads) =
         ("POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "GET /v1/counters/{name}");
     let (stores, lists) = ("POST /v1/metrics", "GET /v1/metrics/{name}");
+    let (points, at) = ("GET /v1/metrics/{name}/points/{id}", in_seconds(0));
     let (audit, sales) = ("GET /v1/audit/expirations", "GET /v1/sales/{country}");
     let (put, get) = ("PUT /v1/stores/{id}", "GET /v1/stores/{id}");
     let shop = |route| Call::new(route).path("id", "s").staff("s1");
@@ -26,8 +27,9 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
         (adds, add("n", 1).header("idempotency-key", "k")),
         (splits, split("n")),
         (reads, read("n")),
-        (stores, store(&[point("m", 1, in_seconds(0), "1")])),
+        (stores, store(&[point("m", 1, at, "1")])),
         (lists, list("m")),
+        (points, read_point("m", "1", at)),
         (audit, Call::new(audit).staff("s1")),
         (sales, Call::new(sales).path("country", "CH").query("month", "2026-01").staff("s1")),
         (put, shop(put).header("if-none-match", "*").json(&place)),

@@ -36,8 +36,7 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_a_
     let mut lines: Vec<_> = (0..2000).map(|n| line("2026-11-20", n)).collect();
     shop.put_all(["2026-11-19", "2026-11-21"].map(|day| line(day, 0))).await;
     shop.put_all(lines.clone()).await;
-    let shards: BTreeSet<u32> =
-        lines.iter().map(|line| SHARDS.of(line.order_id.as_str())).collect();
+    let shards: BTreeSet<u32> = lines.iter().map(|line| SHARDS.of(line.order_id.as_str())).collect();
     assert_eq!(shards.len(), 4);
     lines.sort_by_key(|line| (line.at, line.id.to_string()));
     let expected: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
@@ -142,10 +141,9 @@ async fn an_order_that_is_invisible_has_neither_lines_nor_history() {
         assert_eq!(shop.refusal(call.customer("ann").query(bad, "1")).await, (400, "invalid_parameter".to_owned()));
     }
     let mut head = shop.head(&placed).await;
-    for (status, expires_at) in [
-        (OrderStatus::Placing, None),
-        (OrderStatus::Delivered, Some(Instant::now().plus_seconds(-1))),
-    ] {
+    for (status, expires_at) in
+        [(OrderStatus::Placing, None), (OrderStatus::Delivered, Some(Instant::now().plus_seconds(-1)))]
+    {
         head.data.status = status;
         head.data.expires_at = expires_at;
         shop.put(&head).await;

@@ -163,3 +163,34 @@ async fn the_limits_of_orders_are_checked_and_may_be_left_out() {
         assert_eq!((set.status, &set.body["values"]["orders"]), (200, &orders), "{}", set.body);
     }
 }
+
+#[tokio::test]
+async fn the_maintenance_mode_is_checked_and_belongs_to_the_public_values() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    for (wrong, pointer) in [
+        (json!(true), "/values/maintenance"),
+        (json!({}), "/values/maintenance/on"),
+        (json!({ "on": 1 }), "/values/maintenance/on"),
+        (json!({ "on": null }), "/values/maintenance/on"),
+        (json!({ "on": true, "retry_after_seconds": 0 }), "/values/maintenance/retry_after_seconds"),
+        (json!({ "on": true, "retry_after_seconds": 86_401 }), "/values/maintenance/retry_after_seconds"),
+        (json!({ "on": true, "until": "noon" }), "/values/maintenance/until"),
+    ] {
+        let refused = function.send(first(&json!({ "values": { "maintenance": wrong } }))).await;
+        assert_eq!((refused.status, refused.pointers()), (422, vec![pointer]), "{}", refused.body);
+    }
+    let misplaced = function.send(first(&json!({ "values": {}, "private": { "maintenance": { "on": true } } }))).await;
+    assert_eq!((misplaced.status, misplaced.pointers()), (422, vec!["/private"]), "{}", misplaced.body);
+    assert_eq!(function.send(get()).await.version(), Some(0));
+
+    // Both values that the shop reads are checked together. A maintenance does not stop its own end.
+    let orders = json!({ "max_pending_orders": 20 });
+    for (version, mode) in (0..).zip([json!({ "on": true }), json!({ "on": true, "retry_after_seconds": 86_400 })]) {
+        let set = change(&json!({ "values": { "maintenance": mode, "orders": orders } }), version);
+        let set = function.send(set).await;
+        assert_eq!((set.status, &set.body["values"]["maintenance"]), (200, &mode), "{}", set.body);
+        assert_eq!(function.send(get()).await.body["values"]["maintenance"], mode);
+    }
+    assert_eq!(function.send(change(&json!({ "values": {} }), 2)).await.status, 200);
+}

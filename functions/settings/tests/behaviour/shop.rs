@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fixture::{Harness, TestTable};
-use http_api::{Services, SettingsCache};
 use http_api::sample::{Answered, Call};
+use http_api::{Services, SettingsCache};
 use key_schema::instant::Instant;
 use serde_json::Value;
 

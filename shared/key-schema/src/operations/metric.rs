@@ -30,7 +30,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{BatchWrite, BatchWriteAction, Query, Range};
+use crate::request::{BatchWrite, BatchWriteAction, Get, Query, Range};
 use crate::shard::Shards;
 
 /// The shards of one day of one metric, enough for about 4,000 points a second.
@@ -130,10 +130,7 @@ impl Entity for MetricPoint {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
-        Ok(Key {
-            pk: partition(&self.name, &self.at.day(), SHARDS.of(self.id.as_str()))?,
-            sk: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
-        })
+        key(&self.name, self.at, &self.id)
     }
 
     fn expires(&self) -> Option<Instant> {
@@ -148,6 +145,10 @@ impl MetricPoint {
         let (born, at) = (self.id.born(), self.at);
         Stored::new(self, born, at)
     }
+}
+
+fn key(name: &MetricName, at: Instant, id: &PointId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(name, &at.day(), SHARDS.of(id.as_str()))?, sk: SortKey::new(join(&at.to_string(), &[id]))? })
 }
 
 fn partition(name: &MetricName, day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
@@ -196,6 +197,15 @@ patterns! {
         requires: "no condition; the shard follows from the id",
         callers: "staff",
     }
+    GET {
+        id: "metrics.get",
+        purpose: "Read one point of a metric",
+        request: GetItem,
+        key: "PK = METRIC#<name>#<day>#<shard of the id>, SK = <at>#<id>",
+        returns: "the point",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
     OF_NAME {
         id: "metrics.of-name",
         purpose: "List the points of a metric",
@@ -214,6 +224,14 @@ patterns! {
 pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> Result<BatchWrite, EncodeError> {
     let puts = points.into_iter().map(|point| point.to_item().map(BatchWriteAction::Put)).collect::<Result<_, _>>()?;
     Ok(BatchWrite::new(&STORE, puts))
+}
+
+/// Reads one point. Its id names the shard, so the read takes one request, not one a shard.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(name: &MetricName, at: Instant, id: &PointId) -> Result<Get<Stored<MetricPoint>>, KeyError> {
+    Ok(Get::new(&GET, key(name, at, id)?))
 }
 
 /// Lists the points of a metric between two instants, both included, oldest first. The result is

@@ -10,7 +10,8 @@ use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
-    category, customer, erasure, follow, like, media, order, organization, product, question, residence, review, sales, session,
+    category, customer, erasure, follow, like, media, order, organization, product, question, residence, review, sales,
+    session,
 };
 
 use crate::goldens::golden;

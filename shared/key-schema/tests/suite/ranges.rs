@@ -3,20 +3,20 @@
 
 use std::collections::BTreeSet;
 
+use key_schema::category::{self, CategoryBelow, CategoryNode};
 use key_schema::change::{Change, IndexEntry as _};
 use key_schema::customer::{self, Customer, Place};
 use key_schema::encoding::{NewestFirst, encode, join};
 use key_schema::expression::Step;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, QuestionId};
+use key_schema::index::GSI2;
 use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Stored};
 use key_schema::order::{self, OrderStatus};
 use key_schema::product::{self, CategoryIndexKey, CategoryPath};
 use key_schema::request::{Query, Range};
 use key_schema::residence;
 use key_schema::review::recent::Month;
-use key_schema::category::{self, CategoryBelow, CategoryNode};
-use key_schema::index::GSI2;
-use key_schema::item::{FromItem as _, Stored};
 use key_schema::{follow, graph, like, question, review, sales, session};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
@@ -245,7 +245,7 @@ proptest! {
         let stands: BTreeSet<CategoryPath> = stands.into_iter().filter_map(|names| CategoryPath::new(names).ok()).collect();
         let mut listed = Vec::new();
         for stands in &stands {
-            let node = Stored::new(CategoryNode::new(stands.clone()), Born::new("born").unwrap(), at(0));
+            let node = Stored::new(CategoryNode::new(stands.clone()), Born::new("born").unwrap(), Instant::EPOCH);
             let item = node.to_item().unwrap();
             let text = |name: &str| match item.get(name) {
                 Some(AttributeValue::S(text)) => text.clone(),

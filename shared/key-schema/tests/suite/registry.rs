@@ -94,7 +94,14 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
         .collect();
     assert_eq!(
         sharded,
-        ["customers.by-tier", "categories.products", "category-moves.products", "orders.by-status", "questions.open"]
+        [
+            "customers.by-tier",
+            "customers.all",
+            "categories.products",
+            "category-moves.products",
+            "orders.by-status",
+            "questions.open"
+        ]
     );
 }
 

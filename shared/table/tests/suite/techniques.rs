@@ -13,17 +13,19 @@ use key_schema::entity::AnyEntity;
 
 mod capture;
 mod foundations;
+mod further;
 mod relations;
 mod scale;
 mod writes;
 
 /// The chapters: letter, title, number of techniques, and the implemented ones.
-const CHAPTERS: [(&str, &str, u32, &[Technique]); 5] = [
+const CHAPTERS: [(&str, &str, u32, &[Technique]); 6] = [
     ("F", "Foundations", 11, foundations::TECHNIQUES),
     ("R", "Entities, relationships and indexes", 23, relations::TECHNIQUES),
     ("W", "Writes under rules", 18, writes::TECHNIQUES),
     ("T", "Time, scale and cost", 11, scale::TECHNIQUES),
     ("S", "Change data capture", 9, capture::TECHNIQUES),
+    ("X", "Further lists and pages", 4, further::TECHNIQUES),
 ];
 
 /// The techniques that are not yet implemented.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::encoding::{encode, split};
+use crate::encoding::{self, encode};
 use crate::id::check;
 use crate::product::segment;
 
@@ -55,7 +55,7 @@ impl CategoryPath {
 
     /// Reads a path from its key text.
     pub(crate) fn from_key_text(text: &str) -> Option<Self> {
-        Self::new(split(text)?).ok()
+        Self::new(encoding::split(text)?).ok()
     }
 
     /// Parses a path as in a URL: names joined by `~`. Inside a name, every byte outside

@@ -14,7 +14,6 @@ use super::OrderLog;
 use crate::encoding::join;
 use crate::id::LogId;
 use crate::index::GSI3;
-use crate::instant::Instant;
 use crate::item::Stored;
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
@@ -69,13 +68,12 @@ fn day_partition(day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("LOGDAY", &[&day, &shard])
 }
 
-/// Lists the log lines of all orders on the UTC day of an instant, oldest first.
+/// Lists the log lines of all orders on a day (`2017-01-01`, UTC), oldest first.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_day(at: Instant) -> Result<Query<LoggedLine>, KeyError> {
-    let day = at.day();
-    let shards = SHARDS.all().map(|shard| day_partition(&day, shard)).collect::<Result<_, _>>()?;
+pub fn of_day(day: &str) -> Result<Query<LoggedLine>, KeyError> {
+    let shards = SHARDS.all().map(|shard| day_partition(day, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&OF_DAY, shards, Range::All))
 }
 

@@ -117,7 +117,7 @@ pub(super) fn categories(world: &World) -> Vec<Shown> {
         category::describe(&world.category_about()).unwrap().show("category::describe"),
         category::redescribe(category, &Some("Ice".into()), &None, 3, at(NOW)).unwrap().show("category::redescribe"),
         category::children(Some(category)).unwrap().show("category::children"),
-        category::children(None).unwrap().show("category::children, top"),
+        category::children(None).unwrap().show("category::children"),
         category::subtree(category).unwrap().show("category::subtree"),
         category::ancestors(category).unwrap().show("category::ancestors"),
     ]

@@ -89,10 +89,10 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         retirement.pop().unwrap().show("order::retire"),
         order::add_log(&world.order_log()).unwrap().show("order::add_log"),
         order::log(id).unwrap().show("order::log"),
-        order::daily_log::of_day(world.order_log().at).unwrap().show("order::daily_log::of_day"),
-        order::daily_log::read([&world.order_log().id]).unwrap().show("order::daily_log::read"),
-        order::parts::with_lines(id).unwrap().show("order::parts::with_lines"),
-        order::parts::with_history(id).unwrap().show("order::parts::with_history"),
+        order::daily_log::of_day(&world.order_log().at.day()).unwrap().show("order::of_day"),
+        order::daily_log::read([&world.order_log().id]).unwrap().show("order::read"),
+        order::parts::with_lines(id).unwrap().show("order::with_lines"),
+        order::parts::with_history(id).unwrap().show("order::with_history"),
     ]
 }
 

@@ -51,7 +51,8 @@ pub(super) fn metrics(world: &World) -> Vec<Shown> {
     let range = |from: &str, to: &str| metric::of_name(&world.metric, at(from), at(to), now).unwrap();
     let shown = range("2017-02-03T22:00:00.000Z", "2017-02-04T18:00:00.000Z").into_iter();
     let days = shown.map(|day| day.show("metric::of_name"));
-    [metric::store([&point]).unwrap().show("metric::store")].into_iter().chain(days).collect()
+    let get = metric::get(&point.name, point.at, &point.id).unwrap().show("metric::get");
+    [metric::store([&point]).unwrap().show("metric::store"), get].into_iter().chain(days).collect()
 }
 
 pub(super) fn counters(world: &World) -> Vec<Shown> {

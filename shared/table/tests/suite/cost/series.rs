@@ -24,6 +24,8 @@ async fn metrics(bench: &mut Bench) {
     let name = MetricName::stored("till/3: seconds in the queue").unwrap();
     let points: Vec<_> = (1..=25).map(|number| point(&name, number)).collect();
     bench.batch_write("25 points", metric::store(&points).unwrap()).await;
+    let (first, id) = (points[0].at, points[0].id.clone());
+    bench.get("one point", metric::get(&name, first, &id).unwrap()).await;
     let day = |from| metric::of_name(&name, at(from), at(from + 600), at(600)).unwrap().remove(0).limit(20);
     bench.query("a page of 20 of one day", 20, day(0)).await;
     bench.query("a day without points", 0, day(-2 * 86_400)).await;

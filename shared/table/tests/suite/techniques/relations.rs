@@ -27,8 +27,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         id: "R3",
         what: "One-to-many in one partition: an order, its lines, its history",
         entities: &["Order", "OrderLine", "OrderStatusEvent"],
-        patterns: &["orders.get", "orders.lines", "orders.head"],
-        tests: &["an_order_is_driven_to_its_delivery_and_everything_follows_each_step"],
+        patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
+        tests: &[
+            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "lines_alone_and_history_alone_are_one_query_each",
+        ],
     },
     Technique {
         id: "R4",

@@ -24,8 +24,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         id: "T3",
         what: "Shards by a computed suffix (points, status lists) and by a random one (counters)",
         entities: &["MetricPoint", "CounterShard", "Order"],
-        patterns: &["metrics.store", "counters.add", "orders.by-status"],
+        patterns: &["metrics.store", "metrics.get", "counters.add", "orders.by-status"],
         tests: &[
+            "one_point_is_read_with_one_request_from_the_shard_of_its_id",
             "shards_are_where_they_have_always_been",
             "a_repeated_point_is_stored_once_with_the_last_value",
             "an_addition_with_a_key_counts_once_and_has_one_response",
