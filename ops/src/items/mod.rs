@@ -78,9 +78,12 @@ impl Items {
             while !pending.is_empty() {
                 let keys = KeysAndAttributes::builder().set_keys(Some(std::mem::take(&mut pending)));
                 let keys = keys.consistent_read(true).build().map_err(OpsError::failed)?;
-                let get = self.client.batch_get_item().request_items(&self.table, keys);
-                let answer = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-                let answer = answer.map_err(|error| failure(&error))?;
+                let answer = persist(async || {
+                    let get = self.client.batch_get_item().request_items(&self.table, keys.clone());
+                    let get = get.return_consumed_capacity(ReturnConsumedCapacity::Total);
+                    get.send().await.map_err(|error| failure(&error))
+                });
+                let answer = answer.await?;
                 units.admit(consumed(answer.consumed_capacity())).await;
                 let items = answer.responses.unwrap_or_default().into_values().flatten().map(Item::from);
                 found.extend(items.filter_map(|item| Some((key_of(&item)?, item))));

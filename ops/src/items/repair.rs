@@ -20,6 +20,9 @@ use crate::pace::Pace;
 
 /// The attribute that every write of an item changes.
 const REV: &str = "rev";
+/// The attributes that are the same only if an item is unchanged. A deleted item that was created
+/// again can have the `rev` that was read, but not the `born`.
+const STATE: [(&str, &str, &str); 2] = [(REV, "#rev", ":rev"), ("born", "#born", ":born")];
 /// The codes of cancelled actions that a later attempt may not meet.
 const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
 
@@ -37,15 +40,19 @@ pub struct Repair {
 pub struct Check {
     /// The key of the item.
     pub key: Key,
-    /// The `rev` of the item, or [`None`] for a missing item.
-    pub rev: Option<AttributeValue>,
+    /// The attributes of the item that show a change, or [`None`] for a missing item.
+    state: Option<Item>,
 }
 
 impl Check {
     /// Returns the check that an item is as it was read. [`None`] is a missing item.
     #[must_use]
     pub fn of(key: &Key, item: Option<&Item>) -> Self {
-        Self { key: key.clone(), rev: item.and_then(|item| item.get(REV)).cloned() }
+        let kept = |item: &Item| {
+            let kept = STATE.iter().filter_map(|(name, ..)| Some(((*name).to_owned(), item.get(*name)?.clone())));
+            Item::from(kept.collect::<HashMap<_, _>>())
+        };
+        Self { key: key.clone(), state: item.map(kept) }
     }
 }
 
@@ -110,14 +117,11 @@ impl Items {
     pub async fn repair(&self, repair: &Repair, units: &Pace) -> Result<Repaired, OpsError> {
         let mut actions = vec![self.change(&repair.change)?];
         for check in &repair.checks {
-            let (condition, values) = unchanged(check.rev.as_ref());
+            let Condition { text, names, values } =
+                check.state.as_ref().map_or_else(Condition::missing, Condition::same);
             let build = ConditionCheck::builder().table_name(&self.table).set_key(Some(attributes(&check.key)));
-            let build = build.condition_expression(condition).set_expression_attribute_values(values);
-            let build = match &check.rev {
-                Some(_) => build.expression_attribute_names("#rev", REV),
-                None => build,
-            };
-            let build = build.build().map_err(OpsError::failed)?;
+            let build = build.condition_expression(text).set_expression_attribute_names(some(names));
+            let build = build.set_expression_attribute_values(some(values)).build().map_err(OpsError::failed)?;
             actions.push(TransactWriteItem::builder().condition_check(build).build());
         }
         persist(async || {
@@ -156,20 +160,20 @@ impl Items {
             }
             Change::Rewrite { old, new } => {
                 let (update, mut names, mut values) = difference(old, new);
-                let (condition, revs) = unchanged(old.get(REV));
-                names.insert("#rev".to_owned(), REV.to_owned());
-                values.extend(revs.into_iter().flatten());
+                let condition = Condition::same(old);
+                names.extend(condition.names);
+                values.extend(condition.values);
                 let build = Update::builder().table_name(&self.table).set_key(Some(attributes(&keyed(old)?)));
-                let build = build.update_expression(update).condition_expression(condition);
-                let build = build.set_expression_attribute_names(Some(names));
-                let build = build.set_expression_attribute_values((!values.is_empty()).then_some(values)).build();
+                let build = build.update_expression(update).condition_expression(condition.text);
+                let build = build.set_expression_attribute_names(some(names));
+                let build = build.set_expression_attribute_values(some(values)).build();
                 Ok(action.update(build.map_err(OpsError::failed)?).build())
             }
             Change::Delete(old) => {
-                let (condition, values) = unchanged(old.get(REV));
+                let Condition { text, names, values } = Condition::same(old);
                 let build = Delete::builder().table_name(&self.table).set_key(Some(attributes(&keyed(old)?)));
-                let build = build.condition_expression(condition).expression_attribute_names("#rev", REV);
-                let build = build.set_expression_attribute_values(values).build();
+                let build = build.condition_expression(text).set_expression_attribute_names(some(names));
+                let build = build.set_expression_attribute_values(some(values)).build();
                 Ok(action.delete(build.map_err(OpsError::failed)?).build())
             }
         }
@@ -180,12 +184,40 @@ fn keyed(item: &Item) -> Result<Key, OpsError> {
     key_of(item).ok_or_else(|| OpsError::Failed("an item has no key".to_owned()))
 }
 
-/// Returns the condition that an item has this `rev`, or does not exist.
-fn unchanged(rev: Option<&AttributeValue>) -> (&'static str, Option<Attributes>) {
-    match rev {
-        Some(rev) => ("#rev = :rev", Some(HashMap::from([(":rev".to_owned(), rev.clone().into())]))),
-        None => ("attribute_not_exists(PK)", None),
+/// A condition on an item, with its names and values.
+#[derive(Default)]
+struct Condition {
+    text: String,
+    names: HashMap<String, String>,
+    values: Attributes,
+}
+
+impl Condition {
+    /// Returns the condition that there is no item.
+    fn missing() -> Self {
+        Self { text: "attribute_not_exists(PK)".to_owned(), ..Self::default() }
     }
+
+    /// Returns the condition that an item is as it was read.
+    fn same(read: &Item) -> Self {
+        let mut condition = Self::default();
+        let parts = STATE.map(|(attribute, name, placeholder)| {
+            condition.names.insert(name.to_owned(), attribute.to_owned());
+            match read.get(attribute) {
+                Some(value) => {
+                    condition.values.insert(placeholder.to_owned(), value.clone().into());
+                    format!("{name} = {placeholder}")
+                }
+                None => format!("attribute_not_exists({name})"),
+            }
+        });
+        Self { text: format!("attribute_exists(PK) AND {}", parts.join(" AND ")), ..condition }
+    }
+}
+
+/// Returns a map unless it is empty, because DynamoDB refuses empty maps.
+fn some<V>(map: HashMap<String, V>) -> Option<HashMap<String, V>> {
+    (!map.is_empty()).then_some(map)
 }
 
 /// Returns the update expression that turns one item into the other. It also removes the id of the

@@ -230,8 +230,8 @@ fn product_word(word: &str, fuzziness: Option<&str>, expansions: usize, without_
         "max_expansions": expansions,
         "zero_terms_query": without_terms,
     });
-    if let Some(fuzziness) = fuzziness {
-        clause["fuzziness"] = fuzziness.into();
+    if let (Some(fuzziness), Some(clause)) = (fuzziness, clause.as_object_mut()) {
+        clause.insert("fuzziness".to_owned(), fuzziness.into());
     }
     json!({ "multi_match": clause })
 }

@@ -86,8 +86,8 @@ impl Route {
         self.later = by_function;
     }
 
-    /// Returns the parts that are the same in every run. The others come from batches of the stream,
-    /// whose size varies, and from log lines that can arrive after the measurement.
+    /// Returns the parts that are the same in every run. The others come from batches of the
+    /// stream, whose size varies, and from log lines that can arrive after the measurement.
     fn fixed(&self) -> Self {
         Self { later: BTreeMap::new(), metrics: BTreeMap::new(), log_bytes: BTreeMap::new(), ..self.clone() }
     }

@@ -12,7 +12,7 @@ use key_schema::category::CategoryNode;
 use key_schema::customer;
 use key_schema::document::{CustomerDocument, Document, Tie};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{CustomerId, LogId};
+use key_schema::id::{Born, CustomerId, LogId};
 use key_schema::item::{Entity, FromItem as _, Item, Stored};
 use key_schema::money::Currency;
 use key_schema::order::{Order, OrderLine, OrderLog, OrderStatus};
@@ -280,6 +280,17 @@ async fn a_run_completes_while_the_table_throttles() {
     is_migrated(&shop, 20).await;
 }
 
+/// The SDK gives up after a few attempts of a call. The tool continues.
+#[tokio::test]
+async fn a_read_of_other_items_outlasts_the_attempts_of_the_sdk() {
+    let shop = Shop::open().await;
+    let old = review(1);
+    shop.table.put(&old).await;
+    shop.table.break_with(FaultKind::Throttle, 1.0, Some(8), 0);
+    assert_eq!(shop.items.get(&[old.key().unwrap()]).await.unwrap().len(), 1);
+    assert_eq!(shop.table.clear_faults(), 8);
+}
+
 #[tokio::test]
 async fn the_limit_of_write_units_holds() {
     let shop = Shop::open().await;
@@ -308,6 +319,10 @@ async fn a_review_that_changes_meanwhile_gets_no_old_entry() {
     newer.meta.rev += 1;
     shop.table.put(&newer).await;
     assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "it has changed");
+    let mut again = old.clone();
+    again.meta.born = Born::new("again").unwrap();
+    shop.table.put(&again).await;
+    assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "it is another review");
     assert_eq!(shop.table.keys("RECENTREVIEWS").await, []);
     shop.table.delete(&key).await;
     shop.table.put(&old).await;
