@@ -184,7 +184,8 @@ async fn the_maintenance_mode_is_checked_and_belongs_to_the_public_values() {
     assert_eq!((misplaced.status, misplaced.pointers()), (422, vec!["/private"]), "{}", misplaced.body);
     assert_eq!(function.send(get()).await.version(), Some(0));
 
-    // Both values that the shop reads are checked together. A maintenance does not stop its own end.
+    // Both values that the shop reads are checked together. A maintenance does not prevent its own
+    // end.
     let orders = json!({ "max_pending_orders": 20 });
     for (version, mode) in (0..).zip([json!({ "on": true }), json!({ "on": true, "retry_after_seconds": 86_400 })]) {
         let set = change(&json!({ "values": { "maintenance": mode, "orders": orders } }), version);

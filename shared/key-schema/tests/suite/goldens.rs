@@ -259,8 +259,8 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
 
 /// Technique F10 in `docs/patterns.md`: a key `STATUS#paid` without a shard would send the writes
 /// of the whole shop to one partition. The items of the 64 worlds differ only in their ids. A tree
-/// of categories is the exception: the nodes below one parent share a partition of the table, too,
-/// and a page of a subtree is one Query.
+/// of categories is the exception. The nodes below one parent share a partition of the table, too,
+/// so that a page of a subtree is one Query.
 #[test]
 fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
     let mut partitions: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();

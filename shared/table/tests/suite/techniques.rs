@@ -25,11 +25,14 @@ const CHAPTERS: [(&str, &str, u32, &[Technique]); 6] = [
     ("W", "Writes under rules", 18, writes::TECHNIQUES),
     ("T", "Time, scale and cost", 11, scale::TECHNIQUES),
     ("S", "Change data capture", 9, capture::TECHNIQUES),
-    ("X", "Further lists and pages", 4, further::TECHNIQUES),
+    ("X", "Further lists and texts", 11, further::TECHNIQUES),
 ];
 
 /// The techniques that are not yet implemented.
 const OPEN: &[(&str, &str)] = &[("T5", "Capacity mode advice from usage"), ("T9", "A metrics table for each month")];
+
+/// The numbers that the page leaves out.
+const LEFT_OUT: &[&str] = &["X5", "X6", "X7", "X10"];
 
 /// A technique and its implementation.
 struct Technique {
@@ -125,6 +128,7 @@ fn every_technique_is_a_row_with_a_test_or_named_as_open() {
     let ids: BTreeSet<String> = CHAPTERS
         .iter()
         .flat_map(|(letter, _, last, _)| (1..=*last).map(move |number| format!("{letter}{number}")))
+        .filter(|id| !LEFT_OUT.contains(&id.as_str()))
         .collect();
     let techniques = || CHAPTERS.iter().flat_map(|(_, _, _, techniques)| techniques.iter());
     let rows: BTreeSet<String> = techniques().map(|technique| technique.id.to_owned()).collect();

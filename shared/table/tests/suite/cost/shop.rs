@@ -299,5 +299,5 @@ pub(super) async fn orders(bench: &mut Bench) {
     bench.query("one line", 1, order::daily_log::of_day(&data::log(1).at.day()).unwrap().limit(20)).await;
     bench.batch_get("one line", order::daily_log::read([&data::log(1).id]).unwrap()).await;
     bench.query("5 lines", 6, order::parts::with_lines(&order_id(1)).unwrap()).await;
-    bench.query("5 lines", 2, order::parts::with_history(&order_id(1)).unwrap()).await;
+    bench.query("2 steps", 3, order::parts::with_history(&order_id(1)).unwrap()).await;
 }

@@ -1,4 +1,4 @@
-//! The techniques of the chapter "Further lists and pages".
+//! The techniques of the chapter "Further lists and texts".
 
 use super::Technique;
 
@@ -23,7 +23,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X3",
-        what: "Customer, orders and questions in one request: a Query from the profile in each direction",
+        what: "Customer, orders and questions in one request. A Query has one direction, so it takes two: from the \
+            profile backward to the newest orders, and forward to the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.of-customer"],
         tests: &["customer_orders_and_questions_are_one_request_and_two_queries"],
@@ -36,6 +37,40 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_a_page",
             "the_log_of_a_day_is_read_page_by_page",
+        ],
+    },
+    Technique {
+        id: "X8",
+        what: "Item collections and references as pictures: a diagram of each area, generated from the stored samples \
+            ([entities.md](entities.md))",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "the_diagrams_of_the_entities_are_fresh",
+            "a_diagram_shows_collections_and_references",
+            "every_entity_is_in_an_area_and_every_named_reference_exists",
+        ],
+    },
+    Technique {
+        id: "X9",
+        what: "Large items are split or in a bucket: sections of a document are items, a product's text over 100 KB is \
+            an object",
+        entities: &["DocumentSection", "ProductContent"],
+        patterns: &["documents.texts", "content.get", "content.put"],
+        tests: &[
+            "a_document_of_fifty_sections_of_quotes_is_read_in_pages_as_draft_version_and_whole",
+            "content_has_up_to_100_kilobytes",
+            "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
+        ],
+    },
+    Technique {
+        id: "X11",
+        what: "A migration by the stream beside the same migration by a scan: both write the same rows",
+        entities: &["Sale"],
+        patterns: &["sales.apply"],
+        tests: &[
+            "a_migration_by_the_stream_and_one_by_a_scan_give_the_same_rows",
+            "a_migration_is_silent_in_the_stream",
         ],
     },
 ];

@@ -42,7 +42,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R5",
-        what: "One-to-many through an index: an order's log",
+        what: "One-to-many through an index: an order's log, one Query a page. The head is read by its key: an entry \
+            of the head beside its lines would cost a write with every step of every order",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
         tests: &["only_staff_read_the_log_of_an_order_in_the_order_of_writing"],
