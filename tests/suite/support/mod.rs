@@ -1,5 +1,6 @@
 //! Code that the tests share: one running system, the repository's files and `openapi.yaml`.
 
+mod bodies;
 pub mod client;
 pub mod emulator;
 pub mod openapi;

@@ -1,21 +1,20 @@
 //! A shop with data for every route, and a valid request for each route.
 
 use key_schema::expiration::{Expiration, RemovedBy};
-use key_schema::id::Born;
+use key_schema::id::{Born, LogId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::MediaObject;
+use key_schema::order::OrderLog;
 use key_schema::picture::{Picture, ProductPictures};
 use local::System;
 use serde_json::{Value as Json, json};
 
+use super::bodies::{address, body, document, points, question, settings, shop};
 use super::client::{Call, http};
-use super::openapi::{Operation, api};
+use super::openapi::Operation;
 use super::shop::{customer, import, moved, order, path, product_body};
 use super::table::put_item;
-
-/// The base64 SHA-256 of an empty text.
-const SHA256: &str = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
 
 /// The ids of the shop's records.
 pub struct World {
@@ -200,6 +199,14 @@ impl World {
             };
             put_item(system, &serde_json::to_value(expired.stored().unwrap().to_item().unwrap()).unwrap()).await;
         }
+        for text in ["one", "two"] {
+            let at: Instant = "2017-03-06T09:30:00.000Z".parse().unwrap();
+            let id = LogId::generate(at, [text.as_bytes()[0]; 10]);
+            let (order_id, by) = (order.parse().unwrap(), "staff".to_owned());
+            let line = OrderLog { id, order_id, at, by, text: text.to_owned() };
+            let line = Stored::new(line, Born::new("bad").unwrap(), at).to_item().unwrap();
+            put_item(system, &serde_json::to_value(line).unwrap()).await;
+        }
         let object = MediaObject { id: "bad-picture".parse().unwrap(), content_type: "image/png".to_owned(), bytes: 1 };
         let picture = Picture { object, alt: None, added_at: Instant::EPOCH };
         let pictures = ProductPictures { product_id: "bad-1".parse().unwrap(), pictures: vec![picture] };
@@ -312,100 +319,5 @@ impl World {
             }
         }
         good
-    }
-}
-
-fn address() -> Json {
-    json!({ "street": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
-}
-
-fn question() -> Json {
-    json!({ "subject": "Ice", "text": "Does it melt?" })
-}
-
-fn settings() -> Json {
-    json!({ "values": { "banner": "Ice" }, "private": { "partner": "acme" } })
-}
-
-fn shop() -> Json {
-    json!({ "country": "DE", "city": "Ulm", "name": "By the minster" })
-}
-
-fn points(at: Instant) -> Json {
-    let point = |id: &str| json!({ "name": "bad-metric", "value": 1.5, "at": at, "id": id });
-    json!({ "points": [point("1"), point("2")] })
-}
-
-fn document(id: &str) -> Json {
-    json!({ "id": id, "title": "T", "organization_id": "bad-org", "sections": { "a": "A" } })
-}
-
-/// Returns a body with every field that the route accepts.
-fn body(operation: &str) -> Json {
-    let product = json!({
-        "name": "Ice", "brand": "Private", "package_size": "22 LB", "category_path": ["bad", "x"],
-        "price": { "amount": 129, "currency": "USD" }, "summary": "Cold.",
-    });
-    let with = |mut body: Json, more: Json| {
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        body
-    };
-    let customer = json!({
-        "email": "new@example.com", "username": "new", "name": "N", "place": { "country": "DE", "city": "Ulm" },
-    });
-    match operation {
-        "createCustomer" => with(customer, json!({ "id": "bad-new" })),
-        "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
-        "putAddress" => address(),
-        // The customer's address is already verified, so the route accepts any code.
-        "verifyEmail" => json!({ "code": "042917" }),
-        "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
-        "putCartLine" => json!({ "quantity": 2 }),
-        "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),
-        "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
-        "changeProduct" => product,
-        "moveCategory" => json!({ "to": ["bad-moved", "x"] }),
-        "putContent" => json!({ "text": "# Ice" }),
-        "uploadContent" => json!({ "content_type": "text/plain", "bytes": 5, "sha256": SHA256 }),
-        "uploadPicture" => json!({ "content_type": "image/png", "bytes": 5, "sha256": SHA256 }),
-        "putPicture" => json!({ "alt": "A bag of ice" }),
-        "putStock" => json!({ "set": 500 }),
-        "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
-        "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),
-        "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
-        "checkoutCart" => {
-            with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
-        }
-        "placeOrder" => with(
-            api().example("NewOrder"),
-            json!({
-                "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z",
-                "store_id": "330",
-                "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
-            }),
-        ),
-        "moveOrder" => json!({
-            "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
-        }),
-        "refundOrder" => json!({ "amount": { "amount": 29, "currency": "USD" } }),
-        "depositIntoWallet" => json!({ "amount": { "amount": 100, "currency": "USD" }, "note": "N" }),
-        "transferMoney" => {
-            json!({ "from": "bad-ann", "to": "bad-bob", "amount": { "amount": 100, "currency": "USD" }, "note": "N" })
-        }
-        "putStore" => shop(),
-        "askQuestion" => question(),
-        "answerQuestion" => json!({ "text": "Above 0 °C." }),
-        "putSettings" => settings(),
-        "storeMetrics" => points(Instant::now()),
-        "addToCounter" => json!({ "add": 5 }),
-        "foundOrganization" => json!({ "id": "bad-new", "name": "N" }),
-        "renameOrganization" | "putTeam" => json!({ "name": "N" }),
-        "putMember" => json!({ "role": "admin", "team": "bad-team" }),
-        "createDocument" => document("bad-new"),
-        "putSection" => json!({ "text": "A" }),
-        "publishDraft" => json!({ "note": "N" }),
-        "restoreVersion" => json!({ "version": 1, "note": "N" }),
-        "addLogLine" => json!({ "text": "The customer called." }),
-        other => panic!("{other} has a body that nobody thought of"),
     }
 }

@@ -1,0 +1,104 @@
+//! The bodies of valid requests.
+
+use key_schema::instant::Instant;
+use serde_json::{Value as Json, json};
+
+use super::openapi::api;
+
+/// The base64 SHA-256 of an empty text.
+const SHA256: &str = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+
+pub fn address() -> Json {
+    json!({ "street": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+}
+
+pub fn question() -> Json {
+    json!({ "subject": "Ice", "text": "Does it melt?" })
+}
+
+pub fn settings() -> Json {
+    json!({ "values": { "banner": "Ice" }, "private": { "partner": "acme" } })
+}
+
+pub fn shop() -> Json {
+    json!({ "country": "DE", "city": "Ulm", "name": "By the minster" })
+}
+
+pub fn points(at: Instant) -> Json {
+    let point = |id: &str| json!({ "name": "bad-metric", "value": 1.5, "at": at, "id": id });
+    json!({ "points": [point("1"), point("2")] })
+}
+
+pub fn document(id: &str) -> Json {
+    json!({ "id": id, "title": "T", "organization_id": "bad-org", "sections": { "a": "A" } })
+}
+
+/// Returns a body with every field that the route accepts.
+pub fn body(operation: &str) -> Json {
+    let product = json!({
+        "name": "Ice", "brand": "Private", "package_size": "22 LB", "category_path": ["bad", "x"],
+        "price": { "amount": 129, "currency": "USD" }, "summary": "Cold.",
+    });
+    let with = |mut body: Json, more: Json| {
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let customer = json!({
+        "email": "new@example.com", "username": "new", "name": "N", "place": { "country": "DE", "city": "Ulm" },
+    });
+    match operation {
+        "createCustomer" => with(customer, json!({ "id": "bad-new" })),
+        "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
+        "putAddress" => address(),
+        // The customer's address is already verified, so the route accepts any code.
+        "verifyEmail" => json!({ "code": "042917" }),
+        "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
+        "putCartLine" => json!({ "quantity": 2 }),
+        "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),
+        "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
+        "changeProduct" => product,
+        "moveCategory" => json!({ "to": ["bad-moved", "x"] }),
+        "putContent" => json!({ "text": "# Ice" }),
+        "uploadContent" => json!({ "content_type": "text/plain", "bytes": 5, "sha256": SHA256 }),
+        "uploadPicture" => json!({ "content_type": "image/png", "bytes": 5, "sha256": SHA256 }),
+        "putPicture" => json!({ "alt": "A bag of ice" }),
+        "putStock" => json!({ "set": 500 }),
+        "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
+        "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),
+        "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
+        "checkoutCart" => {
+            with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
+        }
+        "placeOrder" => with(
+            api().example("NewOrder"),
+            json!({
+                "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z",
+                "store_id": "330",
+                "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
+            }),
+        ),
+        "moveOrder" => json!({
+            "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
+        }),
+        "refundOrder" => json!({ "amount": { "amount": 29, "currency": "USD" } }),
+        "depositIntoWallet" => json!({ "amount": { "amount": 100, "currency": "USD" }, "note": "N" }),
+        "transferMoney" => {
+            json!({ "from": "bad-ann", "to": "bad-bob", "amount": { "amount": 100, "currency": "USD" }, "note": "N" })
+        }
+        "putStore" => shop(),
+        "askQuestion" => question(),
+        "answerQuestion" => json!({ "text": "Above 0 °C." }),
+        "putSettings" => settings(),
+        "storeMetrics" => points(Instant::now()),
+        "addToCounter" => json!({ "add": 5 }),
+        "foundOrganization" => json!({ "id": "bad-new", "name": "N" }),
+        "renameOrganization" | "putTeam" => json!({ "name": "N" }),
+        "putMember" => json!({ "role": "admin", "team": "bad-team" }),
+        "createDocument" => document("bad-new"),
+        "putSection" => json!({ "text": "A" }),
+        "publishDraft" => json!({ "note": "N" }),
+        "restoreVersion" => json!({ "version": 1, "note": "N" }),
+        "addLogLine" => json!({ "text": "The customer called." }),
+        other => panic!("{other} has a body that nobody thought of"),
+    }
+}
