@@ -55,6 +55,12 @@ impl Items {
         Table::new(self.client.clone(), self.table.clone())
     }
 
+    /// Returns the name of the table.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.table
+    }
+
     /// Returns the items with these keys. Keys without an item are left out.
     ///
     /// # Errors

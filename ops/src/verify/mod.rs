@@ -42,7 +42,7 @@ use std::time::Duration;
 use clap::Args;
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
-use key_schema::item::{EncodeError, Entity, Stored};
+use key_schema::item::{EncodeError, Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 
 pub use report::{Counts, Finding, Kind, Verified};
@@ -83,11 +83,20 @@ pub struct VerifyArgs {
     speed: Speed,
 }
 
-fn entity(name: &str) -> Result<String, String> {
+/// Returns the name if it is that of an entity.
+pub(crate) fn entity(name: &str) -> Result<String, String> {
     if AnyEntity::NAMES.contains(&name) {
         return Ok(name.to_owned());
     }
     Err(format!("must be one of {}", AnyEntity::NAMES.join(", ")))
+}
+
+/// Returns the reason why an item alone is unreadable, if it is.
+pub(crate) fn readable(item: &Item) -> Result<(), String> {
+    match shape::check(item) {
+        (Some(_), _) => Ok(()),
+        (None, problems) => Err(problems.into_iter().map(|problem| problem.what).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The options of a run.

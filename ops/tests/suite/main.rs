@@ -7,6 +7,7 @@ mod bucket;
 mod cost;
 mod events;
 mod explain;
+mod export;
 mod migrate;
 mod policy;
 mod rebuild;

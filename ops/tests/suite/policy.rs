@@ -237,3 +237,20 @@ async fn the_table_is_verified_and_migrated_under_their_policies() {
     operator.gives("migrate run sale-customers --json", 0).await;
     operator.was_given_what_is_needed();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_table_is_exported_and_imported_under_their_policies() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("shop").display().to_string();
+    let operator = Operator::of("export").await;
+    crate::verify::world::fill(&operator.shop.table).await;
+    operator.gives(&format!("export --to {to}"), 0).await;
+    operator.was_given_what_is_needed();
+
+    let operator = Operator::of("import").await;
+    operator.gives(&format!("import {to} --dry-run"), 0).await;
+    operator.gives(&format!("import {to} --entity Product"), 0).await;
+    operator.gives(&format!("import {to} --max-write-units 100000"), 0).await;
+    operator.gives(&format!("analytics {to} --to {to}-tables"), 0).await;
+    operator.was_given_what_is_needed();
+}

@@ -1,8 +1,10 @@
 //! Tests of derived sales: in every schedule the rows match the order's current state.
 
+use key_schema::item::IMPORTED;
 use key_schema::order::OrderStatus;
 use key_schema::place::{self, SalePlace};
 use key_schema::sales;
+use serde_json::json;
 
 use crate::derived::Shop;
 use crate::support::{Scripted, consumer, earliest, insert, line, modify, order, remove};
@@ -49,6 +51,20 @@ async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_coun
     assert_eq!((shop.bought("c1").await.len(), shop.sold("p1").await), (0, (1, 1)));
     shop.deliver(&[&placed, &placed]).await;
     assert_eq!((shop.bought("c1").await, shop.sold("p1").await), (vec!["p1 in o1".to_owned()], (1, 1)));
+}
+
+/// The export of a shop has the sales as items of their own.
+#[tokio::test]
+async fn the_sales_of_an_imported_order_are_not_derived() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 1);
+    shop.place(&pending).await;
+    let mut imported = insert("1", &pending);
+    imported["dynamodb"]["NewImage"]["req"] = json!({"S": IMPORTED});
+    shop.deliver(&[&[imported]]).await;
+    assert!(shop.rows("o1").await.is_empty());
+    shop.deliver(&[&[insert("2", &pending)]]).await;
+    assert_eq!(shop.sold("p1").await, (1, 1));
 }
 
 #[tokio::test]
