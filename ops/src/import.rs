@@ -3,9 +3,9 @@
 //! An item is written only if its key is free. An item that is there already is compared. So a run
 //! that was stopped can be repeated for the price of reads, and no run overwrites anything.
 //!
-//! The items get a mark ([`IMPORTED`]). So the consumer of a running shop adds them to the search
-//! index, but publishes no events for them and does not add their sales a second time: the export
-//! has the sales as items of their own.
+//! The items get a mark ([`IMPORTED`]) for the consumer of a running shop. The consumer adds them
+//! to the search index, but publishes no events for them. It does not derive their sales, because
+//! the export has the sales as items of their own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use key_schema::entity::AnyEntity;
-use key_schema::item::{CAUSE, IMPORTED, Item, MAX_ITEM_BYTES, entity_name, key_of, size};
+use key_schema::heartbeat::Heartbeat;
+use key_schema::item::{CAUSE, Entity as _, IMPORTED, Item, MAX_ITEM_BYTES, entity_name, key_of, size};
 use key_schema::request::MAX_BATCH_GET;
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
@@ -193,7 +194,9 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
         return refuse("the item is of no known entity");
     };
-    if !options.entities.is_empty() && !options.entities.iter().any(|entity| entity == name) {
+    // Each table has its own heartbeat.
+    let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);
+    if name == Heartbeat::NAME || !is_wanted {
         return None;
     }
     if let Err(reason) = verify::readable(&item) {
