@@ -17,8 +17,8 @@ const BATCH: usize = 10;
 
 /// Paces the writes of one request, and ends them after 5 seconds or 5,000 write units.
 ///
-/// The units are those of the whole table since the budget began. On Lambda an execution environment
-/// processes one request at a time. Elsewhere concurrent requests slow each other down.
+/// The units are those of the whole table since the budget began. On Lambda an execution
+/// environment processes one request at a time. Elsewhere concurrent requests slow each other down.
 #[derive(Debug)]
 pub struct Budget<'t> {
     table: &'t Table,
