@@ -40,8 +40,9 @@ pub async fn entry(
     let max = limits.max_pending_lines;
     if unpaid.saturating_add(entry.lines) > max {
         let detail = format!(
-            "The customer's unpaid orders have {unpaid} lines, and with this order they can have at most {max}. Pay \
-             or cancel one, or wait until it lapses."
+            "The customer's unpaid orders have {unpaid} lines, and this order has {}. Together they can have at \
+             most {max}. Pay or cancel an order, or wait until it lapses.",
+            entry.lines
         );
         return Err(Problem::new(Code::TooManyPendingOrders, detail));
     }

@@ -185,7 +185,7 @@ pub(super) fn invitations(world: &World) -> Vec<Shown> {
         invitation::open(id).unwrap().show("organization::open"),
         invite(&unasked, &none, &open),
         invite(&world.organization(), &two, &teamless),
-        invitation::inviters(&[open.clone()]).unwrap().show("organization::inviters"),
+        invitation::inviters(std::slice::from_ref(&open)).unwrap().show("organization::inviters"),
         accept(&open, &one, Role::Admin),
         accept(&by_member, &two, Role::Member),
         end(&none),
