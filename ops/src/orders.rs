@@ -105,7 +105,8 @@ pub struct Retired {
     /// unfinished work.
     pub recent: u64,
     /// The number of orders that another writer changed or retired during the run.
-    pub moved: u64,
+    #[serde(rename = "moved")]
+    pub concurrent: u64,
     /// The orders that were not retired, or only in part.
     pub failed: Vec<OrderId>,
 }
@@ -113,7 +114,11 @@ pub struct Retired {
 impl fmt::Display for Retired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.dry_run { "would be retired" } else { "retired" };
-        writeln!(f, "{} orders {what}; {} changed too lately, {} meanwhile", self.orders, self.recent, self.moved)?;
+        writeln!(
+            f,
+            "{} orders {what}; {} changed recently, {} changed during the run",
+            self.orders, self.recent, self.concurrent
+        )?;
         if self.dry_run {
             for id in &self.first {
                 writeln!(f, "  {id}")?;
@@ -163,11 +168,11 @@ async fn retire_one(
     retired: &mut Retired,
 ) -> Result<(), OpsError> {
     let Some(OrderCollection { head, lines, history }) = read(table, id).await? else {
-        retired.moved += 1;
+        retired.concurrent += 1;
         return Ok(());
     };
     if !head.status.is_closed() {
-        retired.moved += 1;
+        retired.concurrent += 1;
         return Ok(());
     }
     // The run continues a retirement that an earlier run began. Its first transaction was a recent
@@ -188,7 +193,7 @@ async fn retire_one(
                 // The head has changed since it was read, or another run has finished the
                 // retirement.
                 Err(refusals) if refusals.names(OrderAction::Order) => {
-                    retired.moved += 1;
+                    retired.concurrent += 1;
                     return Ok(());
                 }
                 Err(_) => {

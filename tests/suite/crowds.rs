@@ -124,18 +124,18 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     let wrong = |what: &str| Some(format!("{what}: {outcomes:?}, at last {} {}", again.status, again.body));
     let documented = |answer: &Answer| operation.responses().any(|(status, _)| status == answer.status.to_string());
     if !answers.iter().all(documented) {
-        return wrong("an answer that is not described");
+        return wrong("a response has a status that openapi.yaml does not list");
     }
     let done: Vec<&Answer> = answers.iter().filter(|answer| answer.is_success()).collect();
-    let Some(first) = done.first() else { return wrong("nobody got through") };
+    let Some(first) = done.first() else { return wrong("no request succeeded") };
     let alike = done.iter().all(|answer| answer.body == first.body);
     let has = |name: &str| good.headers.iter().any(|(header, _)| header == name);
     if has("idempotency-key") && !(alike && again.is_success()) {
-        return wrong("not all were told the same");
+        return wrong("successful responses with one key differ");
     }
     // A repeated status change may receive the same response again.
     if has("if-match") && !alike {
-        return wrong("more than one changed the same version");
+        return wrong("more than one request changed the same version");
     }
     None
 }

@@ -10,7 +10,7 @@ use crate::support::shop::{
 use crate::support::{drain, with_system};
 
 /// Every status, with the status changes that lead to it.
-const WAYS: [(&str, &[&str]); 7] = [
+const STATUS_PATHS: [(&str, &[&str]); 7] = [
     ("pending", &[]),
     ("paid", &["paid"]),
     ("picking", &["paid", "picking"]),
@@ -33,7 +33,7 @@ const STEPS: [(&str, &str); 8] = [
 ];
 
 /// The maximum number of reads of an eventually consistent list.
-const LOOKS: usize = 50;
+const MAX_READS: usize = 50;
 
 fn staff(path: &str) -> Call {
     Call::new("GET", path).staff()
@@ -47,7 +47,7 @@ async fn read(system: &System, order: &Json) -> Json {
 async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
     let at = order["placed_at"].as_str().unwrap();
     let mut found = Vec::new();
-    for (status, _) in WAYS {
+    for (status, _) in STATUS_PATHS {
         let list = listed(system, &format!("/v1/orders?status={status}&from={at}&to={at}"), 100, staff).await;
         for listed in list.iter().filter(|listed| listed["id"] == order["id"]) {
             assert_eq!(listed["status"], status);
@@ -61,7 +61,7 @@ async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
 /// a delay.
 async fn is_listed_as(system: &System, order: &Json, status: &str) {
     let mut found = Vec::new();
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_READS {
         found = statuses(system, order).await;
         if found == [status] {
             return;
@@ -169,12 +169,12 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
         let (buyer, product) = ("pairs-buyer", "pairs-product");
         customer(system, buyer).await;
         products(system, &[product], 1000).await;
-        for (from, way) in WAYS {
+        for (from, changes) in STATUS_PATHS {
             let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}")).await;
-            let order = moved(system, placed, way).await;
+            let order = moved(system, placed, changes).await;
             assert_eq!(order["status"], from);
             let left = stock(system, product).await;
-            for (to, _) in WAYS {
+            for (to, _) in STATUS_PATHS {
                 if STEPS.contains(&(from, to)) {
                     continue;
                 }
@@ -188,9 +188,9 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
         }
         // Every legal change succeeds.
         for (from, to) in STEPS {
-            let (_, way) = WAYS.iter().find(|(status, _)| *status == from).unwrap();
+            let (_, changes) = STATUS_PATHS.iter().find(|(status, _)| *status == from).unwrap();
             let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}-{to}")).await;
-            let order = moved(system, placed, way).await;
+            let order = moved(system, placed, changes).await;
             step(&order, to).staff().send(system).await.expect(200);
         }
     });
@@ -202,10 +202,10 @@ fn an_owner_may_cancel_an_order_before_picking_and_take_no_other_step() {
         let (buyer, product) = ("owner-buyer", "owner-product");
         customer(system, buyer).await;
         products(system, &[product], 1000).await;
-        for (from, way) in WAYS {
-            for (to, _) in &WAYS[1..] {
+        for (from, changes) in STATUS_PATHS {
+            for (to, _) in &STATUS_PATHS[1..] {
                 let placed = order(system, buyer, &[(product, 1)], &format!("owner-{from}-{to}")).await;
-                let order = moved(system, placed, way).await;
+                let order = moved(system, placed, changes).await;
                 let answer = step(&order, to).customer(buyer).send(system).await;
                 let expected = match (STEPS.contains(&(from, to)), *to, from) {
                     (true, "cancelled", "pending" | "paid") => (200, ""),

@@ -6,7 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 use storage::objects::ObjectStore;
 
-use super::kept::{Kept, names, read};
+use super::objects::{FailedObject, names, read};
 use crate::error::OpsError;
 use crate::outcome::{Outcome, Shown};
 use crate::progress::Progress;
@@ -90,7 +90,7 @@ pub async fn list(store: &ObjectStore) -> Result<ObjectList, OpsError> {
 }
 
 fn listed(name: String, body: &[u8]) -> ObjectSummary {
-    match Kept::decode(&name, body) {
+    match FailedObject::decode(&name, body) {
         Ok(kept) => ObjectSummary {
             at: kept.at(),
             by: kept.by().to_owned(),
