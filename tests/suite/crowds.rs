@@ -95,7 +95,7 @@ fn a_request_sent_by_50_clients_at_once_is_done_once() {
         let differences: Vec<String> = items
             .into_iter()
             .filter(|item| alone.get(*item) != crowd.get(*item))
-            .map(|item| format!("{:?} of one, {:?} of the crowd: {item}", alone.get(item), crowd.get(item)))
+            .map(|item| format!("{:?} after one request, {:?} after many: {item}", alone.get(item), crowd.get(item)))
             .collect();
         assert!(differences.is_empty(), "after every {method}:\n{}", differences.join("\n"));
     }

@@ -91,7 +91,10 @@ fn an_order_is_driven_to_its_delivery_and_everything_follows_each_step() {
         let mut taken = vec!["pending"];
         is_listed_as(system, &order, "pending").await;
         for to in ["paid", "picking", "shipped", "delivered"] {
-            assert!(to == "delivered" || shipments(system, buyer).await.is_empty(), "not shipped before it is");
+            assert!(
+                to == "delivered" || shipments(system, buyer).await.is_empty(),
+                "an order has no shipment before its status"
+            );
             let mut wanted = json!({ "to": to, "note": format!("now {to}") });
             if to == "shipped" {
                 wanted["carrier"] = json!("DHL");
@@ -105,7 +108,7 @@ fn an_order_is_driven_to_its_delivery_and_everything_follows_each_step() {
             taken.push(to);
 
             let whole = read(system, &order).await;
-            assert_eq!(whole, order, "what a step answers is what is stored");
+            assert_eq!(whole, order, "the response equals the stored order");
             let history = whole["history"].as_array().unwrap();
             let steps: Vec<&str> = history.iter().map(|step| step["status"].as_str().unwrap()).collect();
             assert_eq!(steps, taken);
@@ -183,7 +186,7 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
                 let expected = if to == "pending" { (422, "invalid_body") } else { (409, "illegal_transition") };
                 assert_eq!((refused.status, refused.code()), expected, "{from} to {to}: {}", refused.body);
             }
-            assert_eq!(read(system, &order).await, order, "a refused step leaves no trace");
+            assert_eq!(read(system, &order).await, order, "a refused step changes nothing");
             assert_eq!(stock(system, product).await, left);
         }
         // Every legal change succeeds.

@@ -65,11 +65,11 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),
             };
-            assert!(suffices, "{} may not do what {} needs: {actions:?}", function.logical_id, pattern.id);
+            assert!(suffices, "{} lacks actions that {} needs: {actions:?}", function.logical_id, pattern.id);
             useful.extend(actions);
         }
         let useless: Vec<_> = granted.difference(&useful).collect();
-        assert!(useless.is_empty(), "{} needs none of {useless:?}", function.logical_id);
+        assert!(useless.is_empty(), "{} has unused actions: {useless:?}", function.logical_id);
     }
 }
 

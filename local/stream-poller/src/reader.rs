@@ -38,7 +38,7 @@ pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, s
         while let Some(ended) = lanes.join_next().await {
             if let Err(error) = ended {
                 // The records of the lane stay unsettled, so no caller takes them for processed.
-                tracing::error!(%error, "a lane of the stream broke down");
+                tracing::error!(%error, "a lane of the stream panicked");
             }
         }
     });

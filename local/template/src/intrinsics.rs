@@ -124,11 +124,11 @@ impl<'a> Resolver<'a> {
         match known {
             Some(Some(holds)) => return Ok(holds),
             Some(None) => {
-                let message = format!("the condition {name} needs itself");
+                let message = format!("the condition {name} refers to itself");
                 return Err(TemplateError::at(node.line, "Conditions", message));
             }
             None if self.known.borrow().values().filter(|holds| holds.is_none()).count() >= MOST_OPEN => {
-                let message = format!("the condition {name} is needed by too many that need one another");
+                let message = format!("the condition {name} is nested too deeply");
                 return Err(TemplateError::at(node.line, "Conditions", message));
             }
             None => {}

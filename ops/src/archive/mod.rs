@@ -113,7 +113,7 @@ impl fmt::Display for ExpirationList {
                 RemovedBy::Ttl => "expired",
                 RemovedBy::Unknown => "unknown",
             };
-            let archive = archive.as_deref().unwrap_or("not archived: whose it was is no customer");
+            let archive = archive.as_deref().unwrap_or("not archived: the owner's id is invalid");
             writeln!(f, "{removed_at}  {kind:<8}  {removed_by:<7}  {archive}")?;
         }
         write!(f, "{} expired", self.expirations.len())

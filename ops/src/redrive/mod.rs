@@ -103,7 +103,7 @@ fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
         return Err(OpsError::Usage("there is no terminal to confirm at: give --yes".to_owned()));
     }
-    eprint!("Delete {objects} objects for good, without taking their records? Type yes: ");
+    eprint!("Delete {objects} objects for ever, without replaying their records? Type yes: ");
     let mut answer = String::new();
     stdin().read_line(&mut answer).map_err(OpsError::failed)?;
     Ok(answer.trim() == "yes")

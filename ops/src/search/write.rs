@@ -77,5 +77,5 @@ pub(crate) async fn write(
     if open.is_empty() {
         return Ok(written);
     }
-    Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents are not taken", open.len()) })
+    Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents were refused", open.len()) })
 }

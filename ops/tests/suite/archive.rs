@@ -141,7 +141,10 @@ async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
     let id = ID.parse().unwrap();
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
     assert!(!restored.is_complete());
-    assert!(!read(&table).await.iter().any(|item| matches!(item, AnyEntity::Order(_))), "no head, so nobody finds it");
+    assert!(
+        !read(&table).await.iter().any(|item| matches!(item, AnyEntity::Order(_))),
+        "the head is restored only after its lines"
+    );
     shop.remove(line).await;
     assert!(restore_order(&table, &bucket.store, &id).await.unwrap().is_complete());
     assert_eq!(read(&table).await.len(), 4);

@@ -163,7 +163,11 @@ async fn case_36_a_repeated_redrive_of_bus_audit_and_derived_data_keeps_newer_da
         let sales = state.of_entity("Sale");
         assert_eq!(sales.len(), 2);
         for sale in sales {
-            assert_eq!((&sale["rev"]["N"], &sale["reversed"]), (&json!("2"), &json!({"BOOL": true})), "the newer wins");
+            assert_eq!(
+                (&sale["rev"]["N"], &sale["reversed"]),
+                (&json!("2"), &json!({"BOOL": true})),
+                "the newer state wins"
+            );
         }
         let sold: Vec<&Value> = state.of_entity("ProductSales").iter().map(|sold| &sold["quantity"]["N"]).collect();
         assert!(sold.iter().all(|quantity| **quantity == json!("0")), "{sold:?}");

@@ -63,7 +63,7 @@ async fn case_25_drift_injected_by_hand_is_found_repaired_and_reported() {
     assert_eq!((seen.missing, seen.stale, seen.different, seen.orphaned), (1, 2, 1, 1), "{seen:?}");
     assert_eq!(seen.fields.get("brand"), Some(&1));
     assert_eq!(drift(&looked, Collection::Orders).missing, 1);
-    assert_eq!(compared(&shop, true).await, looked, "looking repairs nothing");
+    assert_eq!(compared(&shop, true).await, looked, "a comparison repairs nothing");
 
     let repaired = compared(&shop, false).await;
     assert!(repaired.is_clean());

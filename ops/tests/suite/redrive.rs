@@ -262,7 +262,7 @@ async fn a_missing_object_is_not_discarded() {
     assert_eq!(bucket.names().await, Vec::<String>::new());
     bucket.put(&there, "{");
     assert!(discard(&bucket.store, &[there.clone(), "expired/x".to_owned()]).await.is_err());
-    assert_eq!(bucket.names().await, [there], "nothing is done when one name cannot be meant so");
+    assert_eq!(bucket.names().await, [there], "one wrong name refuses the whole command");
 }
 
 #[tokio::test]

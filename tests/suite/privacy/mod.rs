@@ -89,16 +89,16 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         let tag = person::tag(system).await;
         person::lapse(system, "privacy-waiting", false).await;
         arm(system, POINTS[0]).await;
-        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        assert!(person::erase(system, &tag).await >= 500, "the erasure is interrupted");
         // From now on no request can add items to the customer.
         assert_eq!(person::gains(system, SUBJECT).await, [404; 6]);
         arm(system, POINTS[1]).await;
-        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        assert!(person::erase(system, &tag).await >= 500, "the erasure is interrupted");
         person::lapse(system, "privacy-meanwhile", true).await;
         swept(system).await;
         arm(system, POINTS[2]).await;
-        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
-        assert_eq!(person::erase(system, &tag).await, 404, "and goes on");
+        assert!(person::erase(system, &tag).await >= 500, "the erasure is interrupted");
+        assert_eq!(person::erase(system, &tag).await, 404, "the profile is already removed");
         let halfway = StoredTexts::read(system).await;
         let archived = halfway.count("archive");
         assert!(halfway.count("Erasure") == 1 && archived >= 3, "{archived} objects");
@@ -122,15 +122,23 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         assert!(after.places_of(GOES).is_subset(&answers), "{:?}", after.places_of(GOES));
         assert_eq!((after.count("Erasure"), after.count("archive")), (0, 0));
         let (ids, texts) = documented();
-        assert_eq!(named(&after.places_of(SUBJECT) | &answers), ids, "who is named");
-        assert_eq!(named(&after.places_of(STAYS) | &answers), texts, "what the customer wrote");
+        assert_eq!(
+            named(&after.places_of(SUBJECT) | &answers),
+            ids,
+            "other places than documented have ids of the customer"
+        );
+        assert_eq!(
+            named(&after.places_of(STAYS) | &answers),
+            texts,
+            "other places than documented have texts of the customer"
+        );
         person::a_day_passes(system).await;
         swept(system).await;
         let last = StoredTexts::read(system).await;
         assert_eq!(last.places_of(GOES), BTreeSet::new());
         assert_eq!(last.count("IdempotencyRecord"), 0);
         assert!(last.len() > 60 && last.count("events") >= 3, "{} things", last.len());
-        assert_eq!(all(system, "/_local/mail").await.len(), mails, "nobody writes to who was erased");
+        assert_eq!(all(system, "/_local/mail").await.len(), mails, "an erased customer gets no mail");
         logs::tell_nothing(system, 40).await;
     });
 }

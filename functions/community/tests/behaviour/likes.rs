@@ -50,7 +50,7 @@ async fn a_count_of_likes_says_whether_the_caller_likes_the_product() {
     assert_eq!(seen(count_of("p")).await, of(1, false));
     assert_eq!(seen(count_of("p").customer("a")).await, of(1, true));
     assert_eq!(seen(count_of("p").customer("b")).await, of(1, false));
-    assert_eq!(seen(count_of("p").staff("a")).await, of(1, true), "staff are people");
+    assert_eq!(seen(count_of("p").staff("a")).await, of(1, true), "staff see their own likes");
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_remov
     }
     assert_eq!(town.send(count_of("p")).await.status, 404);
     assert_eq!(town.send(count_of("nothing")).await.status, 404);
-    assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "it stays in the list");
+    assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "the like stays in the list");
     assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
     assert!(town.list(&liked("a"), 5).await.is_empty());
     // A revived product still has its count.
@@ -104,7 +104,7 @@ async fn ids_of_any_script_and_with_any_mark_stay_distinct() {
         let read = town.ok(taste(LIKES, "a#b", id).customer("a#b")).await.body;
         assert_eq!(read["product_id"], Value::from(*id));
     }
-    assert!(town.list(&liked("a"), 5).await.is_empty(), "of another customer");
+    assert!(town.list(&liked("a"), 5).await.is_empty(), "the likes belong to another customer");
     let mut found = each(&town.list(&liked("a#b"), 5).await, "product_id");
     found.sort();
     let mut wanted = ids.to_vec();

@@ -161,7 +161,7 @@ impl Publisher for Process {
 
 impl Quarantine for Process {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
-        panic!("nothing in this world is to be set aside: {}", entry.reason)
+        panic!("a record was quarantined: {}", entry.reason)
     }
 }
 

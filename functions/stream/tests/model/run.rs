@@ -252,10 +252,7 @@ impl<'h> Run<'h> {
         let delivery = shard.delivery.as_mut().unwrap();
         if let Some(answer) = delivery.answer.take() {
             let failed = self.spent.failures > 0;
-            assert!(
-                failed || answer.earliest().is_none(),
-                "nothing fails in this world but by a crash or where it is told to"
-            );
+            assert!(failed || answer.earliest().is_none(), "a delivery failed without an injected fault");
             if !delivery.repeats {
                 // Sequence numbers count from 1.
                 let earliest = answer.earliest().map(|sequence| sequence.as_str().parse::<usize>().unwrap() - 1);
@@ -266,9 +263,9 @@ impl<'h> Run<'h> {
         }
         delivery.process.gate.open(outcome);
         delivery.answer = poll(&mut delivery.work);
-        assert!(!delivery.process.gate.is_open(), "the delivery waits for something that is not of this world");
+        assert!(!delivery.process.gate.is_open(), "the delivery waits for something outside of the model");
         let waits = delivery.answer.is_some() || delivery.process.gate.next().is_some();
-        assert!(waits, "the delivery waits for something that is not of this world");
+        assert!(waits, "the delivery waits for something outside of the model");
         let world = self.world.lock().unwrap();
         delivery.changed = world.changes() != before;
         if let Err(wrong) = repeated(&world, self.spent) {

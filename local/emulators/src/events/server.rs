@@ -231,7 +231,7 @@ impl Bus {
         if let Some(accept) = &self.accept
             && let Err(error) = accept(&event)
         {
-            tracing::error!(%error, "an event cannot be kept");
+            tracing::error!(%error, "an event cannot be stored");
             return Err(Refusal::internal());
         }
         let id = event.event_id.clone();

@@ -57,6 +57,6 @@ fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next() {
         assert!(schedule.enabled && schedule.input.is_none());
         let function = template.function(&schedule.function).unwrap();
         assert!(function.timeout < schedule.every);
-        assert_eq!(function.asynchronous.maximum_retries, 0, "it comes by again");
+        assert_eq!(function.asynchronous.maximum_retries, 0, "the next scheduled run replaces a retry");
     }
 }

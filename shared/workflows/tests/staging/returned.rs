@@ -51,7 +51,7 @@ async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions
         assert_eq!(shop.available().await, vec![STOCK; lines], "after {waits} waits");
         let head = shop.head(&basket.order.id).await.unwrap();
         assert_eq!((head.status, head.unfinished.is_none()), (OrderStatus::Cancelled, true));
-        assert_eq!(head.meta.version, version, "nobody's If-Match breaks");
+        assert_eq!(head.meta.version, version, "the version for clients is unchanged");
         assert!(shop.unfinished().await.is_empty());
         if done.is_some() {
             break;
