@@ -83,7 +83,7 @@ impl Index for Ports {
             }
             let take = |operation: &BulkOperation| {
                 if world.poison.as_deref() == Some(operation.document_id()) {
-                    return BulkOutcome::Retryable { reason: "told to".to_owned() };
+                    return BulkOutcome::Retryable { reason: "injected".to_owned() };
                 }
                 world.documents.insert(operation.document_id().to_owned());
                 BulkOutcome::Applied

@@ -1,4 +1,4 @@
-//! Tests case 36 for the sinks `bus`, `audit` and `derived`: a replay of records that they refused.
+//! Tests the replay of records that the sinks `bus`, `audit` and `derived` refused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

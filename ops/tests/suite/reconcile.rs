@@ -1,4 +1,4 @@
-//! Tests case 25: differences between index and table are found, repaired and reported.
+//! Tests that `ops search` finds, repairs and reports differences between index and table.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Tests case 36: records that were set aside are replayed. The newer data wins, and a second
-//! replay changes nothing.
+//! Tests the replay of quarantined records. Newer data wins, and a second replay changes nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -66,7 +65,7 @@ impl Sink for Other {
             let mut script = self.0.lock().unwrap();
             script.taken.push(record.origin.sequence.to_string());
             let fails = script.fails;
-            async move { if fails { Verdict::Failed(Reason::new("scripted", "told to")) } else { Verdict::Done } }
+            async move { if fails { Verdict::Failed(Reason::new("scripted", "injected")) } else { Verdict::Done } }
         }))
     }
 }

@@ -83,7 +83,11 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
         let before = Instant::now();
         let expires_at = before.plus_seconds(3_600);
         broken_off(&table, "o1", expires_at, after).await;
-        assert_eq!(ends(&shop, &head).await, (false, true), "after {after} writes the order is in its list and has no time to live");
+        assert_eq!(
+            ends(&shop, &head).await,
+            (false, true),
+            "after {after} writes the order is in its list and has no time to live"
+        );
 
         let retired = run(&table, before).await;
         assert_eq!((retired.orders, retired.moved, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");

@@ -63,7 +63,7 @@ pub enum Outcome {
 pub struct Cart {
     /// Quantities by product.
     pub lines: BTreeMap<String, u64>,
-    /// Orders that were acknowledged to checkouts without a key.
+    /// Orders of acknowledged checkouts without a key.
     pub orders: Vec<Value>,
     /// Whether an attempt without a key has an unknown outcome.
     pub unknown: bool,

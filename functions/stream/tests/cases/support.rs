@@ -95,7 +95,7 @@ impl Sink for Scripted {
                     std::future::pending::<()>().await;
                 }
                 if self.0.fails.lock().unwrap().contains(&sequence) {
-                    return Verdict::Failed(Reason::new("scripted", "told to"));
+                    return Verdict::Failed(Reason::new("scripted", "injected"));
                 }
                 Verdict::Done
             }
@@ -142,7 +142,7 @@ impl Quarantine for SharedQuarantine {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
         Box::pin(async move {
             if *self.0.broken.lock().unwrap() {
-                return Err(Reason::new("quarantine", "told to fail"));
+                return Err(Reason::new("quarantine", "injected"));
             }
             self.0.kept.lock().unwrap().push(QuarantinedRecord {
                 consumer: entry.consumer.to_owned(),

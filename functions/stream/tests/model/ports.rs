@@ -136,7 +136,7 @@ impl Index for Process {
             let write = |world: &mut World, outcome| -> Vec<BulkOutcome> {
                 let done = part(operations, outcome);
                 let mut outcomes: Vec<BulkOutcome> = done.iter().map(|operation| world.index(operation)).collect();
-                outcomes.resize(operations.len(), BulkOutcome::Retryable { reason: "told to".into() });
+                outcomes.resize(operations.len(), BulkOutcome::Retryable { reason: "injected".into() });
                 outcomes
             };
             Ok(self.call("bulk", footprint, write, digest).await)
@@ -151,7 +151,7 @@ impl Publisher for Process {
                 let done = part(events, outcome);
                 done.iter().for_each(|event| world.publish(event));
                 let mut outcomes = vec![Outcome::Published; done.len()];
-                outcomes.resize(events.len(), Outcome::Retryable { reason: "told to".into() });
+                outcomes.resize(events.len(), Outcome::Retryable { reason: "injected".into() });
                 outcomes
             };
             self.call("publish", Footprint::others(["bus".to_owned()]), publish, digest).await

@@ -1,5 +1,5 @@
-//! Tests the rebuild of an index with concurrent readers and writers, on any engine. It covers case
-//! 26 of the consumer's cases, and the basis of case 24.
+//! Tests the rebuild of an index with concurrent readers and writers, on any engine. No reader may
+//! see an incomplete index, and no write may be lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
