@@ -169,7 +169,7 @@ fn table(rows: &[(&str, String, u64)]) -> String {
         let known = known();
         let row = known.iter().find(|row| row.entity == entity);
         let Shared { units, items, partitions, beyond, .. } =
-            row.unwrap_or_else(|| panic!("{request}: what of {entity}?"));
+            row.unwrap_or_else(|| panic!("{request}: no row for {entity}"));
         let used = u32::try_from(*writes).unwrap() * units;
         let most = PARTITION_UNITS * partitions / used;
         writeln!(table, "| {request} | `{entity}` | {writes} | {used} | {items} | {most} | {beyond} |").unwrap();
