@@ -151,7 +151,7 @@ fn check(name: &str) -> Result<(), OpsError> {
 
 async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = store.get(name).await? else {
-        return Err(OpsError::Failed(format!("{name} is not there")));
+        return Err(OpsError::Failed(format!("{name} does not exist")));
     };
     Ok(Outcome::new(&Shown::new(&body), true))
 }

@@ -104,7 +104,7 @@ impl fmt::Display for Replayed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "replayed and deleted: {} objects with {} records", self.objects, self.records)?;
         for name in &self.gone {
-            writeln!(f, "not there: {name}")?;
+            writeln!(f, "NOT FOUND: {name}")?;
         }
         for Failed { name, reasons } in &self.kept {
             writeln!(f, "kept: {name}")?;

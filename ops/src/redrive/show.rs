@@ -63,7 +63,7 @@ impl fmt::Display for Discarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "discarded: {} objects", self.objects)?;
         for name in &self.gone {
-            writeln!(f, "not there: {name}")?;
+            writeln!(f, "NOT FOUND: {name}")?;
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ fn shortened(reason: &str) -> String {
 /// [`OpsError`].
 pub async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = read(store, name).await? else {
-        return Err(OpsError::Failed(format!("{name} is not there")));
+        return Err(OpsError::Failed(format!("{name} does not exist")));
     };
     let mut shown = Shown::new(&body);
     if let Shown::Json(object) = &mut shown

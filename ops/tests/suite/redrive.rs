@@ -257,7 +257,7 @@ async fn a_missing_object_is_not_discarded() {
     let not_there = "quarantine/2017-01-01/e1-bus".to_owned();
     let discarded = discard(&bucket.store, &[not_there.clone(), there.clone()]).await.unwrap();
     assert_eq!((discarded.objects, &discarded.gone), (1, &vec![not_there.clone()]));
-    assert!(discarded.to_string().contains(&format!("not there: {not_there}")), "{discarded}");
+    assert!(discarded.to_string().contains(&format!("NOT FOUND: {not_there}")), "{discarded}");
     assert_eq!(bucket.names().await, Vec::<String>::new());
     bucket.put(&there, "{");
     assert!(discard(&bucket.store, &[there.clone(), "expired/x".to_owned()]).await.is_err());

@@ -153,7 +153,7 @@ impl Service for Bus {
     async fn answer(&self, request: Request<Bytes>) -> Answer {
         let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
         if target != Some("AWSEvents.PutEvents") {
-            return error(StatusCode::BAD_REQUEST, "UnknownOperationException", "only PutEvents is known here");
+            return error(StatusCode::BAD_REQUEST, "UnknownOperationException", "only PutEvents is supported");
         }
         let put: PutEvents = match serde_json::from_slice(request.body()) {
             Ok(put) => put,
