@@ -223,7 +223,7 @@ async fn a_function_can_be_invoked_by_hand() {
     assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
     for (function, body, status, message) in [
         ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody: Catalog"),
-        ("Janitor", "{", StatusCode::BAD_REQUEST, "an event is JSON"),
+        ("Janitor", "{", StatusCode::BAD_REQUEST, "the event must be JSON"),
         ("Janitor", r#"{"grace_seconds":"soon"}"#, StatusCode::BAD_GATEWAY, "soon"),
     ] {
         let (answered, problem) = invoke(function, body).await;

@@ -65,7 +65,7 @@ fn age(text: &str) -> Result<u32, String> {
     if days < MIN_AGE_DAYS {
         return Err(format!(
             "must be at least {MIN_AGE_DAYS} days: records of younger changes may still be in the stream or set aside, \
-             and an order that is gone cannot be derived from"
+             and the data derived from them needs the order"
         ));
     }
     if days > MAX_AGE_DAYS { Err(format!("must be at most {MAX_AGE_DAYS} days")) } else { Ok(days) }
@@ -125,7 +125,7 @@ impl fmt::Display for Retired {
             }
         }
         for id in &self.failed {
-            writeln!(f, "NOT RETIRED, or in part: {id}: give the command again")?;
+            writeln!(f, "NOT RETIRED, or in part: {id}: run the command again")?;
         }
         Ok(())
     }

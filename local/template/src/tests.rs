@@ -301,7 +301,7 @@ fn faults_are_named_with_their_place() {
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub '${Level'", "has a ${ without its }"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub ['${Level}']", "Sub takes a text and a map of variables"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !GetAtt Api.Arn", "Api.Arn is not supported"),
-        ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low needs itself"),
+        ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low refers to itself"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref \"No\\nsuch\"", "there is no parameter or resource No such"),
         ("KeyType: RANGE", "KeyType: SORT", "must be HASH or RANGE, not SORT"),
         ("AttributeName: B, KeyType", "AttributeName: C, KeyType", "C is not among AttributeDefinitions"),
@@ -359,5 +359,5 @@ fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
 fn each_condition_is_evaluated_once_even_if_it_is_used_repeatedly() {
     assert!(needing_one_another(50).is_ok());
     let endless = needing_one_another(10_000).unwrap_err().to_string();
-    assert!(endless.contains("is needed by too many that need one another"), "{endless}");
+    assert!(endless.contains("is nested too deeply"), "{endless}");
 }

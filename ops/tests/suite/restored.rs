@@ -157,6 +157,6 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     shop.remove(line).await;
     bucket.put(name, std::str::from_utf8(&body).unwrap());
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
-    assert_eq!((restored.restored, restored.there, restored.is_complete()), (2, 3, true), "{restored}");
+    assert_eq!((restored.restored, restored.existing, restored.is_complete()), (2, 3, true), "{restored}");
     assert_eq!(read(&table).await.len(), 4);
 }

@@ -90,7 +90,7 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
         );
 
         let retired = run(&table, before).await;
-        assert_eq!((retired.orders, retired.moved, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");
+        assert_eq!((retired.orders, retired.concurrent, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");
         assert_eq!(ends(&shop, &head).await, (true, false));
         let (head, lines, history) = parts(&table, "o1").await;
         let date = head.expires_at.unwrap();

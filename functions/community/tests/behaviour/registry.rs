@@ -3,8 +3,8 @@
 use fixture::Recorder;
 
 use crate::town::{
-    FOLLOW, FOLLOWS, LIKE, LIKES, Town, UNFOLLOW, UNLIKE, count_of, edge, edges, followers, following, liked, likers,
-    residents, taste,
+    FOLLOW, FOLLOWS, LIKE, LIKES, Town, UNFOLLOW, UNLIKE, count_of, edge, edges, followers, following, like_call,
+    liked, likers, residents,
 };
 
 #[tokio::test]
@@ -16,12 +16,12 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
         following("a"),
         followers("b"),
         edge(UNFOLLOW, "a", "b"),
-        taste(LIKE, "a", "p"),
-        taste(LIKES, "a", "p"),
+        like_call(LIKE, "a", "p"),
+        like_call(LIKES, "a", "p"),
         liked("a"),
         count_of("p"),
         likers("p"),
-        taste(UNLIKE, "a", "p"),
+        like_call(UNLIKE, "a", "p"),
         residents("DE"),
     ];
     calls.extend(["follows", "likes", "reviewed", "bought", "lives-in"].map(|kind| edges("a", kind)));

@@ -63,7 +63,7 @@ async fn questions(bench: &mut Bench) {
         let answer = question::answer(&first, &given(number, &first), None).unwrap();
         match number {
             1 => bench.transact("the first: it leaves the list", answer).await,
-            2 => bench.transact("one more answer", answer).await,
+            2 => bench.transact("one more", answer).await,
             _ => bench.table.transact(&answer).await.unwrap().unwrap(),
         }
     }
