@@ -32,7 +32,8 @@ const EXAMPLES: &str = "Examples:
 /// Show the access patterns of a route: keys, index, consistency, projection and measured cost.
 ///
 /// Each value is inserted into the keys that contain it. Its name is a parameter of the path, or a
-/// kind of thing: customer, product, order, caller, email, status, month, … The command sends no request.
+/// kind of thing: customer, product, order, caller, email, status, month, … The command sends no
+/// request.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {

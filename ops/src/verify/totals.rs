@@ -34,9 +34,9 @@ pub(super) enum Scope {
 pub(super) const TABLE_WIDE: &[&str] =
     &["Invoice", "InvoiceCounter", "Like", "LikeCount", "PlaceSales", "ProductSales", "Sale", "SalePlace"];
 
-/// The attributes that a repair may set, because their parts are the source of truth. Differences of
-/// balances, invoices and order totals are only reported. There an entry may be wrong, so a person
-/// decides.
+/// The attributes that a repair may set, because their parts are the source of truth. Differences
+/// of balances, invoices and order totals are only reported. There an entry may be wrong, so a
+/// person decides.
 pub(super) const REPAIRABLE: &[&str] = &[
     "admins",
     "amount",
