@@ -40,7 +40,7 @@ pub struct Manifest {
     pub files: Vec<Contents>,
 }
 
-/// What a file contains.
+/// The content of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// The name of the file.

@@ -92,7 +92,7 @@ pub(crate) fn entity(name: &str) -> Result<String, String> {
     Err(format!("must be one of {}", AnyEntity::NAMES.join(", ")))
 }
 
-/// Returns the reason why an item alone is unreadable, if it is.
+/// Checks that an item is valid on its own.
 pub(crate) fn readable(item: &Item) -> Result<(), String> {
     match shape::check(item) {
         (Some(_), _) => Ok(()),
