@@ -1,11 +1,11 @@
 //! `ops import`: writes the items of an export to a table.
 //!
-//! An item is written only if its key is free. An item that is there already is compared. So a run
-//! that was stopped can be repeated for the price of reads, and no run overwrites anything.
+//! An item is written only if its key is free. An existing item is compared. So a run that was
+//! stopped can be repeated for the price of reads, and no run overwrites anything.
 //!
-//! The items get a mark ([`IMPORTED`]) for the consumer of a running shop. The consumer adds them
-//! to the search index, but publishes no events for them. It does not derive their sales, because
-//! the export has the sales as items of their own.
+//! The items get a mark ([`IMPORTED`]). So the consumer of a running shop adds them to the search
+//! index, but publishes no events for them. It does not derive their sales either, because the
+//! export has them as items.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -126,7 +126,7 @@ impl fmt::Display for Imported {
         }
         let what = if self.dry_run { "would be imported" } else { "imported" };
         let Self { imported, present, .. } = self;
-        writeln!(f, "{} items {what}, {present} were there already", imported.values().sum::<u64>())?;
+        writeln!(f, "{} items {what}, {present} existed already", imported.values().sum::<u64>())?;
         for line in &self.named {
             writeln!(f, "  NOT IMPORTED: {line}")?;
         }
@@ -174,7 +174,7 @@ pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> 
             .await?;
         for (place, item, other) in written {
             match other {
-                // A lost response of the own write, or another writer.
+                // The response of this write was lost, or another writer was faster.
                 Some(other) => compare(&place, &item, &other, &mut result),
                 None => *result.imported.entry(entity_name(&item).unwrap_or_default().to_owned()).or_default() += 1,
             }
@@ -192,7 +192,7 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     };
     let Some(item) = item else { return refuse("the line is no item") };
     let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
-        return refuse("the item is of no known entity");
+        return refuse("the item has an unknown entity");
     };
     // Each table has its own heartbeat.
     let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);

@@ -1,4 +1,4 @@
-//! The bounds of what a customer may order: unpaid orders, and orders on a day.
+//! The limits of a customer's orders: unpaid orders, and orders on a day.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -69,7 +69,7 @@ impl fmt::Display for Tables {
 /// Writes the tables of an export. An earlier folder is replaced at the end.
 ///
 /// # Errors
-/// [`OpsError::Usage`] when the folder contains something else than tables.
+/// [`OpsError::Usage`] when the folder has other files than tables.
 pub fn tables(export: &Export, to: &Path) -> Result<Tables, OpsError> {
     let progress = Progress::new("analytics", Some(export.counts().values().sum()));
     let mut partitions = Partitions::begin(to)?;

@@ -29,7 +29,7 @@ pub(super) struct Partitions {
     /// The folder in which the tables are made.
     new: PathBuf,
     rows: BTreeMap<PathBuf, Vec<u8>>,
-    /// The files that were written. They are few, because a day is one of them.
+    /// The files that were written. They are few, because a day has one file per table.
     files: BTreeSet<PathBuf>,
     collected: usize,
 }
@@ -38,11 +38,11 @@ impl Partitions {
     pub(super) fn begin(to: &Path) -> Result<Self, OpsError> {
         let is_ours = |path: &Path| !path.exists() || path.join(MARK).exists();
         let name = to.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.ok_or_else(|| OpsError::Usage(format!("{} names no folder", to.display())))?;
+        let name = name.ok_or_else(|| OpsError::Usage(format!("{} must name a folder", to.display())))?;
         let new = to.with_file_name(format!("{name}.new"));
         for path in [to, &new] {
             if !is_ours(path) {
-                return Err(OpsError::Usage(format!("{} has something else than tables", path.display())));
+                return Err(OpsError::Usage(format!("{} has other files than tables", path.display())));
             }
         }
         remove(&new)?;

@@ -156,7 +156,7 @@ fn of(table: &'static str, at: Option<Instant>, row: &impl Serialize) -> Result<
     Ok(Some(Row { table, day: at.map(Instant::day), json }))
 }
 
-/// Returns an instant in the form of a SQL timestamp, in UTC. Hive and Athena do not take the `T`
+/// Returns an instant in the form of a SQL timestamp, in UTC. Hive and Athena reject the `T`
 /// and the `Z` of RFC 3339.
 fn timestamp(at: Instant) -> String {
     at.to_string().replace('T', " ").replace('Z', "")

@@ -101,7 +101,7 @@ impl Items {
         try_join_all(segments).await.map(|_| ())
     }
 
-    /// Scans one segment of the table, from its begin or after a key. Passes each page with the key
+    /// Scans one segment of the table, from its start or after a key. Passes each page with the key
     /// after which the next one starts. The last page has no such key.
     ///
     /// # Errors

@@ -269,7 +269,7 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
             assert_eq!(head(&shop, &format!("club-{n}")).await.admins, 1);
         }
     }
-    assert!(granted > 0 && refused > 0, "{granted} came before, {refused} after");
+    assert!(granted > 0 && refused > 0, "{granted} requests succeeded, {refused} were refused");
 }
 
 fn outcome<A>(result: Result<Result<(), Refusals<A>>, TableError>) -> bool {

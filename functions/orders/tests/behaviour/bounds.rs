@@ -302,7 +302,7 @@ async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_re
     let paid = shop.send(moved(&sooner, "paid")).await.body;
     assert_eq!((paid.get("lapses_at"), shop.lapsing(Instant::MAX).await), (None, 2));
     let again = shop.send(order(&[("tea", 1)], "sooner")).await;
-    assert_eq!(again.body, sooner, "the first response again");
+    assert_eq!(again.body, sooner, "a repetition gets the first response");
 
     let refused = shop
         .send(Call::new("POST /v1/orders").customer("ann").header("idempotency-key", "x").json(&json!({

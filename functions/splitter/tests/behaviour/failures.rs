@@ -39,7 +39,7 @@ async fn without_a_report_the_round_fails_in_time_and_the_next_does_its_work() {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let attempts = watch.insights.faults().counts()[0].fired;
     assert!((3..=30).contains(&attempts), "{attempts}");
-    assert_eq!(watch.shards("views").await, 1, "nothing was touched");
+    assert_eq!(watch.shards("views").await, 1, "no item was touched");
     watch.insights.faults().clear();
     assert_eq!(watch.round(minute(2)).await.split, 1);
 }

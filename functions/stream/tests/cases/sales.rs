@@ -84,7 +84,7 @@ async fn invisible_orders_and_steps_that_change_no_sale_derive_nothing() {
     shop.place(&paid).await;
     shop.deliver(&[&[insert("1", &placing)], &[modify("2", &pending, &paid)]]).await;
     assert!(shop.rows("o1").await.is_empty());
-    assert!(shop.table.meter().take().is_empty(), "nothing was even read");
+    assert!(shop.table.meter().take().is_empty(), "no item was read");
     shop.deliver(&[&[modify("3", &placing, &pending)]]).await;
     assert_eq!(shop.rows("o1").await.len(), 1);
 }
