@@ -249,20 +249,20 @@ async fn the_table_is_exported_and_imported_under_their_policies() {
     let to = folder.path().join("shop").display().to_string();
     let operator = Operator::of("export").await;
     crate::verify::world::fill(&operator.shop.table).await;
-    operator.gives(&format!("export --to {to}"), 0).await;
-    operator.was_given_what_is_needed();
+    operator.run(&format!("export --to {to}"), 0).await;
+    operator.assert_exact_permissions();
 
     let operator = Operator::of("import").await;
-    operator.gives(&format!("import {to} --dry-run"), 0).await;
-    operator.gives(&format!("import {to} --entity Product"), 0).await;
-    operator.gives(&format!("import {to} --max-write-units 100000"), 0).await;
-    operator.gives(&format!("analytics {to} --to {to}-tables"), 0).await;
-    operator.was_given_what_is_needed();
+    operator.run(&format!("import {to} --dry-run"), 0).await;
+    operator.run(&format!("import {to} --entity Product"), 0).await;
+    operator.run(&format!("import {to} --max-write-units 100000"), 0).await;
+    operator.run(&format!("analytics {to} --to {to}-tables"), 0).await;
+    operator.assert_exact_permissions();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn throttled_keys_are_shown_under_their_policy() {
     let operator = Operator::of("hot").await;
-    operator.gives("hot --json", 0).await;
-    operator.was_given_what_is_needed();
+    operator.run("hot --json", 0).await;
+    operator.assert_exact_permissions();
 }
