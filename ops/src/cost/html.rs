@@ -17,7 +17,7 @@ const STYLE: &str = "\
 body{background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2rem auto;\
 padding:0 1rem}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}\
-svg{width:100%;height:auto;font:12px system-ui,sans-serif}\
+svg{width:100%;min-width:640px;height:auto;font:12px system-ui,sans-serif}\
 svg text{dominant-baseline:central}\
 .label{fill:var(--quiet)}.value{fill:var(--text)}.more{fill:var(--more)}.less{fill:var(--less)}\
 .axis,.grid{stroke:var(--line)}.curve{fill:none;stroke:var(--more);stroke-width:2}\
