@@ -8,7 +8,9 @@ use tokio::runtime::Builder;
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
-use crate::{analytics, archive, cost, explain, export, import, local, migrate, orders, redrive, search, verify};
+use crate::{
+    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, search, verify,
+};
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and what
 /// expired.
@@ -53,8 +55,10 @@ enum Command {
     Import(import::ImportArgs),
     /// Turn an export into partitioned tables for Athena and other query engines.
     Analytics(analytics::AnalyticsArgs),
+    Capacity(capacity::CapacityArgs),
     Cost(cost::CostArgs),
     Explain(explain::ExplainArgs),
+    Hot(hot::HotArgs),
 }
 
 /// Runs the program with the arguments of the process.
@@ -96,7 +100,9 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Export(args) => export::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Analytics(args) => analytics::run(&args),
+        Command::Capacity(args) => capacity::run(args).await,
         Command::Cost(args) => cost::run(&args),
+        Command::Hot(args) => hot::run(args).await,
         Command::Explain(args) => explain::run(&args),
     }
 }

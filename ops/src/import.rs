@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use key_schema::entity::AnyEntity;
-use key_schema::item::{CAUSE, IMPORTED, Item, MAX_ITEM_BYTES, entity_name, key_of, size};
+use key_schema::heartbeat::Heartbeat;
+use key_schema::item::{CAUSE, Entity as _, IMPORTED, Item, MAX_ITEM_BYTES, entity_name, key_of, size};
 use key_schema::request::MAX_BATCH_GET;
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
@@ -193,7 +194,9 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
         return refuse("the item has an unknown entity");
     };
-    if !options.entities.is_empty() && !options.entities.iter().any(|entity| entity == name) {
+    // Each table has its own heartbeat.
+    let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);
+    if name == Heartbeat::NAME || !is_wanted {
         return None;
     }
     if let Err(reason) = verify::readable(&item) {

@@ -17,11 +17,13 @@
 
 pub mod analytics;
 pub mod archive;
+pub mod capacity;
 pub mod cli;
 pub mod cost;
 pub mod error;
 pub mod explain;
 pub mod export;
+pub mod hot;
 pub mod import;
 pub mod items;
 mod local;

@@ -40,7 +40,7 @@ pub struct Manifest {
     pub files: Vec<Contents>,
 }
 
-/// The content of a file.
+/// A file of a complete export, with the number of its items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// The name of the file.

@@ -46,7 +46,7 @@ use key_schema::id::OrderId;
 use key_schema::item::{EncodeError, Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 
-pub use report::{Counts, Finding, Kind, Verified};
+pub use report::{Counts, Finding, Kind, Verified, shown};
 pub use run::verify;
 
 use crate::error::OpsError;

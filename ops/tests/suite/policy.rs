@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use emulators::access::{Access, Report, Rule};
+use emulators::contributors::InsightServer;
 use emulators::events::EventBusServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchGate;
@@ -44,6 +45,7 @@ struct Operator {
     archive: Bucket,
     access: Arc<Access>,
     environment: BTreeMap<&'static str, String>,
+    _insights: InsightServer,
     _proxy: FaultProxy,
     _bus: EventBusServer,
     _gate: SearchGate,
@@ -55,6 +57,8 @@ impl Operator {
         let access = Arc::new(Access::new(REGION, ACCOUNT, [(group.to_owned(), rules(&shop, group))]));
         let proxy = FaultProxy::start(shop.table.endpoint()).await.unwrap();
         proxy.enforce(Arc::clone(&access));
+        let insights = InsightServer::start(shop.table.count_throttles()).await.unwrap();
+        insights.enforce(Arc::clone(&access));
         let bus = EventBusServer::start(&[BUS.to_owned()]).await.unwrap();
         bus.enforce(Arc::clone(&access));
         let objects = Arc::new(ObjectServer::start(None, &[FAILED.to_owned(), ARCHIVE.to_owned()]).await.unwrap());
@@ -62,6 +66,7 @@ impl Operator {
         let gate = SearchGate::start(&shop.endpoint, SEARCH, group, Arc::clone(&access)).await.unwrap();
         let environment = [
             ("AWS_ENDPOINT_URL_DYNAMODB", proxy.url()),
+            ("AWS_ENDPOINT_URL_CLOUDWATCH", insights.url()),
             ("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.url()),
             ("AWS_ENDPOINT_URL_S3", objects.url()),
             ("AWS_ACCESS_KEY_ID", shop.table.access_key()),
@@ -78,7 +83,7 @@ impl Operator {
         ];
         let environment = environment.map(|(name, value)| (name, value.to_owned())).into();
         let (failed, archive) = (Bucket::of(&objects, FAILED), Bucket::of(&objects, ARCHIVE));
-        Self { shop, failed, archive, access, environment, _proxy: proxy, _bus: bus, _gate: gate }
+        Self { shop, failed, archive, access, environment, _insights: insights, _proxy: proxy, _bus: bus, _gate: gate }
     }
 
     /// Runs a command and asserts its exit status.
@@ -244,13 +249,20 @@ async fn the_table_is_exported_and_imported_under_their_policies() {
     let to = folder.path().join("shop").display().to_string();
     let operator = Operator::of("export").await;
     crate::verify::world::fill(&operator.shop.table).await;
-    operator.gives(&format!("export --to {to}"), 0).await;
-    operator.was_given_what_is_needed();
+    operator.run(&format!("export --to {to}"), 0).await;
+    operator.assert_exact_permissions();
 
     let operator = Operator::of("import").await;
-    operator.gives(&format!("import {to} --dry-run"), 0).await;
-    operator.gives(&format!("import {to} --entity Product"), 0).await;
-    operator.gives(&format!("import {to} --max-write-units 100000"), 0).await;
-    operator.gives(&format!("analytics {to} --to {to}-tables"), 0).await;
-    operator.was_given_what_is_needed();
+    operator.run(&format!("import {to} --dry-run"), 0).await;
+    operator.run(&format!("import {to} --entity Product"), 0).await;
+    operator.run(&format!("import {to} --max-write-units 100000"), 0).await;
+    operator.run(&format!("analytics {to} --to {to}-tables"), 0).await;
+    operator.assert_exact_permissions();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn throttled_keys_are_shown_under_their_policy() {
+    let operator = Operator::of("hot").await;
+    operator.run("hot --json", 0).await;
+    operator.assert_exact_permissions();
 }

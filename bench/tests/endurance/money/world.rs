@@ -122,6 +122,7 @@ impl World {
         // customers.
         let orders = json!({
             "pending_minutes": 43_200, "max_pending_orders": 1_000, "max_pending_quantity": 1_000_000_000,
+            "max_pending_lines": 500_000,
         });
         let (first, settings) = ([("if-none-match", "*".to_owned())], json!({"values": {"orders": orders}}));
         clients.staff("PUT", "/v1/settings", &first, Some(&settings)).await.expect(201);

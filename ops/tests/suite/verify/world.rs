@@ -190,6 +190,7 @@ async fn club(table: &TestTable) {
         role: Role::Member,
         team: None,
         inviter: Some(id("ann")),
+        inviter_born: None,
         expires_at: now.plus_seconds(invitation::LIFETIME_SECONDS),
     };
     let (invitation, admin) = (seed::stored(invitation), id("ann"));

@@ -141,6 +141,13 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Member", world.member(Role::Admin), Any::Member),
         Golden::of("Invitation", world.invitation(), Any::Invitation),
         Golden::of("Invitation-by-admin", world.invitation_by_admin(), Any::Invitation),
+        Golden::of(
+            "Invitation-by-member",
+            with(world.invitation_by_admin(), |invitation| {
+                invitation.inviter_born = Some(world.member(Role::Admin).meta.born)
+            }),
+            Any::Invitation,
+        ),
         Golden::of("Invitations", world.invitations(), Any::Invitations),
         Golden::of("Document", world.document(false), Any::Document),
         Golden::of("Document-draft", world.document(true), Any::Document),
