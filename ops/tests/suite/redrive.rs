@@ -160,7 +160,7 @@ async fn a_failed_object_stays_with_its_new_reason_until_all_its_records_are_dur
 
     let kept = replayed(&bucket, &sinks).await;
     assert_eq!(kept.kept.len(), 1);
-    assert_eq!(kept.kept[0].reasons, ["other: scripted: told to"]);
+    assert_eq!(kept.kept[0].reasons, ["other: scripted: injected"]);
     assert_eq!(bucket.names().await, [name]);
 
     sinks.set_failing(false);
