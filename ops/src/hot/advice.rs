@@ -4,6 +4,8 @@
 //! The capacity of the table does not change this. So the limits of the table are a reason only if
 //! many unrelated keys are throttled.
 
+use super::kind;
+
 /// The kinds of partitions that many requests share, with their advice. `docs/design/hot-items.md`
 /// has the rates.
 pub const ADVICE: [(&str, &str); 15] = [
@@ -51,9 +53,9 @@ const INVOICES: &str = "Consecutive numbers of invoices come from one item. Issu
 /// Returns what helps against a hot key.
 #[must_use]
 pub fn advice(partition: &str) -> &'static str {
-    let (kind, name) = partition.split_once('#').unwrap_or((partition, ""));
-    if (kind, name) == ("COUNTER", "invoices") {
+    if partition == "COUNTER#invoices" {
         return INVOICES;
     }
+    let kind = kind(partition);
     ADVICE.iter().find(|(prefix, _)| *prefix == kind).map_or(OTHER, |(_, help)| help)
 }

@@ -186,15 +186,18 @@ fn readable(partition: &str, sort: Option<&str>) -> String {
     if sort.is_some() { shown } else { shown.trim_end_matches(" -").to_owned() }
 }
 
+/// Returns the kind of a partition: the prefix of its key.
+fn kind(partition: &str) -> &str {
+    partition.split('#').next().unwrap_or(partition)
+}
+
 /// Returns the ids of the patterns whose key begins like this partition key.
 fn patterns(place: &str, partition: &str) -> Vec<&'static str> {
-    let (prefix, _) = partition.split_once('#').unwrap_or((partition, ""));
     let attribute = if place == TABLE { "PK".to_owned() } else { format!("{place}PK") };
     let uses = |key: &str| {
         key.split([',', ';', ' ']).collect::<Vec<_>>().windows(3).any(|words| {
             let [name, is, value] = words else { return false };
-            let (of, _) = value.split_once('#').unwrap_or((value, ""));
-            *name == attribute && *is == "=" && of == prefix
+            *name == attribute && *is == "=" && kind(value) == kind(partition)
         })
     };
     let matches = registry::all().filter(|pattern| pattern.index.map_or(TABLE, |index| index.name()) == place);
