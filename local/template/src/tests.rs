@@ -285,7 +285,7 @@ fn a_false_condition_leaves_a_function_and_its_routes_out() {
 #[test]
 fn faults_are_named_with_their_place() {
     let cases = [
-        ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: a number from 1 to 900"),
+        ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: must be a number from 1 to 900"),
         ("Timeout: 3", "Timeout: [3]", "20: One.Properties.Timeout: must be a text, not a list"),
         ("      Timeout: 3\n", "", "Timeout is missing"),
         ("!Ref Api", "!Ref Nothing", "there is no parameter or resource Nothing"),

@@ -5,8 +5,8 @@
 //!
 //! - If the consumption exceeds the target utilization for 2 minutes, the capacity grows to the
 //!   consumption divided by the target. The change takes some minutes.
-//! - If it is 20 percentage points below the target for 15 minutes, the capacity falls. A day has at
-//!   most 27 decreases: 4, and one in each further hour (limits of `UpdateTable`).
+//! - If it is 20 percentage points below the target for 15 minutes, the capacity falls. A day has
+//!   at most 27 decreases: 4, and one in each further hour (limits of `UpdateTable`).
 //! - Unused capacity of the last 5 minutes serves bursts. Requests beyond are throttled.
 //!
 //! An hour is billed at its highest capacity.
@@ -138,7 +138,7 @@ impl Scaling {
         throttled
     }
 
-    /// Starts a change of the capacity if the last minutes ask for it.
+    /// Starts a change of the capacity if the last minutes require it.
     fn observe(&mut self, minute: u64, consumed: u64, capacity: u64) {
         if self.recent.len() == LOW_MINUTES {
             self.recent.pop_front();

@@ -1,12 +1,12 @@
-//! What helps against a hot key, by the kind of its partition.
+//! Advice against a hot key, by the kind of its partition.
 //!
-//! A partition of the table or of an index takes 1,000 write units and 3,000 read units a second,
-//! whatever the capacity of the table is. So the limits of the table are a reason only if many
-//! unrelated keys are throttled.
+//! A partition of the table or of an index allows 1,000 write units and 3,000 read units a second.
+//! The capacity of the table does not change this. So the limits of the table are a reason only if
+//! many unrelated keys are throttled.
 
 use super::kind;
 
-/// The kinds of partitions that many requests share, with what helps. `docs/design/hot-items.md`
+/// The kinds of partitions that many requests share, with their advice. `docs/design/hot-items.md`
 /// has the rates.
 pub const ADVICE: [(&str, &str); 15] = [
     (

@@ -141,7 +141,7 @@ pub struct HotKey {
     pub key: String,
     /// The access patterns that use such a key.
     pub patterns: Vec<&'static str>,
-    /// What helps.
+    /// Advice against the throttling of the key.
     pub help: &'static str,
 }
 

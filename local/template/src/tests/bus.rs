@@ -88,7 +88,11 @@ fn unknown_settings_of_the_bus_are_refused_with_their_place() {
         ("Id: Queue", "Id: Later", "the target Later is defined twice"),
         ("MaximumRetryAttempts: 3", "MaximumRetryAttempts: 186", "a number from 0 to 185"),
         ("DeadLetterConfig: {Arn: !GetAtt Dead.Arn}", "DeadLetterConfig: {Arn: x}", "x is no queue of this template"),
-        ("Arn: !GetAtt One.Arn", "Arn: !GetAtt One.Arn, InputPath: $.detail", "InputPath: this property is not known"),
+        (
+            "Arn: !GetAtt One.Arn",
+            "Arn: !GetAtt One.Arn, InputPath: $.detail",
+            "InputPath: this property is not supported",
+        ),
         ("VisibilityTimeout: 18", "VisibilityTimeout: 43201", "a number from 0 to 43200"),
         ("VisibilityTimeout: 18", "FifoQueue: true", "FifoQueue: this property is not supported"),
         ("maxReceiveCount: 4", "maxReceiveCount: 0", "a number from 1 to 1000"),

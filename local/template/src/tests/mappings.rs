@@ -68,7 +68,7 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
         // SAM's event has a `Type`, but Lambda's resource has none.
         (
             ", DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Kept.Arn}}",
-            "Type: this property is not known",
+            "Type: this property is not supported",
         ),
         (", Enabled: false", "this property is not supported"),
         (", ScalingConfig: {MaximumConcurrency: 2}", "ScalingConfig: this property is not supported"),

@@ -39,7 +39,10 @@ fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
         ("Schedule: rate(1 minute), Enabled: maybe", "must be true or false, not maybe"),
         ("Schedule: rate(1 minute), State: 'ON'", "must be ENABLED or DISABLED, not ON"),
         ("Schedule: rate(1 minute), Enabled: true, State: ENABLED", "not both"),
-        ("Schedule: rate(1 minute), RetryPolicy: {MaximumRetryAttempts: 1}", "RetryPolicy: this property is not known"),
+        (
+            "Schedule: rate(1 minute), RetryPolicy: {MaximumRetryAttempts: 1}",
+            "RetryPolicy: this property is not supported",
+        ),
     ] {
         let error = with_schedule(settings).unwrap_err();
         assert!(error.to_string().contains(expected), "{settings} gave {error}");
