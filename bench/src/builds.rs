@@ -78,7 +78,7 @@ const SAM_STEPS: [Step; 2] = [
 
 /// The figures of one run of a step.
 #[derive(Serialize)]
-struct Taken {
+struct StepFigures {
     waited: u64,
     cpu: u64,
     compiled: usize,
@@ -93,27 +93,27 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     }
     let mut steps: Vec<_> = STEPS.into_iter().take(args.steps).collect();
     steps.extend(SAM_STEPS.into_iter().filter(|_| args.sam));
-    let mut taken: Vec<Vec<Taken>> = steps.iter().map(|_| Vec::new()).collect();
+    let mut figures: Vec<Vec<StepFigures>> = steps.iter().map(|_| Vec::new()).collect();
     for number in 1..=args.runs {
         let folder = tempfile::tempdir()?;
-        for ((name, changed, until), runs) in steps.iter().zip(&mut taken) {
-            let one = take(&root, folder.path(), changed, *until)?;
+        for ((name, changed, until), runs) in steps.iter().zip(&mut figures) {
+            let one = run_step(&root, folder.path(), changed, *until)?;
             eprintln!("{name}: {} s, {} s of CPU", one.waited, one.cpu);
             runs.push(one);
         }
         // Each run rewrites the table, so an interrupted measurement keeps the finished runs.
-        let text = markdown(&root, &steps, &taken, number)?;
-        args.output.publish("builds", &text, &taken)?;
+        let text = markdown(&root, &steps, &figures, number)?;
+        args.output.publish("builds", &text, &figures)?;
     }
     Ok(())
 }
 
 /// Returns the table of the runs so far.
-fn markdown(root: &Path, steps: &[Step], taken: &[Vec<Taken>], number: usize) -> Result<String, BenchError> {
+fn markdown(root: &Path, steps: &[Step], figures: &[Vec<StepFigures>], number: usize) -> Result<String, BenchError> {
     let mut table = Table::new("step | waited s | CPU s | crates compiled | target folder, MB");
-    for ((name, ..), runs) in steps.iter().zip(taken) {
+    for ((name, ..), runs) in steps.iter().zip(figures) {
         let (waited, cpu) = (listed(runs, |one| one.waited), listed(runs, |one| one.cpu));
-        let Some(Taken { compiled, megabytes, .. }) = runs.last() else { continue };
+        let Some(StepFigures { compiled, megabytes, .. }) = runs.last() else { continue };
         table.row(format_args!("{name} | {waited} | {cpu} | {compiled} | {megabytes}"));
     }
     let (all, registry) = (crates(root, "")?, crates(root, "registry")?);
@@ -121,7 +121,7 @@ fn markdown(root: &Path, steps: &[Step], taken: &[Vec<Taken>], number: usize) ->
 }
 
 /// Touches a file, if `changed` names one, and runs a step.
-fn take(root: &Path, target: &Path, changed: &str, until: Until) -> Result<Taken, BenchError> {
+fn run_step(root: &Path, target: &Path, changed: &str, until: Until) -> Result<StepFigures, BenchError> {
     if !changed.is_empty() {
         // A new modification time makes Cargo rebuild, and the content stays unchanged.
         std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;
@@ -140,11 +140,11 @@ fn take(root: &Path, target: &Path, changed: &str, until: Until) -> Result<Taken
     if matches!(until, Until::Sam(_)) {
         std::fs::remove_dir_all(&own)?;
     }
-    Ok(Taken { waited: waited.as_secs(), cpu, compiled, megabytes })
+    Ok(StepFigures { waited: waited.as_secs(), cpu, compiled, megabytes })
 }
 
 /// Lists one figure of all runs, in ascending order.
-fn listed(runs: &[Taken], figure: impl Fn(&Taken) -> u64) -> String {
+fn listed(runs: &[StepFigures], figure: impl Fn(&StepFigures) -> u64) -> String {
     let mut figures: Vec<u64> = runs.iter().map(figure).collect();
     figures.sort_unstable();
     figures.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")

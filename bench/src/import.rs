@@ -261,14 +261,14 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
             wanted.insert(basket.basket_id.to_string(), total);
         }
     }
-    let mut there = There::default();
-    shop.read(&[Order::NAME, OrderLine::NAME, Stock::NAME], |entity| there.enter(entity)).await?;
-    Ok(there.totals(&wanted, &sold))
+    let mut stored = StoredOrders::default();
+    shop.read(&[Order::NAME, OrderLine::NAME, Stock::NAME], |entity| stored.enter(entity)).await?;
+    Ok(stored.totals(&wanted, &sold))
 }
 
 /// The content of the shop.
 #[derive(Default)]
-struct There {
+struct StoredOrders {
     orders: BTreeMap<String, i64>,
     sold: Sold,
     stocks: BTreeMap<String, u64>,
@@ -277,7 +277,7 @@ struct There {
     twice: Vec<String>,
 }
 
-impl There {
+impl StoredOrders {
     fn enter(&mut self, entity: AnyEntity) {
         match entity {
             AnyEntity::Order(order) => {

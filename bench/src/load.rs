@@ -32,7 +32,7 @@ const ORDERS: usize = 2;
 /// Maximum number of processes of one function.
 const ENVIRONMENTS: usize = 4;
 /// Interval of the memory readings.
-const GLANCE: Duration = Duration::from_secs(2);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval at which a product is created and searched for.
 const PROBE: Duration = Duration::from_secs(5);
 /// The maximum time until the search finds the product.
@@ -44,7 +44,7 @@ const GROWTH: f64 = 1.25;
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
 
 /// The average memory of each function's processes in MB, in the order of [`FUNCTIONS`].
-type Glance = [f64; FUNCTIONS.len()];
+type MemorySample = [f64; FUNCTIONS.len()];
 
 /// The number of clients and the duration.
 #[derive(Debug, clap::Args)]
@@ -59,43 +59,43 @@ pub struct LoadArgs {
     output: Output,
 }
 
-/// A client's next request. [`Deed::drawn`] has the percentages.
+/// A client's next request. [`Action::random`] has the percentages.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+enum Action {
     Read(Route),
-    Place,
+    PlaceOrder,
     /// Cancels the client's own order right after it was placed.
-    Cancel,
-    Fill,
-    Look,
+    CancelOrder,
+    PutCartLine,
+    ReadCart,
 }
 
-impl Deed {
-    fn drawn(rng: &mut Rng) -> Self {
+impl Action {
+    fn random(rng: &mut Rng) -> Self {
         match rng.u8(0..100) {
             0..40 => Self::Read(Route::Product),
             40..52 => Self::Read(Route::Overview),
             52..64 => Self::Read(Route::Orders),
             64..76 => Self::Read(Route::Search),
-            76..86 => Self::Place,
-            86..95 => Self::Fill,
-            _ => Self::Look,
+            76..86 => Self::PlaceOrder,
+            86..95 => Self::PutCartLine,
+            _ => Self::ReadCart,
         }
     }
 
     const fn name(self) -> &'static str {
         match self {
             Self::Read(route) => route.name(),
-            Self::Place => Route::Place.name(),
-            Self::Cancel => "POST /v1/orders/{id}/status",
-            Self::Fill => "PUT /v1/customers/{id}/cart/items/{product}",
-            Self::Look => "GET /v1/customers/{id}/cart",
+            Self::PlaceOrder => Route::Place.name(),
+            Self::CancelOrder => "POST /v1/orders/{id}/status",
+            Self::PutCartLine => "PUT /v1/customers/{id}/cart/items/{product}",
+            Self::ReadCart => "GET /v1/customers/{id}/cart",
         }
     }
 
     const fn expected(self) -> StatusCode {
         match self {
-            Self::Place => StatusCode::CREATED,
+            Self::PlaceOrder => StatusCode::CREATED,
             _ => StatusCode::OK,
         }
     }
@@ -160,11 +160,11 @@ impl Run {
     async fn client(self: Arc<Self>, client: usize, shop: Arc<Shop>, until: Instant) {
         let mut rng = Rng::with_seed(client as u64);
         while Instant::now() < until {
-            let deed = Deed::drawn(&mut rng);
-            let answer = self.send(deed, request(deed, &shop, client, &mut rng)).await;
-            if let (Deed::Place, Some(order)) = (deed, answer) {
+            let action = Action::random(&mut rng);
+            let answer = self.send(action, request(action, &shop, client, &mut rng)).await;
+            if let (Action::PlaceOrder, Some(order)) = (action, answer) {
                 shop.placed(LINES as u64);
-                if rng.bool() && self.send(Deed::Cancel, cancellation(&shop, client, &order)).await.is_some() {
+                if rng.bool() && self.send(Action::CancelOrder, cancellation(&shop, client, &order)).await.is_some() {
                     shop.returned(LINES as u64);
                     self.cancelled.fetch_add(1, Ordering::Relaxed);
                 }
@@ -173,52 +173,54 @@ impl Run {
     }
 
     /// Returns the response's body if the response is the expected one.
-    async fn send(&self, deed: Deed, request: RequestBuilder) -> Option<Value> {
+    async fn send(&self, action: Action, request: RequestBuilder) -> Option<Value> {
         let sent = Instant::now();
         let answered = async {
             let answer = request.send().await?;
             Ok::<_, reqwest::Error>((answer.status(), answer.bytes().await?))
         };
         let (status, body) = match answered.await {
-            Ok((status, body)) if status == deed.expected() => (status, body),
+            Ok((status, body)) if status == action.expected() => (status, body),
             Ok((status, body)) => {
-                self.went_wrong(deed, &format!("{status} {}", String::from_utf8_lossy(&body)));
+                self.count_error(action, &format!("{status} {}", String::from_utf8_lossy(&body)));
                 return None;
             }
             Err(error) => {
-                self.went_wrong(deed, &error.to_string());
+                self.count_error(action, &error.to_string());
                 return None;
             }
         };
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.entry(deed.name()).or_default().push(sent.elapsed());
+        done.entry(action.name()).or_default().push(sent.elapsed());
         drop(done);
         match serde_json::from_slice(&body) {
             Ok(body) => Some(body),
             Err(error) => {
-                self.went_wrong(deed, &format!("{status} with {error}"));
+                self.count_error(action, &format!("{status} with {error}"));
                 None
             }
         }
     }
 
-    fn went_wrong(&self, deed: Deed, what: &str) {
+    fn count_error(&self, action: Action, what: &str) {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        *wrong.entry(format!("{}: {what}", deed.name())).or_default() += 1;
+        *wrong.entry(format!("{}: {what}", action.name())).or_default() += 1;
     }
 }
 
-fn request(deed: Deed, shop: &Shop, client: usize, rng: &mut Rng) -> RequestBuilder {
+fn request(action: Action, shop: &Shop, client: usize, rng: &mut Rng) -> RequestBuilder {
     let customer = shop.customer(client);
     let cart = format!("/customers/{}/cart", customer.id);
-    match deed {
-        Deed::Read(route) => route.request(shop, Server::Bodega, client, shop.number(), rng),
-        Deed::Fill => {
+    match action {
+        Action::Read(route) => route.request(shop, Server::Bodega, client, shop.number(), rng),
+        Action::PutCartLine => {
             let item = format!("{cart}/items/{}", shop.product(rng.usize(..PRODUCTS)));
             shop.put(&item, &json!({"quantity": rng.u8(1..9)})).bearer_auth(&customer.token)
         }
-        Deed::Look => shop.get(Server::Bodega, &cart).bearer_auth(&customer.token),
-        Deed::Place | Deed::Cancel => Route::Place.request(shop, Server::Bodega, client, shop.number(), rng),
+        Action::ReadCart => shop.get(Server::Bodega, &cart).bearer_auth(&customer.token),
+        Action::PlaceOrder | Action::CancelOrder => {
+            Route::Place.request(shop, Server::Bodega, client, shop.number(), rng)
+        }
     }
 }
 
@@ -229,18 +231,18 @@ fn cancellation(shop: &Shop, client: usize, order: &Value) -> RequestBuilder {
 }
 
 /// Returns the average memory of each function's processes in MB, at each reading.
-async fn memory(until: Instant) -> Result<Vec<Glance>, BenchError> {
-    let mut glances = Vec::new();
+async fn memory(until: Instant) -> Result<Vec<MemorySample>, BenchError> {
+    let mut samples = Vec::new();
     while Instant::now() < until {
-        tokio::time::sleep(GLANCE).await;
-        let mut glance = Glance::default();
-        for (megabytes, function) in glance.iter_mut().zip(FUNCTIONS) {
+        tokio::time::sleep(SAMPLE_INTERVAL).await;
+        let mut sample = MemorySample::default();
+        for (megabytes, function) in sample.iter_mut().zip(FUNCTIONS) {
             let spent = cpu::of(function)?;
             *megabytes = spent.memory as f64 / spent.processes.max(1) as f64 / 1e6;
         }
-        glances.push(glance);
+        samples.push(sample);
     }
-    Ok(glances)
+    Ok(samples)
 }
 
 /// Returns the averages of the first, second and last third.
@@ -274,7 +276,7 @@ async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError>
 struct Report<'r> {
     args: &'r LoadArgs,
     run: &'r Run,
-    memory: &'r [Glance],
+    memory: &'r [MemorySample],
     probes: &'r [Duration],
     /// The time from the last response until the consumer had processed all stream records.
     drained: Duration,
@@ -283,7 +285,7 @@ struct Report<'r> {
 impl Report<'_> {
     /// Returns the average memory of all functions in the three thirds of the run.
     fn average(&self) -> [f64; 3] {
-        let mean = |glance: &Glance| glance.iter().sum::<f64>() / glance.len() as f64;
+        let mean = |sample: &MemorySample| sample.iter().sum::<f64>() / sample.len() as f64;
         thirds(&self.memory.iter().map(mean).collect::<Vec<_>>())
     }
 
@@ -296,7 +298,7 @@ impl Report<'_> {
             return Err(wrong!("{count} responses were unexpected:\n{}", shown.join("\n")));
         }
         for (at, function) in FUNCTIONS.iter().enumerate() {
-            let readings: Vec<f64> = self.memory.iter().filter_map(|glance| glance.get(at).copied()).collect();
+            let readings: Vec<f64> = self.memory.iter().filter_map(|sample| sample.get(at).copied()).collect();
             let [_, second, last] = thirds(&readings);
             if last > second * GROWTH {
                 return Err(wrong!("a process of {function} grew from {second:.1} MB to {last:.1} MB"));

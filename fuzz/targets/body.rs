@@ -148,7 +148,7 @@ fn agree(text: &str) {
     match (ours, usual) {
         (Ok(ours), Ok(usual)) => {
             assert!(same(&ours, &usual), "{text}");
-            assert_eq!(members(&usual), colons(text), "a name is given twice, and taken: {text}");
+            assert_eq!(members(&usual), colons(text), "a duplicate name is accepted: {text}");
         }
         (Ok(_), Err(error)) => panic!("taken, but not by others: {error}: {text}"),
         (Err(json::ParseError::DuplicateName { .. } | json::ParseError::NumberOutOfRange), _) | (Err(_), Err(_)) => {}

@@ -45,7 +45,7 @@ fuzz_target!(|input: &[u8]| FILE.with(|file| {
         }
     }
     assert!(survey.prices.values().all(|price| *price >= 0));
-    let first = source::survey(path, Some(1)).expect("a beginning of what was read");
+    let first = source::survey(path, Some(1)).expect("a prefix of the input can be read");
     assert!(first.baskets <= 1 && first.households.is_subset(&survey.households));
 }));
 

@@ -15,7 +15,7 @@ fuzz_target!(|input: &[u8]| {
     // The encoder refuses an item or a key that is too large.
     let Ok(written) = entity.to_item() else { return };
     assert!(size(&written) <= MAX_ITEM_BYTES && key_of(&written).is_some(), "{written:?}");
-    let again = AnyEntity::from_item(written.clone()).expect("what is stored is read");
+    let again = AnyEntity::from_item(written.clone()).expect("a stored item can be read");
     assert_eq!(again, entity);
     assert_eq!(again.to_item().expect("what was stored is stored again"), written);
 });

@@ -29,7 +29,7 @@ fn part(text: &str) {
     assert_eq!(decode(&encoded).as_deref(), Some(text));
     assert!(encoded.bytes().all(|byte| byte >= b'%'), "{encoded}");
     if let Some(read) = decode(text) {
-        assert_eq!(encode(&read), text, "two spellings of one part");
+        assert_eq!(encode(&read), text, "a part has two encodings");
     }
 }
 
@@ -82,7 +82,7 @@ fn names(text: &str) {
         assert!(written.len() == 24 && written.parse() == Ok(at), "{text} is {written}");
     }
     if let Ok(path) = CategoryPath::from_segment(text) {
-        assert_eq!(path.to_segment(), text, "two addresses of one category");
+        assert_eq!(path.to_segment(), text, "a category has two URL segments");
         assert_eq!(path.lineage().last().as_ref(), Some(&path));
         assert!(
             path.lineage().all(|above| path.is_within(&above) && path.rebased(&above, &above).as_ref() == Some(&path))
@@ -97,6 +97,6 @@ fn names(text: &str) {
         assert!(email.folded().parse::<Email>().is_ok_and(|again| again.folded() == email.folded()), "{text:?}");
     }
     if let Ok(name) = text.parse::<Username>() {
-        assert!(PartitionKey::of("USERNAME", &[&name.folded()]).is_ok(), "{text:?} is a name that no key holds");
+        assert!(PartitionKey::of("USERNAME", &[&name.folded()]).is_ok(), "{text:?} is too long for a key");
     }
 }

@@ -59,10 +59,10 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     assert_eq!(origins.len() + batch.foreign, all.len());
     assert!(
         batch.records.iter().filter(|record| record.origin.text == NEIGHBOUR).count() >= 2,
-        "a neighbour is not read"
+        "a valid record of the batch is not decoded"
     );
     for origin in origins {
-        assert!(all.contains(&origin.text), "a record is not kept as it came");
+        assert!(all.contains(&origin.text), "a quarantined record differs from the received one");
         assert!((1..=sequence::MAX_DIGITS).contains(&origin.sequence.as_str().len()));
         assert!(origin.cause.as_deref().is_none_or(|cause| !cause.is_empty() && !cause.contains(char::is_control)));
     }
@@ -72,7 +72,7 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     }
     for record in &batch.records {
         let (before, after) = (record.change.before(), record.change.after());
-        assert!(before.or(after).is_some(), "nothing happened: {record:?}");
+        assert!(before.or(after).is_some(), "the record has no item: {record:?}");
     }
 }
 

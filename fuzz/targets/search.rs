@@ -71,7 +71,7 @@ fn refused(error: SearchTextError, typed: &str) {
 }
 
 fn sound(question: &Value) {
-    assert!(question.to_string().len() <= MAX_QUESTION_BYTES, "a question of {} bytes", question.to_string().len());
+    assert!(question.to_string().len() <= MAX_QUESTION_BYTES, "a query of {} bytes", question.to_string().len());
     assert!(question["size"].as_u64().is_some_and(|size| (2..=101).contains(&size)), "{question}");
     let query = &question["query"]["bool"];
     assert_eq!(query["must_not"], serde_json::json!([{"term": {"deleted": {"value": true}}}]), "{question}");
@@ -85,7 +85,7 @@ fn sound(question: &Value) {
 fn ours(value: &Value, clients: bool) -> u64 {
     match value {
         Value::String(text) => {
-            assert!(clients || has(WORDS, text), "{text:?} stands where none of the client's texts may");
+            assert!(clients || has(WORDS, text), "the client's text {text:?} is outside of a value");
             0
         }
         Value::Array(values) => values.iter().map(|value| ours(value, clients)).sum(),
@@ -94,7 +94,7 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let expansions = members.get("max_expansions").and_then(Value::as_u64).unwrap_or_default();
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
-                assert!(has(NAMES, name), "{name:?} is no name of ours");
+                assert!(has(NAMES, name), "{name:?} is an unknown name");
                 // The client's values are those of a term or prefix, the words of a multi_match,
                 // and the end of the previous page.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")

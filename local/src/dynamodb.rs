@@ -13,8 +13,8 @@ pub const REGION: &str = "us-east-1";
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often `ensure_table` checks for status `ACTIVE`, and the pause between two checks. Together
 /// this is 30 s.
-const LOOKS: u32 = 150;
-const LOOK_PAUSE: Duration = Duration::from_millis(200);
+const STATUS_CHECKS: u32 = 150;
+const STATUS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// DynamoDB does not remove items that expired more than this number of seconds ago:
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html>.
 const FIVE_YEARS: u64 = 5 * 365 * 24 * 60 * 60;
@@ -149,12 +149,12 @@ impl DynamoDb {
     }
 
     async fn wait_until_active(&self, name: &str) -> Result<(), DynamoDbError> {
-        for _ in 0..LOOKS {
+        for _ in 0..STATUS_CHECKS {
             let table = self.call("DescribeTable", &json!({"TableName": name})).await?;
             if table.pointer("/Table/TableStatus") == Some(&json!("ACTIVE")) {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(STATUS_CHECK_INTERVAL).await;
         }
         Err(DynamoDbError::NotActive(name.to_owned()))
     }

@@ -192,6 +192,6 @@ fn sigterm_ends_the_system_and_every_function() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(child.wait().unwrap().success());
     for function in functions {
-        assert!(!std::path::Path::new(&format!("/proc/{function}")).exists(), "{function} is left");
+        assert!(!std::path::Path::new(&format!("/proc/{function}")).exists(), "process {function} still runs");
     }
 }

@@ -276,7 +276,7 @@ async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room(
         refused += usize::from(results.len() < LINES || !results.iter().all(|result| created(&result)));
         asked += LINES;
     }
-    assert!(refused == 2 && !kept.is_empty(), "{} of {asked} are kept", kept.len());
+    assert!(refused == 2 && !kept.is_empty(), "{} of {asked} remain", kept.len());
     // Products that were created can still be read.
     let first = format!("/v1/products/{}", kept[0]);
     assert_eq!(full.call(Method::GET, &first, ("x-none", ""), &Value::Null).await.0, 200);

@@ -141,7 +141,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
 async fn a_parameter_that_cannot_be_given_is_named() {
     for (name, value, expected) in [
         ("CorsOrigins", "localhost", "localhost is no origin such as https://shop.example.com"),
-        ("FoldStreamConsumers", "yes", "true or false belongs here, not yes"),
+        ("FoldStreamConsumers", "yes", "must be true or false, not yes"),
         ("Speling", "x", "there is no parameter Speling"),
         ("SearchEndpoint", "http://127.0.0.1:1", "the parameter SearchEndpoint is the local system's own"),
     ] {
@@ -223,7 +223,7 @@ async fn a_function_can_be_invoked_by_hand() {
     assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
     for (function, body, status, message) in [
         ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody: Catalog"),
-        ("Janitor", "{", StatusCode::BAD_REQUEST, "an event is JSON"),
+        ("Janitor", "{", StatusCode::BAD_REQUEST, "the event must be JSON"),
         ("Janitor", r#"{"grace_seconds":"soon"}"#, StatusCode::BAD_GATEWAY, "soon"),
     ] {
         let (answered, problem) = invoke(function, body).await;

@@ -8,10 +8,12 @@ use tokio::runtime::Builder;
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
-use crate::{archive, cost, explain, local, migrate, orders, redrive, search, verify};
+use crate::{
+    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, search, verify,
+};
 
-/// Operate a running shop: rebuild and repair the search index, replay records that were set aside,
-/// restore expired items, verify the table, migrate old items.
+/// Operate a running shop: its table, its search index, the records that were set aside, and what
+/// expired.
 ///
 /// Reads the same environment variables as the functions. Exit status: 0 done, 1 something is wrong
 /// or unfinished, 2 usage error, 3 a service cannot be reached.
@@ -47,8 +49,16 @@ enum Command {
     /// Bring items of earlier versions to their present form.
     #[command(subcommand)]
     Migrate(migrate::Command),
+    /// Write the items of the table to files.
+    Export(export::ExportArgs),
+    /// Write the items of an export to a table.
+    Import(import::ImportArgs),
+    /// Turn an export into partitioned tables for Athena and other query engines.
+    Analytics(analytics::AnalyticsArgs),
+    Capacity(capacity::CapacityArgs),
     Cost(cost::CostArgs),
     Explain(explain::ExplainArgs),
+    Hot(hot::HotArgs),
 }
 
 /// Runs the program with the arguments of the process.
@@ -87,7 +97,12 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Orders(command) => orders::run(command).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Migrate(command) => migrate::run(command).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Import(args) => import::run(args).await,
+        Command::Analytics(args) => analytics::run(&args),
+        Command::Capacity(args) => capacity::run(args).await,
         Command::Cost(args) => cost::run(&args),
+        Command::Hot(args) => hot::run(args).await,
         Command::Explain(args) => explain::run(&args),
     }
 }

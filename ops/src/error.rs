@@ -76,6 +76,15 @@ impl From<ObjectError> for OpsError {
     }
 }
 
+impl From<aws::CloudWatchError> for OpsError {
+    fn from(error: aws::CloudWatchError) -> Self {
+        match error {
+            aws::CloudWatchError::Unavailable(reason) => Self::Unreachable { what: "CloudWatch", reason },
+            refused @ aws::CloudWatchError::Refused(_) => Self::failed(refused),
+        }
+    }
+}
+
 impl From<aws::SetupError> for OpsError {
     fn from(error: aws::SetupError) -> Self {
         Self::Usage(error.to_string())

@@ -1,8 +1,8 @@
 //! The operations tool `ops`, with which operators maintain a running shop.
 //!
 //! It uses the crates and the environment variables of the functions, so a command writes the same
-//! data as a function. An operator may stop any command at any time and run it again. Commands do
-//! not store their progress. They find the remaining work in the table, the index or the bucket.
+//! data as a function. An operator may stop any command at any time and run it again. Commands find
+//! the remaining work in the table, the index, the bucket or the folder that they write.
 //!
 //! Only this tool scans the whole table ([`items`]). The functions have no permission to scan.
 //!
@@ -15,11 +15,16 @@
 //! - 2: the command is not valid as given.
 //! - 3: the table, the engine, a bucket or the local system cannot be reached.
 
+pub mod analytics;
 pub mod archive;
+pub mod capacity;
 pub mod cli;
 pub mod cost;
 pub mod error;
 pub mod explain;
+pub mod export;
+pub mod hot;
+pub mod import;
 pub mod items;
 mod local;
 pub mod migrate;

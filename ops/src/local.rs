@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns the address of a local system if it is an http or https URL.
 pub(crate) fn address(text: &str) -> Result<String, String> {
     let is_whole = reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-    if is_whole { Ok(text.to_owned()) } else { Err("it begins with http://, as in http://127.0.0.1:3000".to_owned()) }
+    if is_whole { Ok(text.to_owned()) } else { Err("must be a URL such as http://127.0.0.1:3000".to_owned()) }
 }
 
 /// Runs this program with the same arguments in the environment of the local system at `url`.

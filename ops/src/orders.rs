@@ -65,7 +65,7 @@ fn age(text: &str) -> Result<u32, String> {
     if days < MIN_AGE_DAYS {
         return Err(format!(
             "must be at least {MIN_AGE_DAYS} days: records of younger changes may still be in the stream or set aside, \
-             and an order that is gone cannot be derived from"
+             and the data derived from them needs the order"
         ));
     }
     if days > MAX_AGE_DAYS { Err(format!("must be at most {MAX_AGE_DAYS} days")) } else { Ok(days) }
@@ -105,7 +105,8 @@ pub struct Retired {
     /// unfinished work.
     pub recent: u64,
     /// The number of orders that another writer changed or retired during the run.
-    pub moved: u64,
+    #[serde(rename = "moved")]
+    pub concurrent: u64,
     /// The orders that were not retired, or only in part.
     pub failed: Vec<OrderId>,
 }
@@ -113,14 +114,18 @@ pub struct Retired {
 impl fmt::Display for Retired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.dry_run { "would be retired" } else { "retired" };
-        writeln!(f, "{} orders {what}; {} changed too lately, {} meanwhile", self.orders, self.recent, self.moved)?;
+        writeln!(
+            f,
+            "{} orders {what}; {} changed recently, {} changed during the run",
+            self.orders, self.recent, self.concurrent
+        )?;
         if self.dry_run {
             for id in &self.first {
                 writeln!(f, "  {id}")?;
             }
         }
         for id in &self.failed {
-            writeln!(f, "NOT RETIRED, or in part: {id}: give the command again")?;
+            writeln!(f, "NOT RETIRED, or in part: {id}: run the command again")?;
         }
         Ok(())
     }
@@ -163,11 +168,11 @@ async fn retire_one(
     retired: &mut Retired,
 ) -> Result<(), OpsError> {
     let Some(OrderCollection { head, lines, history }) = read(table, id).await? else {
-        retired.moved += 1;
+        retired.concurrent += 1;
         return Ok(());
     };
     if !head.status.is_closed() {
-        retired.moved += 1;
+        retired.concurrent += 1;
         return Ok(());
     }
     // The run continues a retirement that an earlier run began. Its first transaction was a recent
@@ -188,7 +193,7 @@ async fn retire_one(
                 // The head has changed since it was read, or another run has finished the
                 // retirement.
                 Err(refusals) if refusals.names(OrderAction::Order) => {
-                    retired.moved += 1;
+                    retired.concurrent += 1;
                     return Ok(());
                 }
                 Err(_) => {

@@ -112,7 +112,7 @@ fn the_local_issuer_shows_its_public_key_where_the_functions_find_it() {
         let place = discovery["jwks_uri"].as_str().unwrap().strip_prefix(&system.url()).unwrap();
         let keys = get(place.to_owned()).await;
         let [key] = keys["keys"].as_array().unwrap().as_slice() else { panic!("{keys}") };
-        assert_eq!((&key["kty"], &key["d"]), (&json!("EC"), &Json::Null), "the private part stays where it is");
+        assert_eq!((&key["kty"], &key["d"]), (&json!("EC"), &Json::Null), "the private key is not published");
         let claims = system.token("callers-a", &[]);
         let claims = URL_SAFE_NO_PAD.decode(claims.split('.').nth(1).unwrap()).unwrap();
         let claims: Json = serde_json::from_slice(&claims).unwrap();

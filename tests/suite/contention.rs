@@ -171,7 +171,7 @@ fn a_key_sent_20_times_at_once_creates_one_order_and_one_response() {
                 }
             }
             let replayed = placed.iter().filter(|(_, answer)| is_replay(answer)).count();
-            assert_eq!(replayed, placed.len() - 1, "all but one are the first answer again");
+            assert_eq!(replayed, placed.len() - 1, "all other responses replay the first one");
         }
         let orders = orders_of(system, std::slice::from_ref(buyer)).await;
         assert_eq!(orders.len(), ROUNDS);
@@ -307,14 +307,14 @@ fn conflicting_orders_in_slow_transactions_are_all_placed_or_refused() {
         while !open.is_empty() {
             let answers = at_once(system, open.iter().map(|n| call(*n))).await;
             let (busy, told): (Vec<_>, Vec<_>) = open.iter().zip(answers).partition(|(_, answer)| answer.status == 503);
-            assert!(!told.is_empty(), "{} orders, and none of them was told anything", open.len());
+            assert!(!told.is_empty(), "{} orders without a response", open.len());
             for (_, answer) in told {
                 *outcomes.entry((answer.status, answer.code().to_owned())).or_default() += 1;
             }
             open = busy.into_iter().map(|(n, _)| *n).collect();
         }
         assert_eq!(outcomes, [((201, String::new()), 10), ((409, "insufficient_stock".to_owned()), 2)].into());
-        assert!(system.conflicts() > 0, "nobody met anybody");
+        assert!(system.conflicts() > 0, "no requests conflicted");
         assert_eq!(stock(system, "hot-product").await, 0);
         assert_eq!(orders_of(system, &buyers).await.len(), 10);
     });

@@ -106,7 +106,7 @@ fn the_codes_of_a_response_agree_with_its_status() {
                 } else {
                     code.status().as_str() == status
                 };
-                assert!(fits, "{} {status}: {name} goes with {}", operation.key(), code.status());
+                assert!(fits, "{} {status}: {name} has the status {}", operation.key(), code.status());
             }
         }
     }
@@ -127,7 +127,7 @@ fn every_reference_leads_somewhere_and_every_component_is_used() {
     let mut references = BTreeSet::new();
     collect(&api().0, &mut references);
     for reference in &references {
-        assert!(api().find(reference).is_some(), "{reference} leads nowhere");
+        assert!(api().find(reference).is_some(), "{reference} does not exist");
     }
     for (kind, components) in api().0["components"].as_object().unwrap() {
         for name in components.as_object().unwrap().keys() {
@@ -142,7 +142,7 @@ fn every_operation_is_described_in_full() {
     let mut ids = BTreeSet::new();
     for operation in api().operations() {
         let key = operation.key();
-        assert!(ids.insert(operation.own["operationId"].as_str().unwrap()), "{key}: the id is another operation's");
+        assert!(ids.insert(operation.own["operationId"].as_str().unwrap()), "{key}: another operation has the same id");
         assert!(operation.own["summary"].is_string(), "{key}: no summary");
         let in_path: Vec<&str> =
             operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
@@ -178,7 +178,7 @@ fn every_operation_is_described_in_full() {
         );
         let created = operation.response(201);
         let located = api().follow(created)["headers"].get("Location").is_some();
-        assert!(!statuses.contains("201") || located, "{key}: what is created has a Location");
+        assert!(!statuses.contains("201") || located, "{key}: the response 201 has no Location");
     }
 }
 

@@ -67,7 +67,7 @@ fn only_a_loopback_host_is_answered() {
                 assert_eq!(send(path, host).await, 403, "{path} {host}");
             }
         }
-        assert_eq!(send("/health", "shop.example").await, 200, "only what looks behind the API");
+        assert_eq!(send("/health", "shop.example").await, 200, "the list has only the routes for operators");
     });
 }
 
@@ -156,7 +156,7 @@ fn an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained() {
         assert!(of_order("OrderStatusChanged").iter().any(|data| paid(&data)), "the order was paid");
         let mails = all(system, "/_local/mail").await;
         let to_customer = |mail: &&Json| mail["to"].to_string().contains("control-ann");
-        assert!(mails.iter().any(|mail| to_customer(&mail)), "the customer was told");
+        assert!(mails.iter().any(|mail| to_customer(&mail)), "the customer got a mail");
     });
 }
 
@@ -278,7 +278,7 @@ fn a_crash_at_a_point_happens_once_and_is_survived() {
         let faults = get(system, "/_local/faults").await;
         let rule = &faults["function:Fulfilment"][0];
         assert_eq!(rule["fired"], 1, "{faults}");
-        assert!(rule["passes"].as_u64().unwrap() >= 2, "the message came again: {faults}");
+        assert!(rule["passes"].as_u64().unwrap() >= 2, "the message was received twice: {faults}");
     });
 }
 

@@ -95,7 +95,7 @@ fn a_request_sent_by_50_clients_at_once_is_done_once() {
         let differences: Vec<String> = items
             .into_iter()
             .filter(|item| alone.get(*item) != crowd.get(*item))
-            .map(|item| format!("{:?} of one, {:?} of the crowd: {item}", alone.get(item), crowd.get(item)))
+            .map(|item| format!("{:?} after one request, {:?} after many: {item}", alone.get(item), crowd.get(item)))
             .collect();
         assert!(differences.is_empty(), "after every {method}:\n{}", differences.join("\n"));
     }
@@ -124,18 +124,18 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     let wrong = |what: &str| Some(format!("{what}: {outcomes:?}, at last {} {}", again.status, again.body));
     let documented = |answer: &Answer| operation.responses().any(|(status, _)| status == answer.status.to_string());
     if !answers.iter().all(documented) {
-        return wrong("an answer that is not described");
+        return wrong("a response has a status that openapi.yaml does not list");
     }
     let done: Vec<&Answer> = answers.iter().filter(|answer| answer.is_success()).collect();
-    let Some(first) = done.first() else { return wrong("nobody got through") };
+    let Some(first) = done.first() else { return wrong("no request succeeded") };
     let alike = done.iter().all(|answer| answer.body == first.body);
     let has = |name: &str| good.headers.iter().any(|(header, _)| header == name);
     if has("idempotency-key") && !(alike && again.is_success()) {
-        return wrong("not all were told the same");
+        return wrong("successful responses with one key differ");
     }
     // A repeated status change may receive the same response again.
     if has("if-match") && !alike {
-        return wrong("more than one changed the same version");
+        return wrong("more than one request changed the same version");
     }
     None
 }

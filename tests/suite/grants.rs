@@ -144,7 +144,7 @@ pub async fn what_no_sample_does(system: &System) {
         assert_eq!(archived(system, "GET", name).await, 404);
     }
     // A client uploads and reads by signed URLs, and the janitor deletes the object afterwards.
-    pictures::come_and_go(system, "grants-tea").await;
+    pictures::add_and_remove(system, "grants-tea").await;
     // Metric points need a current time. The points of the samples have expired.
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;

@@ -136,7 +136,7 @@ fn a_target_that_builds_no_tests_has_none() {
             for file in files {
                 assert!(
                     !TESTS.iter().any(|mark| read(&file).contains(mark)),
-                    "{}: nothing runs these tests",
+                    "{}: no target runs these tests",
                     file.display()
                 );
             }

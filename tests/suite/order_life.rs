@@ -10,7 +10,7 @@ use crate::support::shop::{
 use crate::support::{drain, with_system};
 
 /// Every status, with the status changes that lead to it.
-const WAYS: [(&str, &[&str]); 7] = [
+const STATUS_PATHS: [(&str, &[&str]); 7] = [
     ("pending", &[]),
     ("paid", &["paid"]),
     ("picking", &["paid", "picking"]),
@@ -33,7 +33,7 @@ const STEPS: [(&str, &str); 8] = [
 ];
 
 /// The maximum number of reads of an eventually consistent list.
-const LOOKS: usize = 50;
+const MAX_READS: usize = 50;
 
 fn staff(path: &str) -> Call {
     Call::new("GET", path).staff()
@@ -47,7 +47,7 @@ async fn read(system: &System, order: &Json) -> Json {
 async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
     let at = order["placed_at"].as_str().unwrap();
     let mut found = Vec::new();
-    for (status, _) in WAYS {
+    for (status, _) in STATUS_PATHS {
         let list = listed(system, &format!("/v1/orders?status={status}&from={at}&to={at}"), 100, staff).await;
         for listed in list.iter().filter(|listed| listed["id"] == order["id"]) {
             assert_eq!(listed["status"], status);
@@ -61,7 +61,7 @@ async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
 /// a delay.
 async fn is_listed_as(system: &System, order: &Json, status: &str) {
     let mut found = Vec::new();
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_READS {
         found = statuses(system, order).await;
         if found == [status] {
             return;
@@ -91,7 +91,10 @@ fn an_order_is_driven_to_its_delivery_and_everything_follows_each_step() {
         let mut taken = vec!["pending"];
         is_listed_as(system, &order, "pending").await;
         for to in ["paid", "picking", "shipped", "delivered"] {
-            assert!(to == "delivered" || shipments(system, buyer).await.is_empty(), "not shipped before it is");
+            assert!(
+                to == "delivered" || shipments(system, buyer).await.is_empty(),
+                "an order has no shipment before its status"
+            );
             let mut wanted = json!({ "to": to, "note": format!("now {to}") });
             if to == "shipped" {
                 wanted["carrier"] = json!("DHL");
@@ -105,7 +108,7 @@ fn an_order_is_driven_to_its_delivery_and_everything_follows_each_step() {
             taken.push(to);
 
             let whole = read(system, &order).await;
-            assert_eq!(whole, order, "what a step answers is what is stored");
+            assert_eq!(whole, order, "the response equals the stored order");
             let history = whole["history"].as_array().unwrap();
             let steps: Vec<&str> = history.iter().map(|step| step["status"].as_str().unwrap()).collect();
             assert_eq!(steps, taken);
@@ -169,12 +172,12 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
         let (buyer, product) = ("pairs-buyer", "pairs-product");
         customer(system, buyer).await;
         products(system, &[product], 1000).await;
-        for (from, way) in WAYS {
+        for (from, changes) in STATUS_PATHS {
             let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}")).await;
-            let order = moved(system, placed, way).await;
+            let order = moved(system, placed, changes).await;
             assert_eq!(order["status"], from);
             let left = stock(system, product).await;
-            for (to, _) in WAYS {
+            for (to, _) in STATUS_PATHS {
                 if STEPS.contains(&(from, to)) {
                     continue;
                 }
@@ -183,14 +186,14 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
                 let expected = if to == "pending" { (422, "invalid_body") } else { (409, "illegal_transition") };
                 assert_eq!((refused.status, refused.code()), expected, "{from} to {to}: {}", refused.body);
             }
-            assert_eq!(read(system, &order).await, order, "a refused step leaves no trace");
+            assert_eq!(read(system, &order).await, order, "a refused step changes nothing");
             assert_eq!(stock(system, product).await, left);
         }
         // Every legal change succeeds.
         for (from, to) in STEPS {
-            let (_, way) = WAYS.iter().find(|(status, _)| *status == from).unwrap();
+            let (_, changes) = STATUS_PATHS.iter().find(|(status, _)| *status == from).unwrap();
             let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}-{to}")).await;
-            let order = moved(system, placed, way).await;
+            let order = moved(system, placed, changes).await;
             step(&order, to).staff().send(system).await.expect(200);
         }
     });
@@ -202,10 +205,10 @@ fn an_owner_may_cancel_an_order_before_picking_and_take_no_other_step() {
         let (buyer, product) = ("owner-buyer", "owner-product");
         customer(system, buyer).await;
         products(system, &[product], 1000).await;
-        for (from, way) in WAYS {
-            for (to, _) in &WAYS[1..] {
+        for (from, changes) in STATUS_PATHS {
+            for (to, _) in &STATUS_PATHS[1..] {
                 let placed = order(system, buyer, &[(product, 1)], &format!("owner-{from}-{to}")).await;
-                let order = moved(system, placed, way).await;
+                let order = moved(system, placed, changes).await;
                 let answer = step(&order, to).customer(buyer).send(system).await;
                 let expected = match (STEPS.contains(&(from, to)), *to, from) {
                     (true, "cancelled", "pending" | "paid") => (200, ""),

@@ -48,12 +48,12 @@ async fn is_read_whole(
     if newest_first {
         keys.reverse();
     }
-    assert!(keys.is_sorted_by(|one, other| one < other), "{path}: an entry is out of order, or comes twice");
+    assert!(keys.is_sorted_by(|one, other| one < other), "{path}: an entry is duplicate or out of order");
     let found: BTreeSet<String> = keys.into_iter().collect();
     let lost: Vec<&String> = wanted.difference(&found).take(5).collect();
-    assert!(lost.is_empty(), "{path}: these are lost: {lost:?}");
+    assert!(lost.is_empty(), "{path}: missing entries: {lost:?}");
     let added = found.len() - wanted.len();
-    assert!(if disturb.is_some() { added > 0 } else { added == 0 }, "{path}: {added} more than there were");
+    assert!(if disturb.is_some() { added > 0 } else { added == 0 }, "{path}: {added} additional entries");
     assert!(count >= wanted.len().div_ceil(limit), "{path}: {count} pages");
 }
 

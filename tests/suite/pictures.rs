@@ -34,12 +34,12 @@ async fn read(picture: &Json) -> (u16, String) {
 }
 
 /// Adds, reads and removes a picture, and lets the janitor delete the object.
-pub async fn come_and_go(system: &System, product: &str) {
+pub async fn add_and_remove(system: &System, product: &str) {
     let picture = pictured(system, product).await;
     assert_eq!(read(&picture).await, (200, ICE.to_owned()));
     let path = shop::path(&["products", product, "pictures", picture["id"].as_str().unwrap()]);
     Call::new("DELETE", &path).staff().send(system).await.expect(204);
-    assert_eq!(read(&picture).await.0, 200, "until the janitor comes");
+    assert_eq!(read(&picture).await.0, 200, "the object exists until the janitor runs");
     let janitor = Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 }));
     let round = janitor.send(system).await.expect(200).body;
     assert!(round["deleted"].as_u64().unwrap() > 0, "{round}");
@@ -51,8 +51,8 @@ fn a_picture_is_uploaded_and_read_by_signed_urls_and_deleted_by_the_janitor() {
     with_own_system(async |system| {
         shop::products(system, &["pictures-ice"], 1).await;
         let kept = pictured(system, "pictures-ice").await;
-        come_and_go(system, "pictures-ice").await;
-        assert_eq!(read(&kept).await, (200, ICE.to_owned()), "what is in use stays");
+        add_and_remove(system, "pictures-ice").await;
+        assert_eq!(read(&kept).await, (200, ICE.to_owned()), "a referenced object stays");
         // The signed URL gives access to no other object.
         let url = kept["url"].as_str().unwrap();
         let other = url.replace("kept/picture", "pending/picture");

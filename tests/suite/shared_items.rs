@@ -17,7 +17,7 @@ use crate::support::{drain, root, with_own_system};
 const PARTITION_UNITS: u32 = 1000;
 const PRODUCT: &str = "shared-product";
 const STAR: &str = "shared-star";
-const WAYS: [&str; 9] = [
+const REQUESTS: [&str; 9] = [
     "an order of one line is placed",
     "the order is paid",
     "the order gets an invoice",
@@ -67,11 +67,11 @@ fn known() -> Vec<Shared> {
     ]
 }
 
-async fn acts(system: &System, way: &str, who: &str) {
+async fn acts(system: &System, request: &str, who: &str) {
     let post = |path: &str, body: Json| Call::new("POST", path).staff().json(&body);
     let new = |call: Call| call.header("if-none-match", "*");
-    let key = format!("{way} {who}");
-    let call = match way {
+    let key = format!("{request} {who}");
+    let call = match request {
         "an order of one line is placed" => {
             order(system, who, &[(PRODUCT, 1)], &key).await;
             return;
@@ -140,10 +140,10 @@ async fn measured(system: &System) -> Vec<(&'static str, String, u64)> {
 
     let split = known().into_iter().filter(|row| row.items > 1).map(|row| row.entity).collect();
     let mut rows = Vec::new();
-    for way in WAYS {
+    for request in REQUESTS {
         let mut states = Vec::new();
         for who in people {
-            acts(system, way, who).await;
+            acts(system, request, who).await;
             states.push(written(system, &split).await);
         }
         let change = |from: usize| -> BTreeMap<&(String, String), u64> {
@@ -153,8 +153,8 @@ async fn measured(system: &System) -> Vec<(&'static str, String, u64)> {
         let (first, second) = (change(0), change(1));
         for (key, writes) in second {
             if let Some(before) = first.get(key) {
-                assert_eq!(writes, *before, "{way}: {key:?}");
-                rows.push((way, key.0.clone(), writes));
+                assert_eq!(writes, *before, "{request}: {key:?}");
+                rows.push((request, key.0.clone(), writes));
             }
         }
     }
@@ -165,13 +165,14 @@ fn table(rows: &[(&str, String, u64)]) -> String {
     let mut table = "| action | item | writes | write units | items | a second at most | beyond that rate |\n\
                      | --- | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
-    for (way, entity, writes) in rows {
+    for (request, entity, writes) in rows {
         let known = known();
         let row = known.iter().find(|row| row.entity == entity);
-        let Shared { units, items, partitions, beyond, .. } = row.unwrap_or_else(|| panic!("{way}: what of {entity}?"));
+        let Shared { units, items, partitions, beyond, .. } =
+            row.unwrap_or_else(|| panic!("{request}: no row for {entity}"));
         let used = u32::try_from(*writes).unwrap() * units;
         let most = PARTITION_UNITS * partitions / used;
-        writeln!(table, "| {way} | `{entity}` | {writes} | {used} | {items} | {most} | {beyond} |").unwrap();
+        writeln!(table, "| {request} | `{entity}` | {writes} | {used} | {items} | {most} | {beyond} |").unwrap();
     }
     table
 }

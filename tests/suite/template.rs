@@ -65,11 +65,11 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),
             };
-            assert!(suffices, "{} may not do what {} needs: {actions:?}", function.logical_id, pattern.id);
+            assert!(suffices, "{} lacks actions that {} needs: {actions:?}", function.logical_id, pattern.id);
             useful.extend(actions);
         }
         let useless: Vec<_> = granted.difference(&useful).collect();
-        assert!(useless.is_empty(), "{} needs none of {useless:?}", function.logical_id);
+        assert!(useless.is_empty(), "{} has unused actions: {useless:?}", function.logical_id);
     }
 }
 
@@ -181,7 +181,7 @@ fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
     for stream in template().streams {
         let patterns: Vec<String> = stream.filters.iter().map(ToString::to_string).collect();
         let filter = Filter::new(&patterns).unwrap();
-        let (changing, coming, going): (&[&str], &[&str], &[&str]) = match stream.function.as_str() {
+        let (changed, created, removed): (&[&str], &[&str], &[&str]) = match stream.function.as_str() {
             "StreamSearch" => (&["Heartbeat", "Order", "Product"], &[], &[]),
             _ => (
                 &["Customer", "Heartbeat", "Order", "Product", "Review", "ReviewStats", "Stock"],
@@ -191,8 +191,8 @@ fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
         };
         for entity in AnyEntity::NAMES {
             for kind in always {
-                let with_kind = if kind == "REMOVE" { going } else { coming };
-                let wanted = changing.contains(entity) || with_kind.contains(entity);
+                let with_kind = if kind == "REMOVE" { removed } else { created };
+                let wanted = changed.contains(entity) || with_kind.contains(entity);
                 assert_eq!(filter.matches(&record(kind, entity)), wanted, "{}: {kind} {entity}", stream.function);
             }
         }

@@ -74,7 +74,7 @@ const PARTS: &[Part] = &[
 ];
 
 /// Parts that only the peer (b) has.
-const THEIRS: &[Part] = &[
+const PEER_PARTS: &[Part] = &[
     part(
         0,
         "entropy from clock jitter",
@@ -183,7 +183,7 @@ fn rows(ours: &Stages, usual: &Stages) -> Result<Vec<Row>, BenchError> {
         (name, [Some(stage(&ours.ready)), Some(first), Some(warm(ours)), usual_first, usual_warm])
     };
     let mut rows = Vec::new();
-    for (whose, counted, parts) in [(PACKAGE, &ours.many.1, PARTS), ("(b)", &usual.many.1, THEIRS)] {
+    for (whose, counted, parts) in [(PACKAGE, &ours.many.1, PARTS), ("(b)", &usual.many.1, PEER_PARTS)] {
         for part in parts {
             if of(counted, part).is_none() {
                 return Err(wrong!("{whose} has no symbol of the part {}", part.name));

@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::report::{Output, Table, or_dash};
 use crate::{BenchError, records};
 use backends::Backends;
-use taker::{Calls, Taken};
+use taker::{Calls, Totals};
 
 pub(crate) use backends::serve;
 pub(crate) use taker::{TakerArgs, run as take};
@@ -124,7 +124,7 @@ impl Variant {
     async fn measure(&self, folder: &Path, number: u64, allocations: bool) -> Result<Figures, BenchError> {
         let backends = Backends::start(number)?;
         let batches = self.write(folder, number)?;
-        let taken = self.take(&backends, &batches, None)?;
+        let totals = self.take(&backends, &batches, None)?;
         if self.sinks.contains("search") {
             self.check(&backends, number).await?;
         }
@@ -133,17 +133,17 @@ impl Variant {
         let not_counted = |error: &BenchError| eprintln!("bench: allocations were not counted: {error}");
         let counted = allocations.then(|| self.allocations(folder).inspect_err(not_counted).ok()).flatten();
         let each = (number as f64).max(1.0);
-        let cpu = (taken.cpu_us as f64).max(1.0);
+        let cpu = (totals.cpu_us as f64).max(1.0);
         Ok(Figures {
             variant: self.name,
             records: number,
             batches: number.div_ceil(u64::try_from(self.batch).unwrap_or(u64::MAX)),
-            records_per_second: each * 1e6 / (taken.wall_us as f64).max(1.0),
+            records_per_second: each * 1e6 / (totals.wall_us as f64).max(1.0),
             records_per_second_and_core: each * 1e6 / cpu,
             cpu_us_per_record: cpu / each,
             allocations_per_record: counted.map(|(blocks, _)| blocks),
             allocated_bytes_per_record: counted.map(|(_, bytes)| bytes),
-            calls: taken.calls,
+            calls: totals.calls,
         })
     }
 
@@ -157,7 +157,7 @@ impl Variant {
     }
 
     /// Runs a consumer over the batches, under DHAT if `dhat` names a report file.
-    fn take(&self, backends: &Backends, batches: &Path, dhat: Option<&Path>) -> Result<Taken, BenchError> {
+    fn take(&self, backends: &Backends, batches: &Path, dhat: Option<&Path>) -> Result<Totals, BenchError> {
         let program = std::env::current_exe()?;
         let mut command = match dhat {
             None => Command::new(program),

@@ -47,7 +47,7 @@ pub(crate) struct TakerArgs {
 
 /// The figures of all batches.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct Totals {
     pub wall_us: u64,
     /// CPU time of all threads.
     pub cpu_us: u64,
@@ -96,16 +96,15 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
         };
         sinks.push(if args.one_by_one { Box::new(OneByOne(sink)) } else { sink });
     }
-    let consumer = Consumer::new(sinks, Box::new(Nowhere), settings);
+    let consumer = Consumer::new(sinks, Box::new(RefusingQuarantine), settings);
     let _ = table.meter().take();
 
     let cpu_time = || cpu::of_threads(Path::new("/proc/self"));
     let (started, cpu) = (Instant::now(), cpu_time()?);
     for batch in batches.lines() {
         let event: Event = serde_json::from_str(batch)?;
-        let taken = consumer.take(&event, tokio::time::Instant::now() + PATIENCE).await;
-        let taken = taken?;
-        if let Some(earliest) = taken.answer.earliest() {
+        let outcome = consumer.take(&event, tokio::time::Instant::now() + PATIENCE).await?;
+        if let Some(earliest) = outcome.answer.earliest() {
             return Err(wrong!("the consumer reports record {earliest} as failed"));
         }
     }
@@ -115,8 +114,8 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     let asked = table.meter().take().iter().map(|cost| u64::from(cost.requests)).sum();
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let calls = Calls { table: asked, search, bus, objects };
-    let taken = Taken { wall_us: micros(wall), cpu_us: micros(cpu), calls };
-    println!("{}", serde_json::to_string(&taken)?);
+    let totals = Totals { wall_us: micros(wall), cpu_us: micros(cpu), calls };
+    println!("{}", serde_json::to_string(&totals)?);
     Ok(())
 }
 
@@ -180,9 +179,9 @@ impl Sink for OneByOne {
 }
 
 /// A quarantine that refuses every record, so that an unreadable record fails the measurement.
-struct Nowhere;
+struct RefusingQuarantine;
 
-impl Quarantine for Nowhere {
+impl Quarantine for RefusingQuarantine {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
         let reason = entry.reason.clone();
         Box::pin(async move { Err(reason) })

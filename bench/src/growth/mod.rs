@@ -340,18 +340,19 @@ mod tests {
     }
 
     /// These routes read the search index, or the settings, which have a fixed number of copies.
-    const ELSEWHERE: [&str; 4] =
+    const UNMEASURED_READS: [&str; 4] =
         ["GET /v1/search/products", "GET /v1/search/orders", "GET /v1/settings", "GET /v1/settings/private"];
 
     #[tokio::test]
     async fn with_twice_the_items_every_route_costs_the_same() {
         let growth = measure(&[1_000, 2_000], 0, 3, "").await.unwrap();
         same_cost(&growth).unwrap();
-        let asked: BTreeSet<&str> =
+        let measured: BTreeSet<&str> =
             growth.iter().map(|route| route.route.split('?').next().unwrap_or_default()).collect();
         let expected = described("get:");
-        let unasked: Vec<&str> = expected.iter().map(String::as_str).filter(|read| !asked.contains(read)).collect();
-        assert_eq!(unasked.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(ELSEWHERE));
+        let unmeasured: Vec<&str> =
+            expected.iter().map(String::as_str).filter(|read| !measured.contains(read)).collect();
+        assert_eq!(unmeasured.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(UNMEASURED_READS));
         assert!(growth.iter().all(|route| route.figures.len() == 2));
     }
 

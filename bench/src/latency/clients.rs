@@ -26,7 +26,7 @@ pub(super) struct Turn {
 
 /// The durations of a turn.
 #[derive(Debug, Default)]
-pub(super) struct Took {
+pub(super) struct Timings {
     /// The time of each request, from its sending to the last byte of its response.
     pub latencies: Vec<Duration>,
     /// The time of the whole turn.
@@ -38,18 +38,18 @@ impl Turn {
     ///
     /// # Errors
     /// [`BenchError`] for the first unexpected response.
-    pub async fn run(self, shop: &Arc<Shop>) -> Result<Took, BenchError> {
+    pub async fn run(self, shop: &Arc<Shop>) -> Result<Timings, BenchError> {
         let begun = Arc::new(AtomicU64::new(0));
         let started = Instant::now();
         let mut clients: JoinSet<Result<Vec<Duration>, BenchError>> = (0..self.clients)
             .map(|client| self.client(usize::from(client), Arc::clone(shop), Arc::clone(&begun), started))
             .collect();
-        let mut took = Took::default();
+        let mut timings = Timings::default();
         while let Some(client) = clients.join_next().await {
-            took.latencies.extend(client??);
+            timings.latencies.extend(client??);
         }
-        took.elapsed = started.elapsed();
-        Ok(took)
+        timings.elapsed = started.elapsed();
+        Ok(timings)
     }
 
     async fn client(

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::BenchError;
 
-/// Interval of the readings. An idle function computes for less than [`LITTLE`] in this time.
-const GLANCE: Duration = Duration::from_millis(150);
-const LITTLE: Duration = Duration::from_millis(1);
+/// Interval of the readings. An idle function computes for less than [`IDLE_CPU`] in this time.
+const READING_INTERVAL: Duration = Duration::from_millis(150);
+const IDLE_CPU: Duration = Duration::from_millis(1);
 /// The maximum number of readings. If the function is still busy then, the measurement fails.
-const GLANCES: usize = 400;
+const MAX_READINGS: usize = 400;
 
 /// The CPU time and memory of a function's processes so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,15 +56,15 @@ pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
 /// Like [`of`], and when it takes too long.
 pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
     let mut before = of(function)?;
-    for _ in 0..GLANCES {
-        tokio::time::sleep(GLANCE).await;
+    for _ in 0..MAX_READINGS {
+        tokio::time::sleep(READING_INTERVAL).await;
         let now = of(function)?;
-        if now.processes == before.processes && now.cpu.saturating_sub(before.cpu) < LITTLE {
+        if now.processes == before.processes && now.cpu.saturating_sub(before.cpu) < IDLE_CPU {
             return Ok(());
         }
         before = now;
     }
-    Err(wrong!("{function} is still busy after {GLANCES} readings"))
+    Err(wrong!("{function} is still busy after {MAX_READINGS} readings"))
 }
 
 fn parent(process: &Path) -> Option<u32> {

@@ -188,11 +188,11 @@ async fn warm_up(shop: &Arc<Shop>, plan: &Plan, route: Route, server: Server, cl
     // Each step at most doubles the number of processes, because interpreters that start together
     // slow each other down.
     for _ in 0..GROWING {
-        let there = u16::try_from(cpu::of(function)?.processes).unwrap_or(u16::MAX);
-        if there >= wanted {
+        let running = u16::try_from(cpu::of(function)?.processes).unwrap_or(u16::MAX);
+        if running >= wanted {
             break;
         }
-        let some = there.saturating_mul(2).clamp(1, wanted);
+        let some = running.saturating_mul(2).clamp(1, wanted);
         turn(some, 2 * u64::from(some)).run(shop).await?;
         cpu::at_rest(function).await?;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::clients::Took;
+use super::clients::Timings;
 use super::routes::{Route, Server};
 use super::{Plan, TURNS};
 use crate::report::{Table, millis, quantile};
@@ -15,7 +15,7 @@ pub(super) struct Measured {
     pub server: Server,
     route: Route,
     clients: u16,
-    took: Took,
+    timings: Timings,
     cpu: Duration,
     processes: usize,
 }
@@ -49,19 +49,19 @@ pub struct Row {
 
 impl Measured {
     pub fn new(route: Route, server: Server, clients: u16) -> Self {
-        Self { server, route, clients, took: Took::default(), cpu: Duration::ZERO, processes: 0 }
+        Self { server, route, clients, timings: Timings::default(), cpu: Duration::ZERO, processes: 0 }
     }
 
     /// Adds a turn and its CPU time, and keeps the highest number of processes.
-    pub fn add(&mut self, took: Took, cpu: Duration, processes: usize) {
-        self.took.latencies.extend(took.latencies);
-        self.took.elapsed += took.elapsed;
+    pub fn add(&mut self, timings: Timings, cpu: Duration, processes: usize) {
+        self.timings.latencies.extend(timings.latencies);
+        self.timings.elapsed += timings.elapsed;
         self.cpu += cpu;
         self.processes = self.processes.max(processes);
     }
 
     pub fn into_row(self) -> Row {
-        let Self { server, route, clients, took: Took { latencies, elapsed }, cpu, processes } = self;
+        let Self { server, route, clients, timings: Timings { latencies, elapsed }, cpu, processes } = self;
         let at = |thousandths| millis(quantile(&latencies, thousandths));
         let requests = latencies.len() as f64;
         Row {
@@ -158,8 +158,8 @@ mod tests {
     fn a_row_adds_up_its_turns() {
         let mut measured = Measured::new(Route::Product, Server::Node, 2);
         for turn in [of(1..=2), of(3..=4)] {
-            let took = Took { latencies: turn, elapsed: Duration::from_secs(2) };
-            measured.add(took, Duration::from_micros(600), 3);
+            let timings = Timings { latencies: turn, elapsed: Duration::from_secs(2) };
+            measured.add(timings, Duration::from_micros(600), 3);
         }
         let row = measured.into_row();
         assert_eq!((row.requests, row.processes, row.clients), (4, 3, 2));

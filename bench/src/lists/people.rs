@@ -162,6 +162,7 @@ fn invitation(id: OrganizationId, customer_id: CustomerId) -> Invitation {
         role: Role::Member,
         team: None,
         inviter: None,
+        inviter_born: None,
         expires_at: Instant::now().plus_seconds(86_400),
     }
 }

@@ -22,8 +22,9 @@ use crate::BenchError;
 #[derive(Debug, Default)]
 pub struct Recorded(BTreeMap<&'static str, Vec<String>>);
 
+/// A function that records every stream record that it receives, by padded sequence number.
 #[derive(Default)]
-struct Kept(Mutex<BTreeMap<String, String>>);
+struct Receiver(Mutex<BTreeMap<String, String>>);
 
 /// Reads the stream from its beginning, through the filters of each function.
 ///
@@ -38,16 +39,16 @@ pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result
         swept: stream_poller::Swept::default(),
     };
     let stream = HttpStream::of_table(endpoint, system.table()).await?;
-    let mut kept = Vec::new();
+    let mut receivers = Vec::new();
     let mut mappings = Vec::new();
     for function in FUNCTIONS {
         let mut settings = MappingSettings::for_function(function);
         let mapping = template.streams.iter().find(|stream| stream.function == function);
         settings.filters = mapping.iter().flat_map(|stream| &stream.filters).map(ToString::to_string).collect();
         settings.batch_size = 1_000;
-        let keeper = Arc::new(Kept::default());
-        kept.push((function, Arc::clone(&keeper)));
-        mappings.push(Mapping::new(settings, keeper, None)?);
+        let receiver = Arc::new(Receiver::default());
+        receivers.push((function, Arc::clone(&receiver)));
+        mappings.push(Mapping::new(settings, receiver, None)?);
     }
     let poller = Poller::start(stream, mappings, Pace::default()).await?;
     poller.drained().await;
@@ -56,8 +57,9 @@ pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result
     if lost > 0 {
         return Err(wrong!("{lost} records of the stream are missing"));
     }
-    let take = |kept: &Kept| std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Recorded(kept.iter().map(|(name, kept)| (*name, take(kept).into_values().collect())).collect()))
+    let take = |receiver: &Receiver| std::mem::take(&mut *receiver.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let recorded = receivers.iter().map(|(name, receiver)| (*name, take(receiver).into_values().collect()));
+    Ok(Recorded(recorded.collect()))
 }
 
 impl Recorded {
@@ -86,33 +88,33 @@ struct Event {
 }
 
 #[derive(Deserialize)]
-struct Place {
-    dynamodb: Sequenced,
+struct StreamRecord {
+    dynamodb: StreamData,
 }
 
 #[derive(Deserialize)]
-struct Sequenced {
+struct StreamData {
     #[serde(rename = "SequenceNumber")]
     sequence_number: String,
 }
 
-impl Kept {
-    fn keep(&self, payload: &[u8]) -> Result<(), serde_json::Error> {
+impl Receiver {
+    fn record(&self, payload: &[u8]) -> Result<(), serde_json::Error> {
         let event: Event = serde_json::from_slice(payload)?;
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for record in event.records {
-            let Place { dynamodb: Sequenced { sequence_number } } = serde_json::from_str(record.get())?;
+            let StreamRecord { dynamodb: StreamData { sequence_number } } = serde_json::from_str(record.get())?;
             // Padding makes the texts sort like the numbers. The poller may deliver a record twice,
             // and the map keeps one.
-            kept.insert(format!("{sequence_number:0>40}"), record.get().to_owned());
+            records.insert(format!("{sequence_number:0>40}"), record.get().to_owned());
         }
         Ok(())
     }
 }
 
-impl Invoke for Kept {
+impl Invoke for Receiver {
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>> {
-        let kept = self.keep(&payload).map_err(|error| FunctionError::Failed(error.to_string()));
-        Box::pin(async move { kept.map(|()| Bytes::from_static(br#"{"batchItemFailures":[]}"#)) })
+        let recorded = self.record(&payload).map_err(|error| FunctionError::Failed(error.to_string()));
+        Box::pin(async move { recorded.map(|()| Bytes::from_static(br#"{"batchItemFailures":[]}"#)) })
     }
 }

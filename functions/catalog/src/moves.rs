@@ -121,9 +121,7 @@ async fn fits(
         }
         seen += 1;
         if seen > MAX_SEEN || time::Instant::now() >= until {
-            return Err(misplaced(
-                "too many categories lie below to see whether all have room there: move them in parts",
-            ));
+            return Err(misplaced("too many categories are below it to check their new paths: move them in parts"));
         }
     }
     Ok(())

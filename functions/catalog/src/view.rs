@@ -349,6 +349,6 @@ mod tests {
         assert_eq!(average(3, 14), Some(4.67));
         assert_eq!(average(1, 5), Some(5.0));
         assert_eq!(average(8, 33), Some(4.13), "a half is rounded up");
-        assert_eq!(average(u64::MAX, u64::MAX), None, "no number is better than a wrong one");
+        assert_eq!(average(u64::MAX, u64::MAX), None, "an average that overflows is not shown");
     }
 }

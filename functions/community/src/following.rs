@@ -38,7 +38,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem> {
     match refusals.of(FollowAction::Edge) {
         _ if refusals.names(FollowAction::Customer) => Err(no_customer()),
-        Some(edge) => edge.stored()?.ok_or_else(|| Problem::internal("a refused edge was not there")),
+        Some(edge) => edge.stored()?.ok_or_else(|| Problem::internal("the table returned no item of a refused edge")),
         None => Err(Problem::unexpected(refusals)),
     }
 }

@@ -36,7 +36,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
     match refusals.of(LikeAction::Like) {
         _ if refusals.names(LikeAction::Customer) => Err(no_customer()),
-        Some(like) => like.stored()?.ok_or_else(|| Problem::internal("a refused like was not there")),
+        Some(like) => like.stored()?.ok_or_else(|| Problem::internal("the table returned no item of a refused like")),
         None => Err(Problem::unexpected(refusals)),
     }
 }

@@ -6,8 +6,7 @@ use key_schema::document::{self, CustomerDocument, Document, Tie};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-
-use crate::erase::{Budget, remove};
+use table::Budget;
 
 /// The documents per page.
 const PAGE: usize = 25;
@@ -19,7 +18,7 @@ const VERSIONS: usize = 25;
 ///
 /// # Errors
 /// 503 `throttled` when there are more documents than one request removes.
-pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+pub async fn erase(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     loop {
         // Every read is strong and starts at the first page, because ended ties no longer exist. A
         // tie with a conflict is read again.
@@ -27,19 +26,16 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
         if ties.is_empty() {
             return Ok(());
         }
-        for (number, tie) in ties.iter().enumerate() {
-            if number > 0 {
-                budget.check()?;
-            }
+        for tie in &ties {
             settle(services, tie, budget).await?;
+            budget.pace().await?;
         }
-        budget.check()?;
     }
 }
 
 /// Ends the customer's tie (owner or editor) to one document. A refusal means that another request
 /// changed the item. Then the next read shows the new state.
-async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
+async fn settle(services: &Services, tie: &Stored<CustomerDocument>, budget: &Budget<'_>) -> Result<(), Problem> {
     let customer = &tie.customer_id;
     let head = services.table.get(&document::read_for_update(&tie.document_id)?).await?;
     match head {
@@ -60,7 +56,7 @@ async fn delete(
     services: &Services,
     head: Stored<Document>,
     customer: &CustomerId,
-    budget: Budget,
+    budget: &Budget<'_>,
 ) -> Result<(), Problem> {
     let head = if head.deleting {
         head
@@ -72,12 +68,11 @@ async fn delete(
     loop {
         let page = services.table.query(&document::history(&head.id)?.limit(VERSIONS)).await?;
         // The texts are removed first, because only the versions name them.
-        remove(services, &document::sweep_texts(&head, &page.items)?).await?;
-        remove(services, &document::sweep_versions(&page.items)?).await?;
+        budget.write(&document::sweep_texts(&head, &page.items)?).await?;
+        budget.write(&document::sweep_versions(&page.items)?).await?;
         if page.next.is_none() {
             break;
         }
-        budget.check()?;
     }
     for delete in document::delete(&head)? {
         let _ = services.table.transact(&delete).await?;

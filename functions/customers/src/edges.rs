@@ -5,8 +5,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::{follow, graph, like};
-
-use crate::erase::{Budget, remove};
+use table::Budget;
 
 /// The edges per page.
 const PAGE: usize = 100;
@@ -16,14 +15,14 @@ const PAGE: usize = 100;
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more edges than one request removes.
-pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+pub async fn erase(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     erase_own_partition(services, customer, budget).await?;
     followers(services, customer, budget).await
 }
 
 /// Removes the edges in the customer's own partition. Every read is strong and starts at the first
 /// page, so it also finds edges that were added since the last read.
-async fn erase_own_partition(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn erase_own_partition(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     loop {
         let page = services.table.query(&graph::own(customer)?.limit(PAGE)).await?.items;
         let followed: Vec<&CustomerId> = page
@@ -37,31 +36,28 @@ async fn erase_own_partition(services: &Services, customer: &CustomerId, budget:
         if followed.is_empty() && liked.is_empty() {
             return Ok(());
         }
-        remove(services, &follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
+        budget.write(&follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
         for products in liked.chunks(like::ERASED_AT_ONCE) {
             // A refusal means that the customer removed one of these likes at the same moment. The
             // next page shows the remaining likes.
             let erase = like::erase(customer, products.iter().copied(), Instant::now())?;
             let _ = services.table.transact(&erase).await?;
+            budget.pace().await?;
         }
-        budget.check()?;
     }
 }
 
 /// Removes the edges to the customer. Their index is eventually consistent and may still show
 /// removed edges, so the loop reads each page once.
-async fn followers(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn followers(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     let mut after = None;
     loop {
         let page = services.table.query(&follow::followers(customer)?.limit(PAGE).after(after)).await?;
-        if !page.items.is_empty() {
-            let edges = page.items.iter().map(|follower| (&follower.customer_id, customer));
-            remove(services, &follow::erase(edges)?).await?;
-        }
+        let edges = page.items.iter().map(|follower| (&follower.customer_id, customer));
+        budget.write(&follow::erase(edges)?).await?;
         after = page.next;
         if after.is_none() {
             return Ok(());
         }
-        budget.check()?;
     }
 }

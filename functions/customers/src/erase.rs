@@ -1,31 +1,19 @@
 //! Erases a customer.
 
-use std::time::{Duration, Instant as Clock};
-
 use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::request::BatchWrite;
 use key_schema::{cart, question, session};
+use table::Budget;
 
 use crate::profile::{changed_meanwhile, no_customer, refused};
 use crate::{documents, edges, memberships, owner};
 
 /// The sessions per page.
 const PAGE: usize = 100;
-/// The maximum number of pages of sessions per request. With more than 5,000 sessions the response
-/// is 503, and a repeated request ends the rest.
-const MAX_PAGES: usize = 50;
 /// The questions per page.
 const QUESTIONS: usize = 25;
-/// The maximum number of pages of questions per request, because each question takes a read of its
-/// answers. With more than 500 questions the response is 503, too.
-const MAX_QUESTION_PAGES: usize = 20;
-
-/// The time that one request spends on edges, memberships and documents. If it is not enough, the
-/// response is 503, too.
-const BUDGET: Duration = Duration::from_secs(5);
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
@@ -49,7 +37,7 @@ const BUDGET: Duration = Duration::from_secs(5);
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
-    let budget = Budget::begin();
+    let budget = &Budget::begin(&services.table);
     let Some(customer) = services.table.get(&customer::read_for_update(owner.customer())?).await? else {
         erase_remaining(services, owner.customer(), budget).await?;
         return Err(no_customer());
@@ -73,98 +61,61 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
 
 /// Erases belongings that an index did not show earlier, and ends the sessions. Does nothing if the
 /// customer has a new profile. Then the janitor ends the older sessions.
-async fn erase_remaining(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
         return Ok(());
     }
     erase_owned_items(services, customer, budget).await?;
-    end_sessions(services, customer).await
-}
-
-/// The time budget of one request for lists of unbounded length.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
-    until: Clock,
-}
-
-impl Budget {
-    fn begin() -> Self {
-        Self { until: Clock::now() + BUDGET }
-    }
-
-    /// Checks that time is left. Callers check before each step except the first, to make some
-    /// progress.
-    ///
-    /// # Errors
-    /// 503 `throttled` when the budget is used up.
-    pub fn check(self) -> Result<(), Problem> {
-        if Clock::now() < self.until { Ok(()) } else { Err(Problem::throttled("more than one request erases")) }
-    }
+    end_sessions(services, customer, budget).await
 }
 
 /// Erases the items that the customer or others may add while the profile exists.
-async fn erase_owned_items(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+async fn erase_owned_items(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     let refused = |_| Problem::internal("an unconditional write was refused");
     services.table.write(&cart::discard(customer)?).await?.map_err(refused)?;
-    erase_questions(services, customer).await?;
+    erase_questions(services, customer, budget).await?;
     edges::erase(services, customer, budget).await?;
-    memberships::erase_invitations(services, customer).await?;
+    memberships::erase_invitations(services, customer, budget).await?;
     memberships::erase(services, customer, budget).await?;
     documents::erase(services, customer, budget).await
 }
 
 /// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise they
 /// would be archived at their removal.
-async fn end_sessions(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
+async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     let mut after = None;
-    for _ in 0..MAX_PAGES {
+    loop {
         // The loop reads each page once, because the index may still show ended sessions.
         let page = services.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
         let ids = || page.items.iter().map(|session| &session.id);
         let sessions = services.table.batch_get(&session::read_all(ids())?).await?;
-        remove(services, &session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
-        remove(services, &session::end_all(ids())?).await?;
+        budget.write(&session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
+        budget.write(&session::end_all(ids())?).await?;
         services.sign_ins.ended(sessions.iter().flatten().flat_map(|session| session::sign_ins(session)));
         after = page.next;
         if after.is_none() {
             return Ok(());
         }
     }
-    Err(Problem::throttled("more sessions than one request ends"))
 }
 
 /// Erases the questions with their answers. The customer's copy of a question is removed last,
 /// because an interrupted erasure finds the other items by it (see [`question`]).
-async fn erase_questions(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
-    for _ in 0..MAX_QUESTION_PAGES {
+async fn erase_questions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
+    loop {
         // The loop always reads the first page, because erased questions are not read again.
         let page = services.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
         let copies = || page.items.iter().map(|copy| &copy.data);
-        remove(services, &question::erase(copies().map(|copy| &copy.id))?).await?;
+        budget.write(&question::erase(copies().map(|copy| &copy.id))?).await?;
         // The copy's count of answers may be too small, because another answer may have been added
         // before the question was erased. So this reads the answers.
         for copy in copies() {
             let answers = services.table.query(&question::answers(&copy.id)?).await?;
-            remove(services, &question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
+            budget.write(&question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
         }
-        remove(services, &question::erase_copies(copies())?).await?;
+        budget.write(&question::erase_copies(copies())?).await?;
         if page.next.is_none() {
             return Ok(());
         }
-    }
-    Err(Problem::throttled("more questions than one request erases"))
-}
-
-/// Removes or writes items, if there are any.
-///
-/// # Errors
-/// 503 `throttled` when the table did not take all of them.
-pub async fn remove(services: &Services, items: &BatchWrite) -> Result<(), Problem> {
-    if items.writes().is_empty() {
-        return Ok(());
-    }
-    match services.table.batch_write(items).await?.len() {
-        0 => Ok(()),
-        left => Err(Problem::throttled(format!("{left} items were not written"))),
     }
 }

@@ -1,4 +1,4 @@
-//! The program of the function `customers`, which Lambda starts.
+//! The Lambda function `Customers`.
 
 /// Answers requests until Lambda shuts down the execution environment.
 #[tokio::main(flavor = "current_thread")]

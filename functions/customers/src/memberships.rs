@@ -6,9 +6,7 @@
 use http_api::{Problem, Services};
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::organization::{self, invitation};
-use table::retry_on_conflict;
-
-use crate::erase::{Budget, remove};
+use table::{Budget, retry_on_conflict};
 
 /// The memberships per page.
 const PAGE: usize = 25;
@@ -18,22 +16,19 @@ const PAGE: usize = 25;
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more memberships than one request ends.
-pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+pub async fn erase(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     let mut after = None;
     loop {
         // The index may still show ended memberships, so the loop reads each page once.
         let page = services.table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
-        for (number, membership) in page.items.iter().enumerate() {
-            if number > 0 {
-                budget.check()?;
-            }
+        for membership in &page.items {
             end(services, &membership.id, customer).await?;
+            budget.pace().await?;
         }
         after = page.next;
         if after.is_none() {
             return Ok(());
         }
-        budget.check()?;
     }
 }
 
@@ -41,10 +36,10 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: Budget) -
 ///
 /// # Errors
 /// 503 when other requests keep changing the invitations.
-pub async fn erase_invitations(services: &Services, customer: &CustomerId) -> Result<(), Problem> {
+pub async fn erase_invitations(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     retry_on_conflict(async || {
         let Some(roster) = services.table.get(&invitation::roster(customer)?).await? else { return Ok(Some(())) };
-        remove(services, &invitation::erase(&roster)?).await?;
+        budget.write(&invitation::erase(&roster)?).await?;
         Ok(services.table.write(&invitation::forget(&roster)?).await?.ok())
     })
     .await

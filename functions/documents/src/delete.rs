@@ -4,23 +4,21 @@
 //! on the condition that the client's version is current. From then on no caller can see or write
 //! the document. Then it deletes the texts of the versions, the versions, and last the head.
 //!
-//! After an interruption the remaining items are invisible. The head still reserves the id, and the
-//! same request continues the deletion.
+//! A long history takes several requests, each with a [`Budget`]. After an interruption the
+//! remaining items are invisible. The head still reserves the id, and the same request continues
+//! the deletion.
 
 use http_api::{Problem, Request, Response, Services};
 use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::request::BatchWrite;
-use table::TableError;
+use table::Budget;
 
 use crate::access::{Access, no_such_document, refused, right_to_manage, standing};
 use crate::edit::{RequestedChange, read_request};
 
-/// The maximum number of rounds per request, because the function's time is bounded.
-const MAX_ROUNDS: usize = 20;
-/// The versions per round.
-const ROUND: usize = 100;
+/// The versions per round. Each may have added 50 texts.
+const ROUND: usize = 25;
 
 /// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
 /// organization or of staff.
@@ -67,20 +65,16 @@ async fn shared_or_interrupted(
     Ok(services.table.get(&document::read_for_update(id)?).await?)
 }
 
+/// Removes the texts and versions of a deleted document, up to the budget of one request.
 async fn sweep(services: &Services, document: &Stored<Document>) -> Result<(), Problem> {
-    for _ in 0..MAX_ROUNDS {
-        let versions = services.table.query(&document::history(&document.id)?.limit(ROUND)).await?.items;
+    let budget = Budget::begin(&services.table);
+    loop {
+        let page = services.table.query(&document::history(&document.id)?.limit(ROUND)).await?;
         // The texts are removed first, because only the versions name them.
-        remove(services, &document::sweep_texts(document, &versions)?).await?;
-        if versions.is_empty() {
+        budget.write(&document::sweep_texts(document, &page.items)?).await?;
+        budget.write(&document::sweep_versions(&page.items)?).await?;
+        if page.next.is_none() {
             return Ok(());
         }
-        remove(services, &document::sweep_versions(&versions)?).await?;
     }
-    Err(Problem::unavailable("the history is longer than one request removes"))
-}
-
-async fn remove(services: &Services, items: &BatchWrite) -> Result<(), Problem> {
-    let left = services.table.batch_write(items).await?.len();
-    if left > 0 { Err(TableError::Unprocessed(left).into()) } else { Ok(()) }
 }

@@ -47,7 +47,7 @@ impl Janitor {
         while let Some((id, outcome)) = outcomes.next().await {
             match outcome {
                 Some(Ok(Lapsed::Cancelled)) => round.lapsed += 1,
-                Some(Ok(Lapsed::Kept)) => {}
+                Some(Ok(Lapsed::NotDue)) => {}
                 // Another worker handles the order. The next round finds it if that worker fails.
                 Some(Err(StagingError::Contended)) => round.left += 1,
                 Some(Err(error)) => {

@@ -215,7 +215,7 @@ pub(crate) const fn reason(error: &StagingError) -> &'static str {
     match error {
         StagingError::Refused(_) => "refused",
         StagingError::Contended | StagingError::Table(TableError::Contended) => "contended",
-        StagingError::Table(TableError::Throttled) => "throttled",
+        StagingError::Table(TableError::Throttled | TableError::OverBudget) => "throttled",
         StagingError::Table(TableError::Unavailable(_) | TableError::Unprocessed(_)) => "unavailable",
         StagingError::Table(TableError::Decode(_)) => "malformed",
         StagingError::Table(TableError::Rejected(_) | TableError::TooManyActions(_)) => "rejected",

@@ -1,4 +1,4 @@
-//! The bounds of what a customer may order: unpaid orders, and orders on a day.
+//! The limits of a customer's orders: unpaid orders, and orders on a day.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -34,12 +34,22 @@ pub async fn entry(
         );
         return Err(Problem::new(Code::TooManyPendingOrders, detail));
     }
+    let most = lines.iter().map(|line| line.quantity).max().unwrap_or_default();
+    let entry = OpenOrder { most, lines: u64::try_from(lines.len()).map_err(Problem::internal)? };
+    let unpaid = open.iter().fold(0_u64, |sum, (_, entry)| sum.saturating_add(entry.lines));
+    let max = limits.max_pending_lines;
+    if unpaid.saturating_add(entry.lines) > max {
+        let detail = format!(
+            "The customer's unpaid orders have {unpaid} lines, and this order has {}. Together they can have at \
+             most {max}. Pay or cancel an order, or wait until it lapses.",
+            entry.lines
+        );
+        return Err(Problem::new(Code::TooManyPendingOrders, detail));
+    }
     let max = limits.max_orders_per_day;
     if known.is_some_and(|known| known.placed_on_day(now) >= max) {
         return Err(Problem::daily_limit(max, "orders", now));
     }
-    let most = lines.iter().map(|line| line.quantity).max().unwrap_or_default();
-    let entry = OpenOrder { most, lines: u64::try_from(lines.len()).map_err(Problem::internal)? };
 
     // The sum of the other orders' largest lines is an upper bound for the pieces of each product.
     // If it exceeds the limit, this reads orders, those with the largest lines first.

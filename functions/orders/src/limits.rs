@@ -1,7 +1,9 @@
 //! The limits of open orders: the shop's settings, or the defaults.
 
 use http_api::Problem;
-use key_schema::order::open::{Limits, MAX_ORDERS_PER_DAY, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
+use key_schema::order::open::{
+    Limits, MAX_ORDERS_PER_DAY, MAX_PENDING_LINES, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES,
+};
 use key_schema::settings::Known;
 use serde_json::Value;
 
@@ -50,6 +52,7 @@ fn of(known: &Known, defaults: Limits) -> Limits {
         max_pending_orders: limit("max_pending_orders", MAX_PENDING_ORDERS).unwrap_or(defaults.max_pending_orders),
         max_pending_quantity: limit("max_pending_quantity", MAX_PENDING_QUANTITY)
             .unwrap_or(defaults.max_pending_quantity),
+        max_pending_lines: limit("max_pending_lines", MAX_PENDING_LINES).unwrap_or(defaults.max_pending_lines),
         max_orders_per_day: limit("max_orders_per_day", MAX_ORDERS_PER_DAY).unwrap_or(defaults.max_orders_per_day),
     }
 }
@@ -75,8 +78,14 @@ mod tests {
         let set = |values: &str| of(&Known { values: values.to_owned(), ..Known::default() }, defaults);
         assert_eq!(
             set(r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7,
-                    "max_orders_per_day":9}}"#),
-            Limits { pending_minutes: 5, max_pending_orders: 2, max_pending_quantity: 7, max_orders_per_day: 9 }
+                    "max_pending_lines":800,"max_orders_per_day":9}}"#),
+            Limits {
+                pending_minutes: 5,
+                max_pending_orders: 2,
+                max_pending_quantity: 7,
+                max_pending_lines: 800,
+                max_orders_per_day: 9
+            }
         );
         assert_eq!(set(r#"{"orders":{"max_pending_orders":2}}"#), Limits { max_pending_orders: 2, ..defaults });
         for odd in ["{}", "[]", "x", r#"{"orders":3}"#, r#"{"orders":{"pending_minutes":0,"max_pending_orders":1.5}}"#]

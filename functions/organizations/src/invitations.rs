@@ -3,6 +3,8 @@
 //! Each change is conditional on the items that were read. After a refusal the function reads
 //! again.
 
+use std::collections::HashMap;
+
 use http_api::identity::SignedIn;
 use http_api::url::location;
 use http_api::{Code, List, Problem, Request, Response, Services};
@@ -21,8 +23,8 @@ use crate::view::{InvitationView, MemberView};
 
 /// The page size of the Query that counts invitations.
 const PAGE: usize = 100;
-/// The maximum number of pages that are counted. More pages can exist only because DynamoDB has not
-/// removed expired invitations yet.
+/// The maximum number of pages that are counted. More pages can exist only because of void
+/// invitations, and because DynamoDB has not removed expired invitations yet.
 const MAX_PAGES: usize = 5;
 
 /// GET organizations/{id}/invitations: lists the open invitations by customer id, for admins and
@@ -118,6 +120,7 @@ pub async fn invite(
     wanted: &Member,
 ) -> Result<Option<Response>, Problem> {
     denied_by(read.caller.as_ref()).map_or(Ok(()), Err)?;
+    let inviter_born = read.caller.as_ref().map(|caller| caller.meta.born.clone());
     let head = read.head.as_ref().ok_or_else(no_such_organization)?;
     let Member { id, customer_id, role, team } = wanted;
     let (state, at) = (&read.state, Instant::now());
@@ -139,6 +142,7 @@ pub async fn invite(
         role: *role,
         team: team.clone(),
         inviter: Some(admin.clone()),
+        inviter_born,
         expires_at: at.plus_seconds(LIFETIME_SECONDS),
     };
     let new = match state.open(at) {
@@ -164,19 +168,29 @@ pub async fn invite(
     Ok(None)
 }
 
-/// Returns whether the organization has room for one more open invitation.
+/// Returns whether the organization has room for one more open invitation. Void invitations do not
+/// count. The inviters are read only if the count depends on them.
 async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<bool, Problem> {
-    let (mut open, mut after) = (0, None);
+    let (mut open, mut after) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
         let page = services.table.query(&invitation::open(&wanted.id)?.limit(PAGE).after(after)).await?;
-        let counts = |item: &&Stored<Invitation>| !item.is_expired(at) && item.customer_id != wanted.customer_id;
-        open += page.items.iter().filter(counts).count();
+        let counts = |item: &Stored<Invitation>| !item.is_expired(at) && item.customer_id != wanted.customer_id;
+        open.extend(page.items.into_iter().filter(counts));
         after = page.next;
-        if open >= MAX_OF_ORGANIZATION || after.is_none() {
+        if after.is_none() {
             break;
         }
     }
-    Ok(open < MAX_OF_ORGANIZATION && after.is_none())
+    if open.len() < MAX_OF_ORGANIZATION || after.is_some() {
+        return Ok(after.is_none());
+    }
+    let inviters = services.table.batch_get(&invitation::inviters(&open)?).await?;
+    let inviters: HashMap<&CustomerId, &Stored<Member>> =
+        inviters.iter().flatten().map(|member| (&member.customer_id, member)).collect();
+    let is_void = |open: &&Stored<Invitation>| {
+        open.is_void(open.inviter.as_ref().and_then(|inviter| inviters.get(inviter)).copied())
+    };
+    Ok(open.iter().filter(|open| !is_void(open)).count() < MAX_OF_ORGANIZATION)
 }
 
 /// Makes the calling customer a member with the role and team of an invitation. A role or team in

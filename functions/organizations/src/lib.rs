@@ -17,6 +17,7 @@ const PUT_MEMBER: &[&Pattern] = &[
     &organization::PUT_MEMBER,
     &organization::invitation::INVITE,
     &organization::invitation::OPEN,
+    &organization::invitation::INVITERS,
     &organization::invitation::ACCEPT,
     &organization::invitation::PREPARE,
 ];

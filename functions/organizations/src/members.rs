@@ -138,9 +138,8 @@ async fn change(
         let denied = if caller.is_staff() { None } else { denied_by(asking) };
         return denied.map_or_else(|| Ok(Some(Response::ok(&MemberView::from(old)))), Err);
     }
-    let mut meta = old.meta.clone();
-    meta.updated_at = Instant::now();
-    let new = Stored { meta, data: wanted };
+    let at = Instant::now();
+    let new = organization::changed(old, wanted, services.born(at)?, at);
     let put = organization::put_member(Some(old), &new, authority(caller))?;
     let Err(refusals) = services.table.transact(&put).await? else {
         return Ok(Some(Response::ok(&MemberView::from(&new))));

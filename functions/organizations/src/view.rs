@@ -93,7 +93,7 @@ pub struct InvitationView<'a> {
 
 impl<'a> From<&'a Stored<Invitation>> for InvitationView<'a> {
     fn from(stored: &'a Stored<Invitation>) -> Self {
-        let Invitation { id, customer_id, title, role, team, inviter: _, expires_at } = &stored.data;
+        let Invitation { id, customer_id, title, role, team, inviter: _, inviter_born: _, expires_at } = &stored.data;
         Self {
             organization_id: id,
             organization_name: title,

@@ -1,4 +1,4 @@
-//! The Lambda function. See the library.
+//! The Lambda function `Search`.
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {

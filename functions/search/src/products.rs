@@ -151,6 +151,6 @@ mod tests {
         {
             assert_eq!(average(count, sum), shown, "{sum} of {count}");
         }
-        assert_eq!(average(u64::MAX, u64::MAX), None, "no number is better than a wrong one");
+        assert_eq!(average(u64::MAX, u64::MAX), None, "an average that overflows is not shown");
     }
 }

@@ -12,7 +12,9 @@ use http_api::fields::{boolean, integer};
 use http_api::json::{Members, Value};
 use http_api::{Code, Problem, Request, maintenance};
 use key_schema::id;
-use key_schema::order::open::{MAX_ORDERS_PER_DAY, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
+use key_schema::order::open::{
+    MAX_ORDERS_PER_DAY, MAX_PENDING_LINES, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES,
+};
 use key_schema::settings::MAX_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -88,8 +90,9 @@ fn limits(value: Value<'_>) -> Result<(), Invalid> {
     let minutes = limits.optional("pending_minutes", integer(PENDING_MINUTES));
     let orders = limits.optional("max_pending_orders", integer(MAX_PENDING_ORDERS));
     let quantity = limits.optional("max_pending_quantity", integer(MAX_PENDING_QUANTITY));
+    let lines = limits.optional("max_pending_lines", integer(MAX_PENDING_LINES));
     let daily = limits.optional("max_orders_per_day", integer(MAX_ORDERS_PER_DAY));
-    limits.finish((minutes, orders, quantity, daily)).map(|_| ())
+    limits.finish((minutes, orders, quantity, lines, daily)).map(|_| ())
 }
 
 fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {

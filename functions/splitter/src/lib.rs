@@ -22,12 +22,12 @@
 //! began. So repeated or late reports, and two concurrent rounds, split once. The effect of a split
 //! is visible in the first whole minute after it, and a doubling takes two to three minutes.
 
-pub mod cloudwatch;
 pub mod report;
 pub mod round;
 
 use std::time::Duration;
 
+use aws::CloudWatch;
 use key_schema::pattern::Pattern;
 use key_schema::{counter, instant};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
@@ -38,7 +38,6 @@ use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
 
-use cloudwatch::CloudWatch;
 use round::{Round, Splitter};
 
 /// The access patterns that the function uses.

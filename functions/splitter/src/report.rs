@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use aws::{CloudWatch, CloudWatchError};
 use key_schema::counter::{self, THROTTLED_A_MINUTE};
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The maximum number of contributors in a report (CloudWatch API reference,
 /// `GetInsightRuleReport`). So it is also the maximum number of counters that one round splits.
@@ -52,6 +53,21 @@ pub fn window(now: Instant) -> (i64, i64) {
 }
 
 impl Report {
+    /// Reads a rule's largest contributors in each minute between two times, in seconds since 1970.
+    ///
+    /// # Errors
+    /// [`CloudWatchError`].
+    pub async fn fetch(cloudwatch: &CloudWatch, rule: &str, (from, to): (i64, i64)) -> Result<Self, CloudWatchError> {
+        let request = json!({
+            "RuleName": rule,
+            "StartTime": from,
+            "EndTime": to,
+            "Period": PERIOD_SECONDS,
+            "MaxContributorCount": MAX_CONTRIBUTORS,
+        });
+        cloudwatch.read("GetInsightRuleReport", &request).await
+    }
+
     /// Returns the number of keys in the report.
     #[must_use]
     pub fn keys(&self) -> u32 {

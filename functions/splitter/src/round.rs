@@ -1,5 +1,6 @@
 //! One round of the splitter: finds the hot counters and splits each of them once.
 
+use aws::{CloudWatch, CloudWatchError};
 use futures::StreamExt as _;
 use key_schema::counter::{self, MAX_SHARDS, Reason};
 use key_schema::id::CounterName;
@@ -9,7 +10,6 @@ use serde::Serialize;
 use table::{Measured, Table, TableError};
 use tokio::time::{self, timeout_at};
 
-use crate::cloudwatch::{CloudWatch, ReportError};
 use crate::report;
 
 /// The number of counters that are split concurrently. It is low, because the table is busy.
@@ -41,7 +41,7 @@ pub enum RoundError {
     NoRule,
     /// CloudWatch returned no report.
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Report(#[from] CloudWatchError),
     /// The rule or the report did not arrive in time.
     #[error("there is no report in time")]
     Time,
@@ -118,7 +118,7 @@ impl Splitter {
     async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
         // The rule is read each time, because it is new when Contributor Insights is enabled again.
         let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
-        Ok(self.cloudwatch.report(&rule, report::window(now)).await?)
+        Ok(report::Report::fetch(&self.cloudwatch, &rule, report::window(now)).await?)
     }
 
     /// Splits a counter that was throttled in this minute, unless it was split since then.

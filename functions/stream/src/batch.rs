@@ -20,7 +20,7 @@
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
-use key_schema::item::{DecodeError, FromItem, Item, key_of};
+use key_schema::item::{DecodeError, FromItem, IMPORTED, Item, key_of};
 use key_schema::key::Key;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,6 +56,15 @@ pub struct Record<'e> {
     pub key: Key,
     /// The change.
     pub change: Change,
+}
+
+impl Record<'_> {
+    /// Returns whether an operator imported the item. Everything that follows from its creation has
+    /// already happened: its events were published, and its sales are items of their own.
+    #[must_use]
+    pub fn is_import(&self) -> bool {
+        matches!(self.change, Change::Created { .. }) && self.origin.cause.as_deref() == Some(IMPORTED)
+    }
 }
 
 /// A change of an item.

@@ -165,7 +165,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                 published.len()
             }
         };
-        tracing::warn!(unmarked, "events are sent again if their records come again");
+        tracing::warn!(unmarked, "events are published again if Lambda delivers their records again");
     }
 
     /// Writes the marks and returns how many could not be written.

@@ -31,7 +31,7 @@ pub struct Consumer {
 
 /// The outcome of a batch.
 #[derive(Debug)]
-pub struct Taken {
+pub struct BatchOutcome {
     /// The response to Lambda.
     pub answer: Answer,
     /// The report for operators.
@@ -79,7 +79,7 @@ impl Consumer {
     ///
     /// # Errors
     /// [`BatchError`] if a response could not name a record. Then no sink has received the batch.
-    pub async fn take(&self, event: &Event, stop: Instant) -> Result<Taken, BatchError> {
+    pub async fn take(&self, event: &Event, stop: Instant) -> Result<BatchOutcome, BatchError> {
         let started = Instant::now();
         let batch = Batch::decode(event)?;
         let records: Vec<&Origin<'_>> = batch.records.iter().map(|record| &record.origin).collect();
@@ -113,7 +113,7 @@ impl Consumer {
         }
         report.aside(&batch, &aside.to_vec());
         report.finish(started.elapsed(), self.table.as_deref().map(|table| table.meter().take()).unwrap_or_default());
-        Ok(Taken { answer: Answer::from_earliest(earliest), report })
+        Ok(BatchOutcome { answer: Answer::from_earliest(earliest), report })
     }
 
     /// Quarantines the refused records. If that fails, the record fails, and Lambda delivers it

@@ -39,7 +39,7 @@ impl Rules {
     /// [`UnreadableOldImage`] if an event depends on an old image that cannot be read.
     pub fn events(&self, record: &Record<'_>) -> Result<Vec<Event>, UnreadableOldImage> {
         let change = &record.change;
-        let Some(new) = change.after() else { return Ok(Vec::new()) };
+        let Some(new) = change.after().filter(|_| !record.is_import()) else { return Ok(Vec::new()) };
         let happened = match new {
             AnyEntity::Order(new) => {
                 order(before(change, |old| if let AnyEntity::Order(old) = old { Some(old) } else { None }), new)?

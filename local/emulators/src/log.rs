@@ -26,12 +26,12 @@ pub struct Page<T> {
 
 #[derive(Debug)]
 pub(crate) struct Log<T> {
-    kept: Mutex<Kept<T>>,
+    entries: Mutex<Entries<T>>,
     capacity: usize,
 }
 
 #[derive(Debug)]
-struct Kept<T> {
+struct Entries<T> {
     items: VecDeque<T>,
     dropped: u64,
     history: Option<History>,
@@ -47,7 +47,7 @@ struct History {
 
 impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
     pub(crate) const fn new(capacity: usize) -> Self {
-        Self { kept: Mutex::new(Kept { items: VecDeque::new(), dropped: 0, history: None }), capacity }
+        Self { entries: Mutex::new(Entries { items: VecDeque::new(), dropped: 0, history: None }), capacity }
     }
 
     /// Restores earlier entries from the file, and adds later entries to it. Unreadable lines are
@@ -63,40 +63,40 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         }
         let items: VecDeque<T> = newest.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect();
         let history = Some(History::written(path, &items)?);
-        Ok(Self { kept: Mutex::new(Kept { items, dropped: 0, history }), capacity })
+        Ok(Self { entries: Mutex::new(Entries { items, dropped: 0, history }), capacity })
     }
 
     pub(crate) fn push(&self, item: T) {
-        let mut kept = self.lock();
-        kept.note(&item);
-        if kept.items.len() == self.capacity {
-            kept.items.pop_front();
-            kept.dropped += 1;
+        let mut entries = self.lock();
+        entries.note(&item);
+        if entries.items.len() == self.capacity {
+            entries.items.pop_front();
+            entries.dropped += 1;
         }
-        kept.items.push_back(item);
+        entries.items.push_back(item);
     }
 
     /// Returns at most `limit` entries, without the first `after` accepted ones.
     pub(crate) fn page(&self, after: u64, limit: usize) -> Page<T> {
-        let kept = self.lock();
-        let skipped = after.max(kept.dropped);
-        let start = usize::try_from(skipped - kept.dropped).unwrap_or(usize::MAX);
-        let items: Vec<T> = kept.items.iter().skip(start).take(limit).cloned().collect();
-        let next = skipped.min(kept.total()).saturating_add(length(items.len()));
-        Page { items, next, more: next < kept.total() }
+        let entries = self.lock();
+        let skipped = after.max(entries.dropped);
+        let start = usize::try_from(skipped - entries.dropped).unwrap_or(usize::MAX);
+        let items: Vec<T> = entries.items.iter().skip(start).take(limit).cloned().collect();
+        let next = skipped.min(entries.total()).saturating_add(length(items.len()));
+        Page { items, next, more: next < entries.total() }
     }
 
-    /// Returns the number of entries that are no longer kept.
+    /// Returns the number of entries that the log has dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.lock().dropped
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept<T>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries<T>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Serialize> Kept<T> {
+impl<T: Serialize> Entries<T> {
     fn note(&mut self, item: &T) {
         let Some(history) = &mut self.history else { return };
         let mut noted = history.add(item);
@@ -137,7 +137,7 @@ impl History {
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Entries<T> {
     fn total(&self) -> u64 {
         self.dropped.saturating_add(length(self.items.len()))
     }

@@ -71,7 +71,7 @@ impl AsyncFunction {
     /// [`CallError::NotCalled`] if the function has stopped for good.
     pub async fn take(&self, event: Value, work: Work) -> Result<(), CallError> {
         let sent = self.events.send((event, work)).await;
-        sent.map_err(|_| CallError::NotCalled(format!("{} takes no events any more", self.arn)))
+        sent.map_err(|_| CallError::NotCalled(format!("{} accepts no more events", self.arn)))
     }
 }
 

@@ -160,7 +160,7 @@ impl Journal {
         if !state.closed
             && let Err(error) = state.add(line)
         {
-            tracing::error!(%error, path = %state.path.display(), "what happened cannot be kept");
+            tracing::error!(%error, path = %state.path.display(), "the journal cannot be written");
         }
     }
 
@@ -187,7 +187,7 @@ impl State {
         if self.lines > self.most
             && let Err(error) = self.rewrite()
         {
-            tracing::warn!(%error, path = %self.path.display(), "the file cannot be written anew");
+            tracing::warn!(%error, path = %self.path.display(), "the journal cannot be compacted");
             self.most = self.lines.saturating_add(SLACK);
         }
         Ok(())

@@ -9,9 +9,9 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 /// Maximum length of a line in bytes. The rest of a longer line is dropped.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// Maximum number of lines kept in memory, and of their bytes.
-const KEPT_LINES: usize = 20_000;
-const KEPT_BYTES: usize = 8 << 20;
+/// Maximum number of lines in memory, and of their bytes.
+const MAX_LINES: usize = 20_000;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Selects the lines of functions to show on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,29 +36,29 @@ pub struct Line {
 
 /// The newest lines of all functions, shown or not, in the order of reading.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Mutex<Kept>);
+pub(crate) struct Lines(Mutex<Buffer>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Buffer {
     lines: VecDeque<Line>,
     bytes: usize,
 }
 
 impl Lines {
     fn keep(&self, line: Line) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.bytes += line.text.len();
-        kept.lines.push_back(line);
-        while kept.bytes > KEPT_BYTES || kept.lines.len() > KEPT_LINES {
-            let Some(oldest) = kept.lines.pop_front() else { return };
-            kept.bytes -= oldest.text.len();
+        let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        buffer.bytes += line.text.len();
+        buffer.lines.push_back(line);
+        while buffer.bytes > MAX_BYTES || buffer.lines.len() > MAX_LINES {
+            let Some(oldest) = buffer.lines.pop_front() else { return };
+            buffer.bytes -= oldest.text.len();
         }
     }
 
     /// Returns the newest lines that `wanted` accepts, at most `limit`, oldest first.
     pub(crate) fn find(&self, wanted: impl Fn(&Line) -> bool, limit: usize) -> Vec<Line> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut found: Vec<Line> = kept.lines.iter().rev().filter(|line| wanted(line)).take(limit).cloned().collect();
+        let buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<Line> = buffer.lines.iter().rev().filter(|line| wanted(line)).take(limit).cloned().collect();
         found.reverse();
         found
     }
@@ -143,11 +143,11 @@ mod tests {
         Log::Off.forward(Arc::clone(&lines), "B".to_owned(), "three\n".as_bytes()).await;
         assert_eq!(texts(lines.find(|_| true, 2)), ["two", "three"]);
         assert_eq!(texts(lines.find(|line| line.function == "A" && line.text.contains('n'), 10)), ["one"]);
-        let many = format!("{}\n", "x".repeat(LONGEST_LINE)).repeat(KEPT_BYTES / LONGEST_LINE + 5);
+        let many = format!("{}\n", "x".repeat(LONGEST_LINE)).repeat(MAX_BYTES / LONGEST_LINE + 5);
         Log::Off.forward(Arc::clone(&lines), "A".to_owned(), many.as_bytes()).await;
-        assert_eq!(lines.find(|_| true, usize::MAX).len(), KEPT_BYTES / LONGEST_LINE);
-        Log::Off.forward(Arc::clone(&lines), "A".to_owned(), "y\n".repeat(KEPT_LINES + 5).as_bytes()).await;
-        assert_eq!(lines.find(|_| true, usize::MAX).len(), KEPT_LINES);
+        assert_eq!(lines.find(|_| true, usize::MAX).len(), MAX_BYTES / LONGEST_LINE);
+        Log::Off.forward(Arc::clone(&lines), "A".to_owned(), "y\n".repeat(MAX_LINES + 5).as_bytes()).await;
+        assert_eq!(lines.find(|_| true, usize::MAX).len(), MAX_LINES);
     }
 
     #[tokio::test]

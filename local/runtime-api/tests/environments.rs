@@ -96,12 +96,12 @@ async fn a_function_gets_its_payload_and_the_headers_of_lambda() {
     assert_eq!(first["name"], "f");
     assert_eq!(first["memory"], 256);
     assert_eq!(first["own"], "value");
-    assert_eq!(first["home"], Value::Null, "the developer's environment is not the function's");
+    assert_eq!(first["home"], Value::Null, "a function does not inherit the environment");
     assert_eq!(first["arn"], "arn:aws:lambda:us-east-1:000000000000:function:f");
     assert!(first["deadline"].as_u64().unwrap() > 1_700_000_000_000);
 
     let second = invoke(&functions, json!({"do": "describe"})).await.unwrap();
-    assert_eq!(first["pid"], second["pid"], "a warm environment is used again");
+    assert_eq!(first["pid"], second["pid"], "a warm environment is reused");
     assert_ne!(first["request_id"], second["request_id"]);
     functions.shutdown().await;
 }

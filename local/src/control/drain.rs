@@ -53,7 +53,7 @@ pub(super) async fn drain(
         // `lag` counts only records that have been read.
         let mut shards = progress.mappings.iter().flat_map(|mapping| &mapping.shards);
         if let Some(trouble) = shards.find_map(|shard| shard.trouble.as_ref()) {
-            message = format!("{message}, and those that cannot be read: {trouble}");
+            message = format!("{message}, and a shard cannot be read: {trouble}");
         }
         return Err(Problem::timed_out(message));
     }

@@ -26,7 +26,7 @@ pub(super) async fn invoke(
 ) -> Result<Response, Problem> {
     let payload = if body.is_empty() { Bytes::from_static(b"{}") } else { body };
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(&payload) {
-        return Err(Problem::bad_request(format!("an event is JSON: {error}")));
+        return Err(Problem::bad_request(format!("the event must be JSON: {error}")));
     }
     let answer = control.functions.invoke(&name, payload, Instant::now() + TIMEOUT).await;
     let answer = answer.map_err(|error| match error {

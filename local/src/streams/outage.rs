@@ -83,7 +83,7 @@ impl Index for Ports {
             }
             let take = |operation: &BulkOperation| {
                 if world.poison.as_deref() == Some(operation.document_id()) {
-                    return BulkOutcome::Retryable { reason: "told to".to_owned() };
+                    return BulkOutcome::Retryable { reason: "injected".to_owned() };
                 }
                 world.documents.insert(operation.document_id().to_owned());
                 BulkOutcome::Applied
@@ -117,15 +117,15 @@ impl Items for Ports {
     }
 
     async fn get<T: FromItem + Send>(&self, _: &Get<T>) -> Result<Option<T>, TableError> {
-        panic!("no mark is read alone")
+        panic!("marks are read in batches")
     }
 
     async fn query<T: FromItem + Send>(&self, _: &Query<T>) -> Result<table::Page<T>, TableError> {
-        panic!("marks are no list")
+        panic!("marks are not queried")
     }
 
     async fn write(&self, _: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
-        panic!("no mark has a condition")
+        panic!("marks are written without a condition")
     }
 
     async fn transact<A: Clone + Send + Sync>(
@@ -138,7 +138,7 @@ impl Items for Ports {
 
 impl Quarantine for Ports {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
-        panic!("nothing here is refused for good: {}", entry.reason)
+        panic!("a record was quarantined: {}", entry.reason)
     }
 }
 
@@ -252,7 +252,7 @@ async fn case_23_an_outage_of_the_index_for_an_hour_discards_repeats_and_loses_n
     assert_eq!(rig.failed(), Vec::<Json>::new());
     rig.ports.of(|world| {
         let distinct: BTreeSet<&String> = world.published.iter().collect();
-        assert_eq!((world.published.len(), distinct.len()), (4, 4), "each once");
+        assert_eq!((world.published.len(), distinct.len()), (4, 4), "each event once");
         assert_eq!(world.documents.len(), 12);
         assert!(world.refused_calls > 1_000, "{}", world.refused_calls);
     });
@@ -297,7 +297,7 @@ async fn case_35_when_the_retries_are_exhausted_the_destination_keeps_the_whole_
         let mut kept = kept["Records"].as_array().unwrap().clone();
         let mut given = records[..4].to_vec();
         kept.iter_mut().chain(&mut given).for_each(|record| record["eventSourceARN"] = json!("arn:memory"));
-        assert_eq!(kept, given, "whole, and in order");
+        assert_eq!(kept, given, "all records, in order");
     }
     rig.ports.of(|world| {
         // The consumer published the events of all other records of the batch, each once.

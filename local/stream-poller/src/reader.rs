@@ -14,7 +14,7 @@ use crate::{Page, Record, SourceError, Start, StreamCall};
 
 /// Maximum number of groups of records that wait for one lane. A group comes from one page. The
 /// limit keeps a reader from reading too far ahead.
-const DEALS: usize = 2;
+const MAX_WAITING_GROUPS: usize = 2;
 /// Maximum number of records read beyond the first unsettled one. When one lane retries a failing
 /// item, the other lanes continue up to this limit.
 const MAX_AHEAD: usize = 20_000;
@@ -25,7 +25,7 @@ pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, s
     let mut lanes = JoinSet::new();
     let senders = (0..mapping.mapping.settings.parallelization_factor.max(1))
         .map(|_| {
-            let (sender, receiver) = mpsc::channel(DEALS);
+            let (sender, receiver) = mpsc::channel(MAX_WAITING_GROUPS);
             let lane = Lane::new(Arc::clone(&mapping), Arc::clone(&shard), receiver);
             lanes.spawn(lane.run());
             sender
@@ -38,7 +38,7 @@ pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, s
         while let Some(ended) = lanes.join_next().await {
             if let Err(error) = ended {
                 // The records of the lane stay unsettled, so no caller takes them for processed.
-                tracing::error!(%error, "a lane of the stream broke down");
+                tracing::error!(%error, "a lane of the stream panicked");
             }
         }
     });
@@ -115,7 +115,7 @@ impl Reader {
     /// Adds the records of a page to the checkpoint, and passes the records that match the filter
     /// to the lanes. Records of one item always use the same lane. Waits while a lane is full.
     async fn distribute(&self, records: Vec<Arc<Record>>) {
-        let mut hands: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
+        let mut groups: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
         let mut filtered = 0;
         {
             let mut reader = self.shard.reader();
@@ -126,10 +126,10 @@ impl Reader {
                     filtered += 1;
                     continue;
                 }
-                let lanes = u64::try_from(hands.len()).unwrap_or(1);
+                let lanes = u64::try_from(groups.len()).unwrap_or(1);
                 let lane = usize::try_from(record.key_hash() % lanes).unwrap_or_default();
-                if let Some(hand) = hands.get_mut(lane) {
-                    hand.push(Entry { number, record });
+                if let Some(group) = groups.get_mut(lane) {
+                    group.push(Entry { number, record });
                 }
             }
         }
@@ -137,10 +137,10 @@ impl Reader {
             count(&self.mapping.counts.filtered, filtered);
             self.mapping.notify();
         }
-        for (hand, sender) in hands.into_iter().zip(&self.senders) {
-            if !hand.is_empty() {
+        for (group, sender) in groups.into_iter().zip(&self.senders) {
+            if !group.is_empty() {
                 // A lane ends only when its sender is dropped, so sending loses no records.
-                let _ = sender.send(hand).await;
+                let _ = sender.send(group).await;
             }
         }
         let mut changed = self.mapping.changed.subscribe();

@@ -66,7 +66,7 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
     if let Some(state) = properties.get("State")?
         && state.text()? != "ENABLED"
     {
-        return Err(state.error("only rules that are ENABLED are known here"));
+        return Err(state.error("only rules that are ENABLED are supported"));
     }
     let section = properties.require("EventPattern")?;
     let pattern = section.json()?;

@@ -61,7 +61,7 @@ pub(crate) fn read(
                 )));
             }
             "Schedule" => template.schedules.push(schedule::read(function, &name, &settings)?),
-            other => return Err(kind.error(format!("events of type {other} are not known here"))),
+            other => return Err(kind.error(format!("events of type {other} are not supported"))),
         }
     }
     Ok(())

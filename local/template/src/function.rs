@@ -160,7 +160,7 @@ fn read_policies(policies: &Section) -> Result<Vec<Statement>, TemplateError> {
                 "Allow" => true,
                 "Deny" => false,
                 other => {
-                    return Err(effect.error(format!("Allow or Deny belongs here, not {other}")));
+                    return Err(effect.error(format!("must be Allow or Deny, not {other}")));
                 }
             };
             statements.push(Statement {

@@ -8,7 +8,7 @@ use crate::{Deployment, TemplateError};
 
 /// Maximum depth of conditions that refer to other conditions. It limits the recursion. No real
 /// template reaches it.
-const MOST_OPEN: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
@@ -50,7 +50,7 @@ impl<'a> Resolver<'a> {
             if let (Some(given), Some(allowed)) = (deployment.parameters.get(name), parameter.child("AllowedValues")) {
                 let allowed = list(allowed)?.iter().map(scalar).collect::<Result<Vec<_>, _>>()?;
                 if !allowed.contains(&given.as_str()) {
-                    let message = format!("{} belongs here, not {given}", allowed.join(" or "));
+                    let message = format!("must be {}, not {given}", allowed.join(" or "));
                     return Err(TemplateError::at(parameter.line, name, message));
                 }
             }
@@ -124,11 +124,11 @@ impl<'a> Resolver<'a> {
         match known {
             Some(Some(holds)) => return Ok(holds),
             Some(None) => {
-                let message = format!("the condition {name} needs itself");
+                let message = format!("the condition {name} refers to itself");
                 return Err(TemplateError::at(node.line, "Conditions", message));
             }
-            None if self.known.borrow().values().filter(|holds| holds.is_none()).count() >= MOST_OPEN => {
-                let message = format!("the condition {name} is needed by too many that need one another");
+            None if self.known.borrow().values().filter(|holds| holds.is_none()).count() >= MAX_DEPTH => {
+                let message = format!("the condition {name} is nested too deeply");
                 return Err(TemplateError::at(node.line, "Conditions", message));
             }
             None => {}
@@ -266,7 +266,7 @@ impl<'a> Resolver<'a> {
             ("AWS::OpenSearchService::Domain", "DomainEndpoint") => Ok(format!("{name}.{region}.es.amazonaws.com")),
             ("AWS::Serverless::Function", "Arn") => Ok(format!("arn:aws:lambda:{region}:{account}:function:{name}")),
             _ => {
-                let message = format!("{id}.{attribute} is not known here ({kind})");
+                let message = format!("{id}.{attribute} is not supported ({kind})");
                 Err(TemplateError::at(line, "", message))
             }
         }
@@ -326,14 +326,14 @@ fn entries(node: Option<&Node>) -> &[(String, Node)] {
 fn list(node: &Node) -> Result<&[Node], TemplateError> {
     match &node.value {
         Value::List(items) => Ok(items),
-        _ => Err(TemplateError::at(node.line, "", format!("a list belongs here, not {}", node.kind()))),
+        _ => Err(TemplateError::at(node.line, "", format!("must be a list, not {}", node.kind()))),
     }
 }
 
 fn scalar(node: &Node) -> Result<&str, TemplateError> {
     match &node.value {
         Value::Scalar { text, .. } => Ok(text),
-        _ => Err(TemplateError::at(node.line, "", format!("a scalar belongs here, not {}", node.kind()))),
+        _ => Err(TemplateError::at(node.line, "", format!("must be a scalar, not {}", node.kind()))),
     }
 }
 

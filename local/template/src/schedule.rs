@@ -42,12 +42,12 @@ pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Sc
     settings.only(&["Schedule", "Name", "Description", "Enabled", "State", "Input"])?;
     let expression = settings.require("Schedule")?;
     let enabled = match (settings.get("Enabled")?, settings.get("State")?) {
-        (Some(_), Some(state)) => return Err(state.error("Enabled or State belongs here, not both")),
+        (Some(_), Some(state)) => return Err(state.error("must have Enabled or State, not both")),
         (Some(enabled), None) => enabled.flag()?,
         (None, Some(state)) => match state.text()?.as_str() {
             "ENABLED" => true,
             "DISABLED" => false,
-            other => return Err(state.error(format!("ENABLED or DISABLED belongs here, not {other}"))),
+            other => return Err(state.error(format!("must be ENABLED or DISABLED, not {other}"))),
         },
         (None, None) => true,
     };
@@ -69,7 +69,7 @@ fn rate(text: &str) -> Result<Duration, String> {
     if text.starts_with("cron(") {
         return Err(format!("{text}: cron expressions are not run here, only rate(<n> minutes), hours or days"));
     }
-    let wrong = || format!("rate(<n> minutes), hours or days belongs here, not {text}");
+    let wrong = || format!("must be rate(<n> minutes), hours or days, not {text}");
     let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(wrong)?;
     let (number, unit) = inner.split_once(' ').ok_or_else(wrong)?;
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());

@@ -55,7 +55,7 @@ impl<'a> Section<'a> {
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), TemplateError> {
         for (key, section) in self.entries()? {
             if !known.contains(&key.as_str()) {
-                return Err(section.error("this property is not known here"));
+                return Err(section.error("this property is not supported"));
             }
         }
         Ok(())
@@ -120,7 +120,7 @@ impl<'a> Section<'a> {
         match self.text()?.as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
-            other => Err(self.error(format!("true or false belongs here, not {other}"))),
+            other => Err(self.error(format!("must be true or false, not {other}"))),
         }
     }
 
@@ -132,9 +132,7 @@ impl<'a> Section<'a> {
         let text = self.text()?;
         match text.parse::<N>() {
             Ok(number) if range.contains(&number) => Ok(number),
-            _ => {
-                Err(self.error(format!("a number from {} to {} belongs here, not {text}", range.start(), range.end())))
-            }
+            _ => Err(self.error(format!("must be a number from {} to {}, not {text}", range.start(), range.end()))),
         }
     }
 
@@ -149,6 +147,6 @@ impl<'a> Section<'a> {
     }
 
     fn unexpected(&self, wanted: &str) -> TemplateError {
-        self.error(format!("{wanted} belongs here, not {}", self.node.kind()))
+        self.error(format!("must be {wanted}, not {}", self.node.kind()))
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn read(id: &str, properties: &Section) -> Result<TableDefinition, Te
         let kind = attribute.require("AttributeType")?;
         let text = kind.text()?;
         if !["S", "N", "B"].contains(&text.as_str()) {
-            return Err(kind.error(format!("S, N or B belongs here, not {text}")));
+            return Err(kind.error(format!("must be S, N or B, not {text}")));
         }
         attribute_types.insert(attribute.require("AttributeName")?.text()?, text);
     }
@@ -183,7 +183,7 @@ fn read_key(schema: &Section, types: &BTreeMap<String, String>) -> Result<KeyAtt
         match role.text()?.as_str() {
             "HASH" => partition = Some(name),
             "RANGE" => sort = Some(name),
-            other => return Err(role.error(format!("HASH or RANGE belongs here, not {other}"))),
+            other => return Err(role.error(format!("must be HASH or RANGE, not {other}"))),
         }
     }
     match (partition, sort) {

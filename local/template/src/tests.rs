@@ -236,7 +236,7 @@ fn an_unknown_parameter_cannot_be_given() {
 fn a_parameter_is_given_one_of_its_values() {
     let deployment = Deployment::new("r", "a").parameter("FoldStreamConsumers", "yes");
     let error = Template::read_for(&real_path(), &deployment).unwrap_err();
-    assert!(error.to_string().contains("FoldStreamConsumers: true or false belongs here, not yes"), "{error}");
+    assert!(error.to_string().contains("FoldStreamConsumers: must be true or false, not yes"), "{error}");
 }
 
 #[test]
@@ -285,25 +285,25 @@ fn a_false_condition_leaves_a_function_and_its_routes_out() {
 #[test]
 fn faults_are_named_with_their_place() {
     let cases = [
-        ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: a number from 1 to 900"),
-        ("Timeout: 3", "Timeout: [3]", "20: One.Properties.Timeout: a text belongs here, not a list"),
+        ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: must be a number from 1 to 900"),
+        ("Timeout: 3", "Timeout: [3]", "20: One.Properties.Timeout: must be a text, not a list"),
         ("      Timeout: 3\n", "", "Timeout is missing"),
         ("!Ref Api", "!Ref Nothing", "there is no parameter or resource Nothing"),
         ("Method: get", "Method: gett", "GETT is not a method"),
         ("'/v1/things/{id}'", "'/v1/{id+}'", "is not a path"),
         ("'/v1/things/{id}'", "'v1'", "is not a path"),
-        ("Type: HttpApi", "Type: Timer", "events of type Timer are not known here"),
-        ("Path: '/v1/things/{id}'", "Path: /v1, Speed: 3", "Speed: this property is not known here"),
+        ("Type: HttpApi", "Type: Timer", "events of type Timer are not supported"),
+        ("Path: '/v1/things/{id}'", "Path: /v1, Speed: 3", "Speed: this property is not supported"),
         ("Authorizers: {Jwt: ", "Authorizers: {Other: ", "the API has no authorizer Jwt"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !If [Low, l]", "If takes a condition and two values"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not evaluated here"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref Secret", "the parameter Secret has no value"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub '${Level'", "has a ${ without its }"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub ['${Level}']", "Sub takes a text and a map of variables"),
-        ("LEVEL: !If [Low, l, h]", "LEVEL: !GetAtt Api.Arn", "Api.Arn is not known here"),
-        ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low needs itself"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !GetAtt Api.Arn", "Api.Arn is not supported"),
+        ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low refers to itself"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref \"No\\nsuch\"", "there is no parameter or resource No such"),
-        ("KeyType: RANGE", "KeyType: SORT", "HASH or RANGE belongs here, not SORT"),
+        ("KeyType: RANGE", "KeyType: SORT", "must be HASH or RANGE, not SORT"),
         ("AttributeName: B, KeyType", "AttributeName: C, KeyType", "C is not among AttributeDefinitions"),
         ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "there is no AWS::DynamoDB::Table"),
         ("Handler: bootstrap", "Handler: bootstrap\n      Handler: other", "20: the key Handler is defined twice"),
@@ -359,5 +359,5 @@ fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
 fn each_condition_is_evaluated_once_even_if_it_is_used_repeatedly() {
     assert!(needing_one_another(50).is_ok());
     let endless = needing_one_another(10_000).unwrap_err().to_string();
-    assert!(endless.contains("is needed by too many that need one another"), "{endless}");
+    assert!(endless.contains("is nested too deeply"), "{endless}");
 }

@@ -113,7 +113,7 @@ impl fmt::Display for ExpirationList {
                 RemovedBy::Ttl => "expired",
                 RemovedBy::Unknown => "unknown",
             };
-            let archive = archive.as_deref().unwrap_or("not archived: whose it was is no customer");
+            let archive = archive.as_deref().unwrap_or("not archived: the owner's id is invalid");
             writeln!(f, "{removed_at}  {kind:<8}  {removed_by:<7}  {archive}")?;
         }
         write!(f, "{} expired", self.expirations.len())
@@ -151,7 +151,7 @@ fn check(name: &str) -> Result<(), OpsError> {
 
 async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = store.get(name).await? else {
-        return Err(OpsError::Failed(format!("{name} is not there")));
+        return Err(OpsError::Failed(format!("{name} does not exist")));
     };
     Ok(Outcome::new(&Shown::new(&body), true))
 }

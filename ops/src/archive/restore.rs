@@ -31,7 +31,8 @@ pub struct Restored {
     pub restored: u64,
     /// The number of items that already existed, because they were restored earlier or created
     /// again.
-    pub there: u64,
+    #[serde(rename = "there")]
+    pub existing: u64,
     /// The failures, each with its reason.
     pub failed: Vec<String>,
 }
@@ -45,7 +46,7 @@ impl Restored {
 
     pub(crate) fn add(&mut self, mut other: Self) {
         self.restored += other.restored;
-        self.there += other.there;
+        self.existing += other.existing;
         self.failed.append(&mut other.failed);
     }
 
@@ -56,7 +57,7 @@ impl Restored {
 
 impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} items restored, {} were there already", self.restored, self.there)?;
+        writeln!(f, "{} items restored, {} existed already", self.restored, self.existing)?;
         for reason in &self.failed {
             writeln!(f, "NOT RESTORED: {reason}")?;
         }
@@ -78,7 +79,7 @@ pub async fn restore_object(
     name: &str,
     until: Instant,
 ) -> Result<Restored, OpsError> {
-    let Some(body) = store.get(name).await? else { return Ok(Restored::failed(format_args!("{name} is not there"))) };
+    let Some(body) = store.get(name).await? else { return Ok(Restored::failed(format_args!("{name} does not exist"))) };
     let archived = match decode(name, &body) {
         Ok(archived) => archived,
         Err(reason) => return Ok(Restored::failed(reason)),
@@ -105,7 +106,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
     let items = table.query(&order::read_for_update(id)?).await?.items;
     let lives_on = |item: &AnyEntity| matches!(item, AnyEntity::Order(head) if head.expires_at.is_none());
     Ok((!items.iter().any(lives_on)).then(|| {
-        format!("it is a part of order {id}, whose head is not there: give the name of the head, or --order {id}")
+        format!("it is a part of order {id}, whose head does not exist: give the name of the head, or --order {id}")
     }))
 }
 
@@ -152,42 +153,42 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
 
 /// Returns the reason why an order's head cannot be written yet, from the order's present items.
 async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, OpsError> {
-    let (mut lines, mut going) = (0_u64, false);
+    let (mut lines, mut is_expired) = (0_u64, false);
     for item in table.query(&order::read_for_update(&head.id)?).await?.items {
         match item {
             AnyEntity::OrderLine(line) => {
                 lines += 1;
-                going |= line.expires_at.is_some();
+                is_expired |= line.expires_at.is_some();
             }
-            AnyEntity::OrderStatusEvent(event) => going |= event.expires_at.is_some(),
+            AnyEntity::OrderStatusEvent(event) => is_expired |= event.expires_at.is_some(),
             _ => {}
         }
     }
-    if going {
-        return Ok(Some(GOING.to_owned()));
+    if is_expired {
+        return Ok(Some(EXPIRING.to_owned()));
     }
     let (id, count) = (&head.id, head.line_count);
     Ok((lines != count).then(|| {
-        format!("order {id}: {lines} of its {count} lines are there or in the archive: try again when all are archived")
+        format!("order {id}: only {lines} of its {count} lines exist or are archived: try again when all are archived")
     }))
 }
 
 /// The reason for a refusal while DynamoDB has removed only a part of an order.
-const GOING: &str = "a part of the order has expired and is not yet removed: try again in some days";
+const EXPIRING: &str = "a part of the order has expired and is not yet removed: try again in some days";
 
 /// Writes an item if its key does not exist.
 async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
     match table.write(&restore(entity)?).await? {
         Ok(()) => Ok(Restored { restored: 1, ..Restored::default() }),
-        Err(refusal) if is_going(entity, refusal.item.as_ref()) => Ok(Restored::failed(GOING)),
-        Err(_) => Ok(Restored { there: 1, ..Restored::default() }),
+        Err(refusal) if is_expiring(entity, refusal.item.as_ref()) => Ok(Restored::failed(EXPIRING)),
+        Err(_) => Ok(Restored { existing: 1, ..Restored::default() }),
     }
 }
 
 /// Returns whether the present item belongs to a retired order that DynamoDB has removed only in
 /// part. DynamoDB will remove this item too, so a restore must wait. The check uses `expires_at`,
 /// which the head gets before its time to live.
-fn is_going(entity: &AnyEntity, present: Option<&Item>) -> bool {
+fn is_expiring(entity: &AnyEntity, present: Option<&Item>) -> bool {
     let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
     lives_on && present.is_some_and(|present| present.get("expires_at").is_some())
 }

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use super::profile::{Detail, Profile, Traffic};
 use crate::error::OpsError;
 
-/// The longest line. Longer than any that API Gateway writes.
+/// The maximum size of a line in bytes. API Gateway writes shorter lines.
 const MAX_LINE: u64 = 64 * 1024;
-/// The most different routes. The template has fewer.
+/// The maximum number of different routes. The template has fewer.
 const MAX_ROUTES: usize = 1_000;
 /// API Gateway's mark of an absent value.
 const ABSENT: &str = "-";
@@ -34,8 +34,9 @@ struct Count {
     milliseconds: u64,
 }
 
-/// Adds the requests of a log to a profile, scaled from the hours that the log covers to a month.
-/// The mean latency is the duration of an invocation, which it exceeds by a few milliseconds.
+/// Sets the requests of each route in a log, scaled from the hours that the log covers to a month.
+/// The mean latency becomes the duration of an invocation, although it is a few milliseconds
+/// longer.
 ///
 /// # Errors
 /// A usage error that names the line.

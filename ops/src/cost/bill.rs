@@ -58,7 +58,7 @@ pub struct Line {
 /// The lines of a month, and the units that the comparison of capacity modes needs.
 #[derive(Debug, Clone, Default)]
 pub struct Bill {
-    /// All lines with an amount, or with a quantity that costs nothing.
+    /// The lines. A line with an amount of 0 shows a quantity that is free of charge.
     pub lines: Vec<Line>,
     /// The capacity units of the month in each place.
     pub(crate) units: BTreeMap<&'static str, MonthlyUnits>,
@@ -105,7 +105,7 @@ pub(crate) struct Biller<'a> {
     idle: bool,
 }
 
-/// The parameters of an addition: quantity, and the parts of it that make one unit.
+/// A quantity, and how many of it make one unit.
 type Quantity = (u128, u64);
 
 impl Biller<'_> {
@@ -166,7 +166,7 @@ impl Biller<'_> {
 
     fn logs(&mut self, stack: &Stack, bytes: u128) -> Result<(), OpsError> {
         self.add(Service::Logs, "GB of log lines", "logs.ingested", (bytes, GB))?;
-        // After a month each day adds a line's bytes and removes those of its retention ago.
+        // In the long run the stored lines are those of the retention period.
         let stored = bytes * u128::from(stack.billed.log_retention_days * COMPRESSED.0);
         self.add(Service::Logs, "GB of stored lines", "logs.stored", (stored, GB * DAYS * COMPRESSED.1))
     }
@@ -288,7 +288,7 @@ fn requests(
     work(biller, profile, stack, measured, route, times, duration_ms)
 }
 
-/// Returns the functions that run because of a route, as far as the stack has them.
+/// Returns the functions of the stack that run because of a route.
 fn running<'a>(route: &'a Route, stack: &'a Stack) -> impl Iterator<Item = &'a String> {
     let all = std::iter::once(&route.function).chain(route.later.keys());
     all.filter(|function| stack.functions.contains_key(*function))
@@ -338,9 +338,9 @@ fn units_of(operation: &Operation) -> Units {
     let factor = if operation.transactional { 2 } else { 1 };
     let consistent = if operation.strong || operation.transactional { 2 } else { 1 };
     Units {
-        // A started 4 KB costs half a unit, or a whole one with strong consistency.
+        // Each 4 KB or part of it cost half a unit, or one unit with strong consistency.
         half_reads: operation.read_bytes.iter().map(|bytes| bytes.div_ceil(4_096) * consistent * factor).sum(),
-        // A started KB costs a unit.
+        // Each KB or part of it costs a unit.
         writes: operation.write_bytes.iter().map(|bytes| bytes.div_ceil(1_024) * factor).sum(),
     }
 }

@@ -14,15 +14,15 @@ use crate::error::OpsError;
 
 /// Seconds of an hour.
 const HOUR: u64 = 3_600;
-/// Hundredths of a percent in one.
+/// Hundredths of a percent in 100 percent.
 const WHOLE: u128 = 10_000;
 
 /// The break-even utilizations of a Region, in hundredths of a percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BreakEven {
-    /// Of read capacity.
+    /// The break-even of read capacity.
     pub reads: u64,
-    /// Of write capacity.
+    /// The break-even of write capacity.
     pub writes: u64,
 }
 

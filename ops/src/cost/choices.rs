@@ -11,7 +11,7 @@ use super::profile::Profile;
 use super::stack::Stack;
 use crate::error::OpsError;
 
-/// Other values of parameters.
+/// Parameters with other values than the default.
 const PARAMETERS: [(&str, &str); 9] = [
     ("SearchService", "none"),
     ("SearchService", "es"),
@@ -24,7 +24,7 @@ const PARAMETERS: [(&str, &str); 9] = [
     ("EventRetentionDays", "365"),
 ];
 
-/// Chooses the lines of a part.
+/// Returns whether a line belongs to a part.
 type IsPart = fn(&Line) -> bool;
 
 /// Parts that no parameter turns off, by their lines.
@@ -57,7 +57,7 @@ pub(crate) fn choices(profile: &Profile, present: &Bill, prices: &Prices) -> Res
         let mut parameters: BTreeMap<String, String> = profile.parameters.clone();
         parameters.insert(name.to_owned(), value.to_owned());
         let other = Profile { parameters, ..profile.clone() };
-        // Together with the given parameters a value may be one that the template refuses.
+        // The template may refuse a value in combination with the given parameters.
         let Ok(stack) = Stack::read(&prices.region, &other.parameters) else { continue };
         let difference = bill(&other, &stack, prices)?.total() - present.total();
         choices.push(Choice { choice: format!("{name}={value}"), difference });

@@ -6,8 +6,8 @@ use super::money::Nano;
 use super::report::{Report, Sum, percent};
 use super::svg::{Bar, Curve, bars, escaped, utilization};
 
-/// The bars of a plot. The last one has the sum of all others.
-const MOST_BARS: usize = 16;
+/// The maximum number of bars in a plot. If there are more amounts, the last bar has their sum.
+const MAX_BARS: usize = 16;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--back:#fff;--text:#1c2430;--quiet:#5b6675;--line:#d5dae1;--more:#2f6fb3;--less:#2b8a5b;\
@@ -17,7 +17,7 @@ const STYLE: &str = "\
 body{background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2rem auto;\
 padding:0 1rem}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}\
-svg{width:100%;height:auto;font:12px system-ui,sans-serif}\
+svg{width:100%;min-width:640px;height:auto;font:12px system-ui,sans-serif}\
 svg text{dominant-baseline:central}\
 .label{fill:var(--quiet)}.value{fill:var(--text)}.more{fill:var(--more)}.less{fill:var(--less)}\
 .axis,.grid{stroke:var(--line)}.curve{fill:none;stroke:var(--more);stroke-width:2}\
@@ -71,7 +71,7 @@ fn plot(page: &mut String, title: &str, sums: &[Sum]) {
     if sums.is_empty() {
         return;
     }
-    let whole = if sums.len() > MOST_BARS { MOST_BARS - 1 } else { sums.len() };
+    let whole = if sums.len() > MAX_BARS { MAX_BARS - 1 } else { sums.len() };
     let mut all: Vec<Bar> =
         sums.iter().take(whole).map(|sum| Bar { label: sum.name.clone(), amount: sum.amount }).collect();
     let rest = sums.get(whole..).unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::error::OpsError;
 const COSTS: &str = include_str!("../../../docs/cost.json");
 const ROUTES: &str = include_str!("../../../docs/routes.json");
 
-/// The name of the table itself beside the names of the indexes.
+/// The name of the table in lists of tables and indexes.
 pub(crate) const TABLE: &str = "table";
 
 /// The measured cost of one use of a pattern.
@@ -81,7 +81,7 @@ impl Route {
 
     /// Returns the uses of each pattern by one request and by the functions that it causes to run.
     /// The customers of the samples have not verified their addresses, so they get no mail. A bill
-    /// assumes that customers have, and adds the notes of a sent mail.
+    /// assumes verified addresses, and adds the writes of a sent mail.
     #[must_use]
     pub fn all_uses(&self) -> Vec<(&str, u64)> {
         let mut uses = self.uses();
@@ -110,7 +110,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Returns the measurements that the program brings along.
+    /// Returns the measurements that are compiled into the program.
     ///
     /// # Errors
     /// If a file is not valid. A test of this crate fails then.
@@ -157,7 +157,7 @@ pub(crate) fn pattern_of(id: &str) -> Option<&'static Pattern> {
     registry::all().find(|pattern| pattern.id == id)
 }
 
-/// Returns the name of an index as the schema has it.
+/// Returns the name of an index from the schema, or [`TABLE`] for any other name.
 fn place_of(name: &str) -> &'static str {
     key_schema::index::INDEXES.into_iter().map(|index| index.name()).find(|known| *known == name).unwrap_or(TABLE)
 }

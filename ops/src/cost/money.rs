@@ -31,7 +31,7 @@ impl Display for Nano {
     }
 }
 
-/// JSON has billionths, as a whole number.
+/// Writes the billionths as a whole number.
 impl Serialize for Nano {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         i64::try_from(self.0).map_err(serde::ser::Error::custom)?.serialize(serializer)
@@ -103,7 +103,7 @@ impl Price {
     pub(crate) fn of(self, quantity: u128, parts: u64) -> Nano {
         let divisor = u128::from(self.per) * u128::from(parts.max(1)) * 1_000;
         let pico = quantity.saturating_mul(u128::from(self.pico));
-        // Rounds half up without the overflow of adding half of the divisor first.
+        // Rounds half up. Adding half of the divisor before the division could overflow.
         let (nano, rest) = (pico / divisor, pico % divisor);
         Nano(i128::try_from(nano).unwrap_or(i128::MAX) + i128::from(rest * 2 >= divisor))
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::money::{Nano, Price};
 use crate::error::OpsError;
 
-/// The prices that the program brings along.
+/// The prices that are compiled into the program.
 const BUILT_IN: &str = include_str!("../../prices/2026-11.toml");
 
 /// The prices of one Region.
@@ -95,8 +95,8 @@ impl Prices {
         Ok(self.prices.get(item).ok_or_else(missing)?.price)
     }
 
-    /// Returns the amount for a quantity, of which `parts` make one unit. Nothing costs nothing,
-    /// whether or not the file has the price.
+    /// Returns the amount for a quantity, of which `parts` make one unit. A quantity of
+    /// 0 costs nothing, even if the file lacks the price.
     ///
     /// # Errors
     /// As [`Prices::price`].
@@ -124,7 +124,7 @@ mod tests {
         assert!(is_date(&file.date));
         for (name, row) in &file.prices {
             let regions: Vec<&str> = row.dollars.keys().map(String::as_str).collect();
-            // Of the larger nodes of the search engine, the file has one Region only.
+            // The file has the larger nodes of the search engine in one Region only.
             let all = ["ap-southeast-2", "eu-central-1", "us-east-1"];
             assert!(regions == all || (name.contains("large") && regions == ["us-east-1"]), "{name}");
             assert!(row.source.starts_with("https://aws.amazon.com/") && is_date(&row._date), "{name}");

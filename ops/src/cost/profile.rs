@@ -11,19 +11,20 @@ use crate::explain::near;
 /// A commented profile, which `--example-profile` prints.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// The most requests of all routes a month: 38,000 a second.
+/// The maximum number of requests of all routes a month: 38,000 a second.
 pub const MAX_REQUESTS: u64 = 100_000_000_000;
-/// The most requests of all operations a month, which may be a thousand times as dear.
+/// The maximum number of requests of all operations a month. An operation may cost a thousand
+/// times as much as a request of a route.
 const MAX_OPERATIONS: u64 = 10_000_000_000;
 /// The longest duration of an invocation: Lambda's limit.
 const MAX_DURATION_MS: u64 = 900_000;
 /// The largest response of a function.
 const MAX_RESPONSE_BYTES: u64 = 6 * 1024 * 1024;
-/// The most stored data of one kind, in MB: a petabyte.
+/// The maximum amount of stored data of one kind, in MB: a petabyte.
 const MAX_MB: u64 = 1 << 30;
-/// The hours of a month by which AWS computes.
+/// The hours of a month in AWS's price examples.
 const HOURS: u64 = 730;
-/// The most items that an operation may name, as in one transaction.
+/// The maximum number of items of an operation, as in one transaction.
 const MAX_ITEMS: usize = 100;
 /// DynamoDB's largest item.
 const MAX_ITEM_BYTES: u64 = 400 * 1024;

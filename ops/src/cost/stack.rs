@@ -55,6 +55,21 @@ impl Stack {
     }
 }
 
+/// Returns the names of the template's parameters.
+///
+/// # Errors
+/// [`OpsError::Failed`] if the template has none.
+pub(crate) fn parameter_names() -> Result<Vec<String>, OpsError> {
+    let section = TEMPLATE.split_once("\nParameters:\n").map(|(_, rest)| rest);
+    let lines = section.unwrap_or_default().lines().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
+    let name = |line: &str| {
+        let name = line.strip_prefix("  ")?.strip_suffix(':')?;
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| name.to_owned())
+    };
+    let names: Vec<String> = lines.filter_map(name).collect();
+    if names.is_empty() { Err(OpsError::Failed("template.yaml has no parameters".to_owned())) } else { Ok(names) }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -47,7 +47,7 @@ fn open(svg: &mut String, height: i128, title: &str) {
     let title = escaped(title);
     let _ = write!(
         svg,
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{title}\" \
+        "<div class=\"wide\"><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{title}\" \
          xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title>"
     );
 }
@@ -86,7 +86,7 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
             top = middle - BAR / 2,
         );
     }
-    let _ = write!(svg, "<line class=\"axis\" x1=\"{zero}\" y1=\"0\" x2=\"{zero}\" y2=\"{height}\"/></svg>");
+    let _ = write!(svg, "<line class=\"axis\" x1=\"{zero}\" y1=\"0\" x2=\"{zero}\" y2=\"{height}\"/></svg></div>");
     svg
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn utilization(title: &str, curve: &Curve) -> String {
          <text class=\"value\" x=\"{beside}\" y=\"{label}\">provisioned</text>\
          <text class=\"label\" x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">\
          utilization of the provisioned capacity</text>\
-         </svg>",
+         </svg></div>",
         points.join(" "),
         beside = right + 8,
         middle = i128::midpoint(left, right),

@@ -34,8 +34,9 @@ const EXAMPLES: &str = "Examples:
 
 /// Show the access patterns of a route: keys, index, consistency, projection and measured cost.
 ///
-/// A value fills the keys that contain it. Its name is a parameter of the path, or the kind of
-/// thing: customer, product, order, caller, email, status, month, … The command sends no request.
+/// Each value is inserted into the keys that contain it. Its name is a parameter of the path, or a
+/// kind of thing: customer, product, order, caller, email, status, month, … The command sends no
+/// request.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {
@@ -82,7 +83,7 @@ struct ExplainedPattern {
     /// The attributes that the index carries. Absent for the table, which has all.
     #[serde(skip_serializing_if = "Option::is_none")]
     projection: Option<&'static [&'static str]>,
-    /// Partitions that a list spreads over.
+    /// The number of partitions of a sharded list.
     shards: u32,
     /// The uses by the typical request. Zero for an alternative or a special case.
     uses: u64,

@@ -2,14 +2,14 @@
 
 use crate::cost::measured::{Measured, Route};
 
-/// The suggestions of a hint.
-const MOST: usize = 3;
-/// Longer texts get no suggestion, so that the comparison stays short.
-const MOST_BYTES: usize = 200;
+/// The maximum number of suggestions.
+const MAX_SUGGESTIONS: usize = 3;
+/// The maximum size of a text that gets suggestions, so that the comparison stays short.
+const MAX_BYTES: usize = 200;
 
 /// Returns `; did you mean …` with the nearest routes, or nothing.
 pub(crate) fn hint(route: &str, measured: &Measured) -> String {
-    if route.len() > MOST_BYTES {
+    if route.len() > MAX_BYTES {
         return String::new();
     }
     let routes = measured.routes().iter().filter(|known| !known.is_scheduled());
@@ -17,7 +17,7 @@ pub(crate) fn hint(route: &str, measured: &Measured) -> String {
     near.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.route.cmp(&b.1.route)));
     let near: Vec<String> = near
         .iter()
-        .take(MOST)
+        .take(MAX_SUGGESTIONS)
         .filter(|(distance, known)| distance * 2 < known.route.len())
         .map(|(_, known)| format!("{:?}", known.route))
         .collect();

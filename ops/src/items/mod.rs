@@ -55,6 +55,12 @@ impl Items {
         Table::new(self.client.clone(), self.table.clone())
     }
 
+    /// Returns the name of the table.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.table
+    }
+
     /// Returns the items with these keys. Keys without an item are left out.
     ///
     /// # Errors
@@ -98,6 +104,19 @@ impl Items {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the names of the rules in CloudWatch that count the keys of the table or an index.
+    ///
+    /// # Errors
+    /// [`OpsError`].
+    pub async fn insight_rules(&self, index: Option<&str>) -> Result<Vec<String>, OpsError> {
+        let answer = persist(async || {
+            let describe = self.client.describe_contributor_insights().table_name(&self.table);
+            let describe = describe.set_index_name(index.map(str::to_owned));
+            describe.send().await.map_err(|error| failure(&error))
+        });
+        Ok(answer.await?.contributor_insights_rule_list.unwrap_or_default())
     }
 
     /// Returns the approximate number of items. DynamoDB updates this number every six hours.

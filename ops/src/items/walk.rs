@@ -91,21 +91,41 @@ impl Items {
     {
         let take = &take;
         let segments = (0..walk.segments).map(async |segment| {
-            let (mut state, mut start) = (S::default(), None);
-            loop {
-                let page = self.page((segment, walk.segments), walk.entities, start).await?;
-                walk.units.admit(page.units).await;
-                if !page.items.is_empty() {
-                    take(&mut state, page.items).await?;
-                }
-                walk.progress.step(page.scanned);
-                match page.next {
-                    Some(next) => start = Some(next),
-                    None => return take(&mut state, Vec::new()).await,
-                }
-            }
+            let mut state = S::default();
+            let pages = self.segment(&walk, segment, None, async |items: Vec<Item>, _: Option<Key>| {
+                if items.is_empty() { Ok(()) } else { take(&mut state, items).await }
+            });
+            pages.await?;
+            take(&mut state, Vec::new()).await
         });
         try_join_all(segments).await.map(|_| ())
+    }
+
+    /// Scans one segment of the table, from its start or after a key. Passes each page with the key
+    /// after which the next one starts. The last page has no such key.
+    ///
+    /// # Errors
+    /// As [`Items::walk`].
+    pub async fn segment(
+        &self,
+        walk: &Walk<'_>,
+        segment: i32,
+        after: Option<&Key>,
+        mut take: impl AsyncFnMut(Vec<Item>, Option<Key>) -> Result<(), OpsError>,
+    ) -> Result<(), OpsError> {
+        let mut start = after.map(attributes);
+        // Terminates: each page starts after the end of the previous one.
+        loop {
+            let page = self.page((segment, walk.segments), walk.entities, start.take()).await?;
+            walk.units.admit(page.units).await;
+            start = page.next;
+            let next = start.clone().and_then(|key| key_of(&Item::from(key)));
+            take(page.items, next).await?;
+            walk.progress.step(page.scanned);
+            if start.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     async fn page(

@@ -137,7 +137,8 @@ fn role(head: &Document, customer: &CustomerId, tie: Tie) -> CustomerDocument {
     CustomerDocument { customer_id: customer.clone(), document_id: head.id.clone(), tie }
 }
 
-/// Writes the entries of reviews in the list of the newest reviews, which is younger than reviews.
+/// Writes the entries of older reviews in the list of the newest reviews. Earlier versions had no
+/// such list.
 pub const NEWEST_REVIEWS: Migration = Migration {
     number: 2,
     name: "newest-reviews",
@@ -160,7 +161,7 @@ pub const NEWEST_REVIEWS: Migration = Migration {
         let checks = vec![seen.unchanged()?];
         match seen.others.get(&key) {
             None => writes.push(Repair { checks, change: Change::Put(right) }),
-            // A release that knows no entries has changed the review.
+            // A release without the list has changed the review.
             Some(stored) if rev(stored) < review.meta.rev => {
                 let names: Vec<&str> = right.keys().map(String::as_str).collect();
                 writes.push(Repair { checks, change: sets(stored, &right, names, false) });
@@ -183,8 +184,8 @@ fn rev(item: &Item) -> u64 {
     }
 }
 
-/// Gives each balance of a wallet the attribute of its currency. An earlier version kept the only
-/// balance of a wallet under the name of the shop's currency.
+/// Moves each balance of a wallet to the attribute of its currency. An earlier version stored the
+/// only balance of a wallet in `amount`, which now has the balance in the shop's currency.
 pub const WALLET_BALANCES: Migration = Migration {
     number: 3,
     name: "wallet-balances",
@@ -203,7 +204,7 @@ pub const WALLET_BALANCES: Migration = Migration {
     },
 };
 
-/// Returns the wallet with the same balances, and the shop's currency as the one of `amount`.
+/// Returns the wallet with the same balances, and with the shop's currency in `amount`.
 fn by_currency(wallet: &Wallet) -> Wallet {
     let mut new = wallet.clone();
     (new.currency, new.amount) = (Currency::SHOP, wallet.balance(Currency::SHOP).amount);
@@ -214,7 +215,7 @@ fn by_currency(wallet: &Wallet) -> Wallet {
 }
 
 /// Names the customer in sales rows of the first release, so that the customer's purchases list
-/// them. The stream does the same for each order whose record it takes.
+/// them. The stream does the same for each order whose record it receives.
 pub const SALE_CUSTOMERS: Migration = Migration {
     number: 4,
     name: "sale-customers",
@@ -235,7 +236,8 @@ pub const SALE_CUSTOMERS: Migration = Migration {
         let mut right = row.clone();
         right.data.customer_id = Some(Stored::<Order>::from_item(head.clone())?.data.customer_id);
         let names = ["customer_id", GSI1.partition_attribute(), GSI1.sort_attribute()];
-        // The row has the `rev` of its order. A newer row of the stream must not look older.
+        // The row keeps the `rev` of its order. A higher `rev` would make the stream treat a later
+        // state of the row as older.
         let change = sets(seen.item, &right.to_item()?, names, false);
         Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
     },

@@ -1,22 +1,22 @@
-//! `ops migrate`: brings items of earlier versions to their present form.
+//! `ops migrate`: converts items of earlier versions to their current form.
 //!
 //! Readers accept both forms, and each write of an old item upgrades it. A migration reaches the
 //! items that no request writes. A new release can then rely on the new form.
 //!
-//! One migration also runs by the stream: `sale-customers`. The consumer upgrades the rows of each
-//! order whose record it takes ([`key_schema::sales::apply`]). The scan reaches the others, and
-//! both write the same row.
+//! The stream's consumer also does the work of one migration, `sale-customers`. It upgrades the
+//! rows of each order whose record it receives ([`key_schema::sales::apply`]). The scan reaches the
+//! others, and both write the same row.
 //!
 //! A migration is code ([`Migration`]): a name, a number, the entities that it reads, and a pure
 //! function. The function returns the writes that bring an old item to the new form.
 //!
-//! - **Resumed for the price of reads.** An item in its new form is skipped. So the table itself
-//!   holds the progress, and a second run writes nothing.
+//! - **Resumable.** The command skips items in their new form. So the table itself holds the
+//!   progress, and a second run reads all items but writes nothing.
 //! - **Safe in a running shop.** Each write is conditional on the items that were read. If a
 //!   request came first, the command reads again.
 //! - **Silent.** A migration moves only `rev`. No subscriber gets an event, because no rule of the
-//!   stream concerns the migrated attributes. Nothing that the stream does writes such an item, so
-//!   there is no loop.
+//!   stream concerns the migrated attributes. The consumer writes nothing because of a migrated
+//!   item, so there is no loop.
 
 mod catalogue;
 mod run;

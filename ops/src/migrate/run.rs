@@ -60,12 +60,12 @@ pub struct Migrated {
     pub contended: u64,
     /// The number of items that cannot be read.
     pub unreadable: u64,
-    /// How items change, each way once: names of attributes and kinds of values, no values.
+    /// Examples of different changes, as names of attributes and types of values.
     pub sample: Vec<String>,
 }
 
 impl Migrated {
-    /// Returns whether the run did all that it could. A dry run always does.
+    /// Returns whether the run processed every item, without unreadable or contended ones.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.contended == 0 && self.unreadable == 0
@@ -218,7 +218,7 @@ impl Run<'_> {
             if let Some(new) = self.all(&writes).await? {
                 return Ok(Written::Done(new));
             }
-            // The budget of waits is longer than the attempts, so its end is no reason to stop.
+            // The loop already limits the attempts, so the limit of the backoff is ignored.
             let _ = backoff.wait().await;
             let Some(item) = self.items.get_within(std::slice::from_ref(&key), self.reads).await?.remove(&key) else {
                 return Ok(Written::Gone);
@@ -233,7 +233,7 @@ impl Run<'_> {
         Ok(Written::Contended)
     }
 
-    /// Does all writes and returns the new items, or [`None`] after a refusal.
+    /// Executes all writes and returns the new items, or [`None`] after a refusal.
     async fn all(&self, writes: &[Repair]) -> Result<Option<Vec<Item>>, OpsError> {
         let mut new = Vec::new();
         for write in writes {

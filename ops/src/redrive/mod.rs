@@ -10,7 +10,7 @@
 //! An object is deleted only when its sinks have stored the effects of every record in it. Such a
 //! record is called durable.
 
-mod kept;
+mod objects;
 mod present;
 mod replay;
 mod show;
@@ -21,7 +21,7 @@ use clap::{Args, Subcommand};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use storage::objects::ObjectStore;
 
-pub use kept::{Kept, names};
+pub use objects::{FailedObject, names};
 pub use present::Present;
 pub use replay::{FromEnvironment, Replayed, Sinks, replay};
 pub use show::{Discarded, ObjectList, list, show};
@@ -103,7 +103,7 @@ fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
         return Err(OpsError::Usage("there is no terminal to confirm at: give --yes".to_owned()));
     }
-    eprint!("Delete {objects} objects for good, without taking their records? Type yes: ");
+    eprint!("Delete {objects} objects for ever, without replaying their records? Type yes: ");
     let mut answer = String::new();
     stdin().read_line(&mut answer).map_err(OpsError::failed)?;
     Ok(answer.trim() == "yes")
@@ -115,11 +115,11 @@ fn confirmed(objects: usize) -> Result<bool, OpsError> {
 /// [`OpsError::Usage`] for a name that is not the name of a record or batch that was set aside.
 /// Then nothing is deleted.
 pub async fn discard(store: &ObjectStore, names: &[String]) -> Result<Discarded, OpsError> {
-    names.iter().try_for_each(|name| kept::check(name))?;
+    names.iter().try_for_each(|name| objects::check(name))?;
     let bar = Progress::new("discard", u64::try_from(names.len()).ok());
     let gone = stream::iter(names)
         .map(|name| async {
-            let is_there = kept::is_there(store, name).await?;
+            let is_there = objects::is_there(store, name).await?;
             store.delete(name).await?;
             bar.step(1);
             Ok::<_, OpsError>((!is_there).then(|| name.clone()))

@@ -18,7 +18,7 @@ use stream::{Consumer, Settings};
 use table::Table;
 use tokio::time::Instant;
 
-use super::kept::{ALL, Kept, check, read};
+use super::objects::{ALL, FailedObject, check, read};
 use super::present::Present;
 use crate::error::OpsError;
 use crate::items::Items;
@@ -104,7 +104,7 @@ impl fmt::Display for Replayed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "replayed and deleted: {} objects with {} records", self.objects, self.records)?;
         for name in &self.gone {
-            writeln!(f, "not there: {name}")?;
+            writeln!(f, "NOT FOUND: {name}")?;
         }
         for Failed { name, reasons } in &self.kept {
             writeln!(f, "kept: {name}")?;
@@ -134,7 +134,7 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
             replayed.gone.push(name.clone());
             continue;
         };
-        let reasons = match Kept::decode(name, &body) {
+        let reasons = match FailedObject::decode(name, &body) {
             Ok(kept) => {
                 let reasons = opened.take(&kept).await?;
                 if reasons.is_empty() {
@@ -166,7 +166,7 @@ struct Opened<'s, S> {
 impl<S: Sinks> Opened<'_, S> {
     /// Replays the records of one object. Returns the reasons why some records are not durable,
     /// without repetition.
-    async fn take(&mut self, kept: &Kept) -> Result<Vec<String>, OpsError> {
+    async fn take(&mut self, kept: &FailedObject) -> Result<Vec<String>, OpsError> {
         let names = kept.sinks();
         if let Some(unknown) = names.iter().find(|name| !ALL.contains(name)) {
             return Ok(vec![format!("there is no sink {unknown:?}")]);

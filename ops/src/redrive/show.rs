@@ -6,7 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 use storage::objects::ObjectStore;
 
-use super::kept::{Kept, names, read};
+use super::objects::{FailedObject, names, read};
 use crate::error::OpsError;
 use crate::outcome::{Outcome, Shown};
 use crate::progress::Progress;
@@ -63,7 +63,7 @@ impl fmt::Display for Discarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "discarded: {} objects", self.objects)?;
         for name in &self.gone {
-            writeln!(f, "not there: {name}")?;
+            writeln!(f, "NOT FOUND: {name}")?;
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ pub async fn list(store: &ObjectStore) -> Result<ObjectList, OpsError> {
 }
 
 fn listed(name: String, body: &[u8]) -> ObjectSummary {
-    match Kept::decode(&name, body) {
+    match FailedObject::decode(&name, body) {
         Ok(kept) => ObjectSummary {
             at: kept.at(),
             by: kept.by().to_owned(),
@@ -126,7 +126,7 @@ fn shortened(reason: &str) -> String {
 /// [`OpsError`].
 pub async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = read(store, name).await? else {
-        return Err(OpsError::Failed(format!("{name} is not there")));
+        return Err(OpsError::Failed(format!("{name} does not exist")));
     };
     let mut shown = Shown::new(&body);
     if let Shown::Json(object) = &mut shown

@@ -307,7 +307,7 @@ async fn copy_tombstones(client: &SearchClient, rebuild: &Rebuild, earlier: &Ear
         if page.failed > 0 {
             attempts += 1;
             if attempts == COPIES {
-                let reason = format!("{} tombstones are not taken", page.failed);
+                let reason = format!("{} tombstones were refused", page.failed);
                 return Err(OpsError::Unreachable { what: "the search engine", reason });
             }
             continue;

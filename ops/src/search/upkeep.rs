@@ -133,7 +133,7 @@ impl fmt::Display for Purged {
             write!(f, ", {replaced} overwritten meanwhile")?;
         }
         if *failed > 0 {
-            write!(f, ", {failed} not deleted: give the command again")?;
+            write!(f, ", {failed} not deleted: run the command again")?;
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ pub(crate) async fn write(
                 BulkOutcome::Stale => written.stale.push(operation),
                 BulkOutcome::Retryable { .. } => again.push(operation),
                 BulkOutcome::Rejected { status: NO_INDEX, .. } => {
-                    return Err(OpsError::Failed("the index is not there, or no longer written to".to_owned()));
+                    return Err(OpsError::Failed("the index does not exist, or is no longer written to".to_owned()));
                 }
                 // The reason is left out, because it may quote the document.
                 BulkOutcome::Rejected { status, .. } => {
@@ -77,5 +77,5 @@ pub(crate) async fn write(
     if open.is_empty() {
         return Ok(written);
     }
-    Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents are not taken", open.len()) })
+    Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents were refused", open.len()) })
 }

@@ -1,5 +1,5 @@
-//! Derives the sales of an order, as the stream does. The rows prove what is counted, so a consumer
-//! that does the same at the same time counts nothing twice.
+//! Derives the sales of an order, as the stream does. The rows record what is counted, so a
+//! consumer that derives the same sales concurrently counts nothing twice.
 
 use key_schema::id::OrderId;
 use key_schema::place::{self, SalePlace};

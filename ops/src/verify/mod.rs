@@ -10,7 +10,7 @@
 //! - **Many items** ([`totals`]): counts and sums and their parts.
 //!
 //! # A running shop
-//! The scan is no snapshot. So a difference is only a suspicion. Before the command reports a
+//! The scan is no snapshot, so a difference may have a harmless cause. Before the command reports a
 //! difference between two items, it reads all of them again at one instant. It reads the parts of a
 //! total again until the total did not change in between. The stream refreshes some copies. The
 //! command waits twice before it reports that such a copy is behind.
@@ -21,8 +21,9 @@
 //! table in one map of at most [`MAX_TOTALS`] entries, about 60 MB. If there are more, it divides
 //! them by a hash, and scans once more for each further part.
 //!
-//! The totals of a partition use that a scan returns the items of one partition one after another.
-//! If it did not, the command would read some partitions a second time, and report the same.
+//! A scan returns the items of one partition one after another, and the command relies on that for
+//! the totals of a partition. In another order, it would read some partitions a second time, and
+//! report the same.
 //!
 //! # Repairs
 //! Each repair is a conditional write: the item and its source must be as they were read. A repair
@@ -42,10 +43,10 @@ use std::time::Duration;
 use clap::Args;
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
-use key_schema::item::{EncodeError, Entity, Stored};
+use key_schema::item::{EncodeError, Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 
-pub use report::{Counts, Finding, Kind, Verified};
+pub use report::{Counts, Finding, Kind, Verified, shown};
 pub use run::verify;
 
 use crate::error::OpsError;
@@ -83,11 +84,20 @@ pub struct VerifyArgs {
     speed: Speed,
 }
 
-fn entity(name: &str) -> Result<String, String> {
+/// Returns the name if it is that of an entity.
+pub(crate) fn entity(name: &str) -> Result<String, String> {
     if AnyEntity::NAMES.contains(&name) {
         return Ok(name.to_owned());
     }
     Err(format!("must be one of {}", AnyEntity::NAMES.join(", ")))
+}
+
+/// Checks that an item is valid on its own.
+pub(crate) fn readable(item: &Item) -> Result<(), String> {
+    match shape::check(item) {
+        (Some(_), _) => Ok(()),
+        (None, problems) => Err(problems.into_iter().map(|problem| problem.what).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The options of a run.
@@ -128,7 +138,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<Outcome, OpsError> {
 #[derive(Debug, Clone, PartialEq)]
 struct Problem {
     kind: Kind,
-    /// The item with the difference, if it is another one than the compared item.
+    /// The item with the difference, if it is not the compared item.
     key: Option<Key>,
     what: String,
     /// Whether the stream may still remove the difference.
@@ -141,7 +151,7 @@ struct Problem {
 enum Fix {
     /// A conditional write.
     Write(Box<Repair>),
-    /// The sales of an order are derived, as the stream does.
+    /// Derives the sales of an order, as the stream does.
     Derive(OrderId),
 }
 

@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// A difference that was read twice.
+/// A reported difference.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     /// The kind of damage.
@@ -131,7 +131,7 @@ impl Verified {
         }
     }
 
-    /// Adds the result of the next pass. It has found again what the earlier passes left.
+    /// Adds the result of the next pass, which has found the unrepaired differences again.
     pub(super) fn follow(&mut self, next: Self, limit: usize) {
         let before = std::mem::replace(self, next);
         for (kind, counts) in before.found.into_iter().filter(|(_, counts)| counts.repaired > 0) {

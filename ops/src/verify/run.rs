@@ -59,7 +59,8 @@ struct Pass<'a> {
     units: &'a Pace,
     table: Table,
     result: Mutex<Verified>,
-    /// The totals of the whole table, and which part of how many parts of them this is.
+    /// The totals of the whole table, the number of the part of them that this pass holds, and the
+    /// number of parts.
     tally: Mutex<(Tally, u64, u64)>,
 }
 
@@ -132,7 +133,7 @@ impl Pass<'_> {
         self.relate(read, now).await
     }
 
-    /// Adds what an item says to the totals of its partition, or of the whole table.
+    /// Adds the facts of an item to the totals of its partition, or of the whole table.
     fn count(&self, entity: &AnyEntity, partition: &mut Partition, now: Instant) -> Result<(), OpsError> {
         for fact in facts(entity, now)? {
             match fact.scope {
@@ -168,7 +169,7 @@ impl Pass<'_> {
             let problems = self.again(&key, &needs).await?;
             suspects.extend(problems.map(|(entity, problems)| Suspect { key, entity, problems }));
         }
-        // The waits are shared by all copies of the page.
+        // All copies of the page share the waits.
         for _ in 0..2 {
             if !suspects.iter().any(|suspect| suspect.problems.iter().any(|problem| problem.lags)) {
                 break;
@@ -257,7 +258,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Reports totals that two reads have found different from their parts in the same way.
+    /// Reports totals that differ from their parts by the same values in two reads.
     async fn wrong(&self, wrong: Wrong) -> Result<(), OpsError> {
         let mut wrong: Vec<_> = wrong.into_iter().collect();
         wrong.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -107,7 +107,7 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
 }
 
 impl From<Skip> for Vec<Problem> {
-    /// An item that another check reports as unreadable says nothing about this one.
+    /// A skipped relation has no problems, because the unreadable item is reported itself.
     fn from(_: Skip) -> Self {
         Self::new()
     }

@@ -34,8 +34,9 @@ pub(super) enum Scope {
 pub(super) const TABLE_WIDE: &[&str] =
     &["Invoice", "InvoiceCounter", "Like", "LikeCount", "PlaceSales", "ProductSales", "Sale", "SalePlace"];
 
-/// The attributes that a repair may set, because their parts are the truth. Money and the books are
-/// only reported: there an entry may be the wrong one, and a person decides.
+/// The attributes that a repair may set, because their parts are the source of truth. Differences
+/// of balances, invoices and order totals are only reported. There an entry may be wrong, so a
+/// person decides.
 pub(super) const REPAIRABLE: &[&str] = &[
     "admins",
     "amount",
@@ -83,7 +84,7 @@ pub(super) struct Sum {
     pub parts: i128,
     pub rev: Option<u64>,
     open: bool,
-    /// An item of this total that does not exist, built from its first part.
+    /// A new item for a total that has no item, built from the total's first part.
     pub fresh: Option<Box<Item>>,
 }
 
@@ -169,7 +170,7 @@ impl Facts {
     }
 }
 
-/// Returns what an item says about totals, at `now`.
+/// Returns the facts of an item about totals, at `now`.
 #[allow(clippy::too_many_lines, reason = "one arm for each entity")]
 pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsError> {
     use Scope::{Partition, Table};
@@ -328,15 +329,15 @@ fn head_of(id: &DocumentId) -> Result<Key, KeyError> {
     Ok(document::get(id)?.key().clone())
 }
 
-/// Returns a number that stands for one text. The sums of two sets of texts are equal if the sets
-/// are, so a set of any size is compared in constant memory.
+/// Returns a hash of one text's name and number. The sums of these hashes compare two sets of texts
+/// in constant memory.
 fn fingerprint(name: &SectionName, number: u64) -> i128 {
     let mut hasher = DefaultHasher::new();
     (name.as_str(), number).hash(&mut hasher);
     i128::from(hasher.finish())
 }
 
-/// Returns the sum of the texts that came with a version.
+/// Returns the sum of the fingerprints of the texts that a version introduced.
 fn since(sections: &document::Manifest, number: u64) -> i128 {
     sections.iter().filter(|(_, since)| **since == number).map(|(name, _)| fingerprint(name, number)).sum()
 }

@@ -44,7 +44,8 @@ pub async fn read(table: &Table) -> Vec<AnyEntity> {
 pub async fn expire(shop: &Shop, bucket: &Bucket) {
     let table = Arc::new(shop.table.table());
     let audit = Audit::new(table.clone(), Arc::new(bucket.store.clone()), 2);
-    let consumer = Consumer::new(vec![Box::new(audit)], Box::new(crate::shop::Nowhere), stream::Settings::default());
+    let consumer =
+        Consumer::new(vec![Box::new(audit)], Box::new(crate::shop::PanickingQuarantine), stream::Settings::default());
     let mut records = Vec::new();
     for item in read(&table).await {
         records.push(match item {
@@ -100,7 +101,7 @@ async fn a_closed_order_is_retired_expires_and_comes_back_whole_and_searchable()
     assert_eq!(shop.found(Collection::Orders).await, [(ID.to_owned(), head.meta.rev)]);
 
     let again = restore_order(&table, &bucket.store, &id).await.unwrap();
-    assert_eq!((again.restored, again.there, again.is_complete()), (0, 5, true), "{again}");
+    assert_eq!((again.restored, again.existing, again.is_complete()), (0, 5, true), "{again}");
     assert_eq!(read(&table).await, items);
 }
 
@@ -140,7 +141,10 @@ async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
     let id = ID.parse().unwrap();
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
     assert!(!restored.is_complete());
-    assert!(!read(&table).await.iter().any(|item| matches!(item, AnyEntity::Order(_))), "no head, so nobody finds it");
+    assert!(
+        !read(&table).await.iter().any(|item| matches!(item, AnyEntity::Order(_))),
+        "the head is restored only after its lines"
+    );
     shop.remove(line).await;
     assert!(restore_order(&table, &bucket.store, &id).await.unwrap().is_complete());
     assert_eq!(read(&table).await.len(), 4);
@@ -165,5 +169,5 @@ async fn a_part_of_an_order_does_not_come_back_without_the_head() {
     assert!(read(&table).await.is_empty());
     assert!(restore_object(&table, &bucket.store, &heads[0], Instant::now()).await.unwrap().is_complete());
     let again = restore_object(&table, &bucket.store, &parts[0], Instant::now()).await.unwrap();
-    assert_eq!((again.there, again.is_complete()), (1, true), "{again}");
+    assert_eq!((again.existing, again.is_complete()), (1, true), "{again}");
 }

@@ -1,4 +1,4 @@
-//! Tests case 36 for the sinks `bus`, `audit` and `derived`: a replay of records that they refused.
+//! Tests the replay of records that the sinks `bus`, `audit` and `derived` refused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use stream::transitions::Rules;
 
 use crate::bucket::Bucket;
 use crate::redrive::{aside, given_up};
-use crate::shop::{Nowhere, Shop, deliver_to};
+use crate::shop::{PanickingQuarantine, Shop, deliver_to};
 use crate::things::{image, modify, order, remove, with_meta};
 
 /// A bus that accepts every event and records its id.
@@ -44,7 +44,7 @@ pub fn deriving(shop: &Shop) -> (Consumer, Arc<Mutex<Vec<String>>>) {
     let rules = Rules { table: shop.table.name().to_owned(), stock_low: 10 };
     let bus = Box::new(Bus::new(Arc::clone(&table), published.clone(), rules));
     let sinks: Vec<Box<dyn Sink>> = vec![bus, Box::new(Derived::new(table, 2))];
-    (Consumer::new(sinks, Box::new(Nowhere), stream::Settings::default()), published.0)
+    (Consumer::new(sinks, Box::new(PanickingQuarantine), stream::Settings::default()), published.0)
 }
 
 /// The sinks of the functions, with a test bus behind the bus sink.
@@ -87,7 +87,7 @@ impl AllSinks<'_> {
         for name in ["bus", "audit", "derived"] {
             sinks.push(self.open(name).await.unwrap());
         }
-        Consumer::new(sinks, Box::new(Nowhere), stream::Settings::default())
+        Consumer::new(sinks, Box::new(PanickingQuarantine), stream::Settings::default())
     }
 
     async fn state(&self) -> State {
@@ -163,7 +163,11 @@ async fn case_36_a_repeated_redrive_of_bus_audit_and_derived_data_keeps_newer_da
         let sales = state.of_entity("Sale");
         assert_eq!(sales.len(), 2);
         for sale in sales {
-            assert_eq!((&sale["rev"]["N"], &sale["reversed"]), (&json!("2"), &json!({"BOOL": true})), "the newer wins");
+            assert_eq!(
+                (&sale["rev"]["N"], &sale["reversed"]),
+                (&json!("2"), &json!({"BOOL": true})),
+                "the newer state wins"
+            );
         }
         let sold: Vec<&Value> = state.of_entity("ProductSales").iter().map(|sold| &sold["quantity"]["N"]).collect();
         assert!(sold.iter().all(|quantity| **quantity == json!("0")), "{sold:?}");

@@ -4,9 +4,12 @@
 
 mod archive;
 mod bucket;
+mod capacity;
 mod cost;
 mod events;
 mod explain;
+mod export;
+mod hot;
 mod migrate;
 mod policy;
 mod rebuild;

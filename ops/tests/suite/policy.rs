@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use emulators::access::{Access, Report, Rule};
+use emulators::contributors::InsightServer;
 use emulators::events::EventBusServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchGate;
@@ -44,6 +45,7 @@ struct Operator {
     archive: Bucket,
     access: Arc<Access>,
     environment: BTreeMap<&'static str, String>,
+    _insights: InsightServer,
     _proxy: FaultProxy,
     _bus: EventBusServer,
     _gate: SearchGate,
@@ -55,6 +57,8 @@ impl Operator {
         let access = Arc::new(Access::new(REGION, ACCOUNT, [(group.to_owned(), rules(&shop, group))]));
         let proxy = FaultProxy::start(shop.table.endpoint()).await.unwrap();
         proxy.enforce(Arc::clone(&access));
+        let insights = InsightServer::start(shop.table.count_throttles()).await.unwrap();
+        insights.enforce(Arc::clone(&access));
         let bus = EventBusServer::start(&[BUS.to_owned()]).await.unwrap();
         bus.enforce(Arc::clone(&access));
         let objects = Arc::new(ObjectServer::start(None, &[FAILED.to_owned(), ARCHIVE.to_owned()]).await.unwrap());
@@ -62,6 +66,7 @@ impl Operator {
         let gate = SearchGate::start(&shop.endpoint, SEARCH, group, Arc::clone(&access)).await.unwrap();
         let environment = [
             ("AWS_ENDPOINT_URL_DYNAMODB", proxy.url()),
+            ("AWS_ENDPOINT_URL_CLOUDWATCH", insights.url()),
             ("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.url()),
             ("AWS_ENDPOINT_URL_S3", objects.url()),
             ("AWS_ACCESS_KEY_ID", shop.table.access_key()),
@@ -78,11 +83,11 @@ impl Operator {
         ];
         let environment = environment.map(|(name, value)| (name, value.to_owned())).into();
         let (failed, archive) = (Bucket::of(&objects, FAILED), Bucket::of(&objects, ARCHIVE));
-        Self { shop, failed, archive, access, environment, _proxy: proxy, _bus: bus, _gate: gate }
+        Self { shop, failed, archive, access, environment, _insights: insights, _proxy: proxy, _bus: bus, _gate: gate }
     }
 
     /// Runs a command and asserts its exit status.
-    async fn gives(&self, command: &str, status: i32) {
+    async fn run(&self, command: &str, status: i32) {
         let environment = self.environment.clone();
         let arguments: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let given =
@@ -97,7 +102,7 @@ impl Operator {
     }
 
     /// Asserts that no call was refused and that every permission was used.
-    fn was_given_what_is_needed(&self) {
+    fn assert_exact_permissions(&self) {
         let Report { grants, denied, .. } = self.report();
         assert!(denied.is_empty(), "{denied:?}");
         let unused: Vec<String> = grants
@@ -145,17 +150,17 @@ async fn search_commands_run_under_their_policy() {
     let operator = Operator::of("search").await;
     let shop = &operator.shop;
     shop.put_and_deliver(&product("tea", 1)).await;
-    operator.gives("search status", 0).await;
-    operator.gives("search probe", 0).await;
+    operator.run("search status", 0).await;
+    operator.run("search probe", 0).await;
     // The consumer does not get the record of this change.
     shop.put(&product("ice", 1)).await;
-    operator.gives("search reconcile --dry-run --settle 0", 1).await;
-    operator.gives("search reconcile --settle 0", 0).await;
-    operator.gives("search rebuild --collection products", 0).await;
-    operator.gives("search rebuild --collection orders --restored", 0).await;
-    operator.gives("search prune", 0).await;
-    operator.gives("search purge", 0).await;
-    operator.was_given_what_is_needed();
+    operator.run("search reconcile --dry-run --settle 0", 1).await;
+    operator.run("search reconcile --settle 0", 0).await;
+    operator.run("search rebuild --collection products", 0).await;
+    operator.run("search rebuild --collection orders --restored", 0).await;
+    operator.run("search prune", 0).await;
+    operator.run("search purge", 0).await;
+    operator.assert_exact_permissions();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,14 +184,14 @@ async fn quarantined_records_are_replayed_under_their_policy() {
     let record = shop.put(&product("tea", 1)).await;
     operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));
     operator.failed.put("aws/lambda/mapping/batch", &given_up("shop-StreamEvents-1", &records));
-    operator.gives("redrive list", 0).await;
-    operator.gives("redrive show aws/lambda/mapping/batch", 0).await;
+    operator.run("redrive list", 0).await;
+    operator.run("redrive show aws/lambda/mapping/batch", 0).await;
     // A replay needs the permission to restore a lost alias.
     shop.lose_write_alias().await;
-    operator.gives("redrive replay --all", 0).await;
+    operator.run("redrive replay --all", 0).await;
     operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));
-    operator.gives("redrive discard --yes --all", 0).await;
-    operator.was_given_what_is_needed();
+    operator.run("redrive discard --yes --all", 0).await;
+    operator.assert_exact_permissions();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,20 +200,20 @@ async fn orders_are_retired_and_restored_under_their_policies() {
     delivered(&operator.shop).await;
     // This order has more lines than one transaction takes.
     large(&operator.shop, "large").await;
-    operator.gives("orders retire --older-than 31 --grace 0 --dry-run", 0).await;
-    operator.gives("orders retire --older-than 31 --grace 0", 0).await;
-    operator.was_given_what_is_needed();
+    operator.run("orders retire --older-than 31 --grace 0 --dry-run", 0).await;
+    operator.run("orders retire --older-than 31 --grace 0", 0).await;
+    operator.assert_exact_permissions();
 
     let operator = Operator::of("archive").await;
     delivered(&operator.shop).await;
     ops::orders::retire(&operator.shop.table.table(), &crate::archive::options(false)).await.unwrap();
     expire(&operator.shop, &operator.archive).await;
-    operator.gives("archive list --day 2017-01-01", 0).await;
+    operator.run("archive list --day 2017-01-01", 0).await;
     let name = operator.archive.names().await.remove(0);
-    operator.gives(&format!("archive show {name}"), 0).await;
-    operator.gives(&format!("archive restore --order {ID}"), 0).await;
-    operator.gives(&format!("archive restore {name}"), 0).await;
-    operator.was_given_what_is_needed();
+    operator.run(&format!("archive show {name}"), 0).await;
+    operator.run(&format!("archive restore --order {ID}"), 0).await;
+    operator.run(&format!("archive restore {name}"), 0).await;
+    operator.assert_exact_permissions();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,25 +221,49 @@ async fn the_table_is_verified_and_migrated_under_their_policies() {
     let operator = Operator::of("verify").await;
     let table = &operator.shop.table;
     crate::verify::world::fill(table).await;
-    operator.gives("verify --settle 0", 0).await;
+    operator.run("verify --settle 0", 0).await;
     table.set("PRODUCT#tea", "PRODUCT", "GSI2SK", AttributeValue::S("LOST".to_owned())).await;
     table.set("PRODUCT#tea", "PRODUCT#STATS", "rating_sum", AttributeValue::N("1".to_owned())).await;
     table.delete_at("EMAIL#bob@example.com", "EMAIL").await;
     table.set("USERNAME#ann", "USERNAME", "customer_id", AttributeValue::S("nobody".to_owned())).await;
-    operator.gives("verify --settle 0", 1).await;
-    operator.gives("verify --settle 0 --fix", 0).await;
-    operator.gives("verify --settle 0 --json --segments 1 --entity Order", 0).await;
-    operator.was_given_what_is_needed();
+    operator.run("verify --settle 0", 1).await;
+    operator.run("verify --settle 0 --fix", 0).await;
+    operator.run("verify --settle 0 --json --segments 1 --entity Order", 0).await;
+    operator.assert_exact_permissions();
 
     let operator = Operator::of("migrate").await;
     operator.shop.put(&crate::migrate::foreign(1)).await;
     operator.shop.put(&crate::migrate::review(1)).await;
-    operator.gives("migrate list", 0).await;
-    operator.gives("migrate status", 0).await;
-    operator.gives("migrate run 2 --dry-run", 0).await;
-    operator.gives("migrate run newest-reviews", 0).await;
-    operator.gives("migrate run 3 --max-write-units 10 --segments 2", 0).await;
-    operator.gives("migrate run sale-customers --json", 0).await;
-    operator.gives("migrate run list-entries", 0).await;
-    operator.was_given_what_is_needed();
+    operator.run("migrate list", 0).await;
+    operator.run("migrate status", 0).await;
+    operator.run("migrate run 2 --dry-run", 0).await;
+    operator.run("migrate run newest-reviews", 0).await;
+    operator.run("migrate run 3 --max-write-units 10 --segments 2", 0).await;
+    operator.run("migrate run sale-customers --json", 0).await;
+    operator.run("migrate run list-entries", 0).await;
+    operator.assert_exact_permissions();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_table_is_exported_and_imported_under_their_policies() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("shop").display().to_string();
+    let operator = Operator::of("export").await;
+    crate::verify::world::fill(&operator.shop.table).await;
+    operator.run(&format!("export --to {to}"), 0).await;
+    operator.assert_exact_permissions();
+
+    let operator = Operator::of("import").await;
+    operator.run(&format!("import {to} --dry-run"), 0).await;
+    operator.run(&format!("import {to} --entity Product"), 0).await;
+    operator.run(&format!("import {to} --max-write-units 100000"), 0).await;
+    operator.run(&format!("analytics {to} --to {to}-tables"), 0).await;
+    operator.assert_exact_permissions();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn throttled_keys_are_shown_under_their_policy() {
+    let operator = Operator::of("hot").await;
+    operator.run("hot --json", 0).await;
+    operator.assert_exact_permissions();
 }

@@ -149,7 +149,7 @@ async fn case_26_after_a_change_of_the_mapping_readers_never_see_an_empty_or_hal
     assert_eq!(package_size(&shop, "v2").await, today["mappings"]["properties"]["package_size"]);
     let read = shop.search.indices(Collection::Products).await.unwrap();
     let read: Vec<(u64, bool)> = read.iter().map(|index| (index.number, index.read)).collect();
-    assert_eq!(read, [(1, false), (2, true)], "the old index is kept, and not read");
+    assert_eq!(read, [(1, false), (2, true)], "the old index remains, and searches do not use it");
 }
 
 async fn package_size(shop: &Shop, version: &str) -> Value {

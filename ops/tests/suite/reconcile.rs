@@ -1,4 +1,4 @@
-//! Tests case 25: differences between index and table are found, repaired and reported.
+//! Tests that `ops search` finds, repairs and reports differences between index and table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ async fn case_25_drift_injected_by_hand_is_found_repaired_and_reported() {
     assert_eq!((seen.missing, seen.stale, seen.different, seen.orphaned), (1, 2, 1, 1), "{seen:?}");
     assert_eq!(seen.fields.get("brand"), Some(&1));
     assert_eq!(drift(&looked, Collection::Orders).missing, 1);
-    assert_eq!(compared(&shop, true).await, looked, "looking repairs nothing");
+    assert_eq!(compared(&shop, true).await, looked, "a comparison repairs nothing");
 
     let repaired = compared(&shop, false).await;
     assert!(repaired.is_clean());

@@ -1,5 +1,4 @@
-//! Tests case 36: records that were set aside are replayed. The newer data wins, and a second
-//! replay changes nothing.
+//! Tests the replay of quarantined records. Newer data wins, and a second replay changes nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -66,7 +65,7 @@ impl Sink for Other {
             let mut script = self.0.lock().unwrap();
             script.taken.push(record.origin.sequence.to_string());
             let fails = script.fails;
-            async move { if fails { Verdict::Failed(Reason::new("scripted", "told to")) } else { Verdict::Done } }
+            async move { if fails { Verdict::Failed(Reason::new("scripted", "injected")) } else { Verdict::Done } }
         }))
     }
 }
@@ -161,7 +160,7 @@ async fn a_failed_object_stays_with_its_new_reason_until_all_its_records_are_dur
 
     let kept = replayed(&bucket, &sinks).await;
     assert_eq!(kept.kept.len(), 1);
-    assert_eq!(kept.kept[0].reasons, ["other: scripted: told to"]);
+    assert_eq!(kept.kept[0].reasons, ["other: scripted: injected"]);
     assert_eq!(bucket.names().await, [name]);
 
     sinks.set_failing(false);
@@ -258,11 +257,11 @@ async fn a_missing_object_is_not_discarded() {
     let not_there = "quarantine/2017-01-01/e1-bus".to_owned();
     let discarded = discard(&bucket.store, &[not_there.clone(), there.clone()]).await.unwrap();
     assert_eq!((discarded.objects, &discarded.gone), (1, &vec![not_there.clone()]));
-    assert!(discarded.to_string().contains(&format!("not there: {not_there}")), "{discarded}");
+    assert!(discarded.to_string().contains(&format!("NOT FOUND: {not_there}")), "{discarded}");
     assert_eq!(bucket.names().await, Vec::<String>::new());
     bucket.put(&there, "{");
     assert!(discard(&bucket.store, &[there.clone(), "expired/x".to_owned()]).await.is_err());
-    assert_eq!(bucket.names().await, [there], "nothing is done when one name cannot be meant so");
+    assert_eq!(bucket.names().await, [there], "one wrong name refuses the whole command");
 }
 
 #[tokio::test]

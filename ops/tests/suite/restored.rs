@@ -59,7 +59,7 @@ async fn a_rebuild_after_a_restore_leaves_out_documents_that_the_table_has_lost(
     let plain = rebuilt(&shop, false).await;
     assert!(!plain.is_complete(), "the tombstone keeps the item out: {plain}");
     assert!(plain.to_string().contains("--restored"), "{plain}");
-    assert!(shop.found(Collection::Products).await.contains(&("changed".to_owned(), 9)), "nothing was swapped");
+    assert!(shop.found(Collection::Products).await.contains(&("changed".to_owned(), 9)), "no alias was changed");
     abandon(&shop.search, &Collection::ALL).await.unwrap();
 
     let restored = rebuilt(&shop, true).await;
@@ -148,7 +148,7 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     // The record of the line's removal has not arrived yet.
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
     assert!(!restored.is_complete() && restored.failed[0].contains("1 of its 2 lines"), "{restored}");
-    assert!(!has_head(&read(&table).await), "no head, so nobody finds it");
+    assert!(!has_head(&read(&table).await), "the head is restored only after its lines");
     // DynamoDB has not removed the line yet.
     shop.put(line).await;
     assert!(!restore_order(&table, &bucket.store, &id).await.unwrap().is_complete());
@@ -157,6 +157,6 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     shop.remove(line).await;
     bucket.put(name, std::str::from_utf8(&body).unwrap());
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
-    assert_eq!((restored.restored, restored.there, restored.is_complete()), (2, 3, true), "{restored}");
+    assert_eq!((restored.restored, restored.existing, restored.is_complete()), (2, 3, true), "{restored}");
     assert_eq!(read(&table).await.len(), 4);
 }

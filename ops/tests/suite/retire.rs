@@ -83,21 +83,25 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
         let before = Instant::now();
         let expires_at = before.plus_seconds(3_600);
         broken_off(&table, "o1", expires_at, after).await;
-        assert_eq!(ends(&shop, &head).await, (false, true), "after {after} it can be found and stays");
+        assert_eq!(
+            ends(&shop, &head).await,
+            (false, true),
+            "after {after} writes the order is in its list and has no time to live"
+        );
 
         let retired = run(&table, before).await;
-        assert_eq!((retired.orders, retired.moved, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");
+        assert_eq!((retired.orders, retired.concurrent, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");
         assert_eq!(ends(&shop, &head).await, (true, false));
         let (head, lines, history) = parts(&table, "o1").await;
         let date = head.expires_at.unwrap();
-        assert!(after == 0 || date == expires_at, "it keeps the date that it was given first");
+        assert!(after == 0 || date == expires_at, "a second run keeps the first date");
         assert_eq!(lines.len() as u64, LINES);
         assert!(lines.iter().all(|line| line.expires_at == Some(date)));
         assert!(history.iter().all(|event| event.expires_at == Some(date)));
         let copies = table.query(&order::of_customer(&head.customer_id, None, None).unwrap()).await.unwrap().items;
         assert_eq!(copies[0].expires_at, Some(date));
 
-        assert_eq!(run(&table, Instant::now()).await, Retired::default(), "a second run finds nothing");
+        assert_eq!(run(&table, Instant::now()).await, Retired::default(), "a second run retires nothing");
     }
 }
 
@@ -134,7 +138,7 @@ async fn a_large_order_cannot_move_after_its_retirement_began_and_a_moved_order_
     }
     let (head, lines, _) = parts(&table, "o1").await;
     assert_eq!((head.status, head.expires_at), (OrderStatus::Returned, None));
-    assert!(lines.iter().all(|line| line.expires_at.is_none()), "no line of an order that lives on expires");
+    assert!(lines.iter().all(|line| line.expires_at.is_none()), "no line of an order that stays expires");
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Shop {
         let table = TestTable::create().await;
         let items = Items::new(table.client(), table.name().to_owned());
         let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Search::open(search.clone()).await)];
-        let consumer = Consumer::new(sinks, Box::new(Nowhere), stream::Settings::default());
+        let consumer = Consumer::new(sinks, Box::new(PanickingQuarantine), stream::Settings::default());
         Self { table, items, search, endpoint, prefix, consumer, sequence: AtomicU64::new(1), _server: server }
     }
 
@@ -185,9 +185,9 @@ pub fn id_of<T: Entity>(item: &Stored<T>) -> String {
 }
 
 /// A quarantine that fails the test if a record is set aside.
-pub struct Nowhere;
+pub struct PanickingQuarantine;
 
-impl Quarantine for Nowhere {
+impl Quarantine for PanickingQuarantine {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
         panic!("set aside: {:?}", entry.reason)
     }

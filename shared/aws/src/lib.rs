@@ -28,6 +28,7 @@
 //! crate leaves out the SDK's chains for profiles and other sources of credentials. A function has
 //! none of these sources, and the chains are larger than all other code of a function.
 
+mod cloudwatch;
 mod connector;
 pub mod s3;
 mod service;
@@ -42,6 +43,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
+pub use crate::cloudwatch::{CloudWatch, CloudWatchError};
 pub use crate::connector::{Connector, NoConnection, Tls};
 pub use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, is_transient};
 pub use aws_config::SdkConfig;

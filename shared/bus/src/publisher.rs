@@ -336,6 +336,6 @@ mod tests {
             assert_eq!(again.outcome, Outcome::Retryable { reason: code.to_owned() });
             assert!(again.again);
         }
-        assert!(answer(None, None).again, "neither taken nor failed");
+        assert!(answer(None, None).again, "an entry without a result is published again");
     }
 }

@@ -24,7 +24,7 @@ const MAX_ERRORS: usize = 100;
 /// the value. For a rule over several fields, use the methods of [`Object`].
 #[macro_export]
 macro_rules! read_fields {
-    ($object:expr => { $($name:ident: $kind:ident($($reader:tt)*),)+ }) => {
+    ($object:expr => { $($name:ident: $kind:ident($($reader:tt)*)),+ $(,)? }) => {
         let ($($name,)+) = {
             let mut object = $object;
             $(let $name = object.$kind(stringify!($name), $($reader)*);)+

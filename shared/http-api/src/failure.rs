@@ -27,10 +27,12 @@ impl From<EncodeError> for Problem {
 #[cfg(feature = "table")]
 impl From<table::TableError> for Problem {
     fn from(error: table::TableError) -> Self {
-        use table::TableError::{Contended, Decode, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed};
+        use table::TableError::{
+            Contended, Decode, OverBudget, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed,
+        };
         match error {
-            // These requests had no effect, and a retry may succeed.
-            Throttled | Contended | Unprocessed(_) => Self::throttled(error),
+            // A retry may succeed, or continue the work.
+            Throttled | Contended | Unprocessed(_) | OverBudget => Self::throttled(error),
             Unavailable(_) => Self::unavailable(error),
             Rejected(_) | Decode(_) | TooManyActions(_) => Self::internal(error),
         }
@@ -66,6 +68,7 @@ mod tests {
             (TableError::Throttled, Code::Throttled),
             (TableError::Contended, Code::Throttled),
             (TableError::Unprocessed(3), Code::Throttled),
+            (TableError::OverBudget, Code::Throttled),
             (TableError::Unavailable("timeout".to_owned()), Code::Unavailable),
             (TableError::Rejected("ValidationException".to_owned()), Code::Internal),
         ] {

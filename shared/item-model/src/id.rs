@@ -72,6 +72,15 @@ pub fn time_ordered(at: Instant, random: [u8; 10]) -> String {
     uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
 }
 
+/// Returns the instant at which a [`time_ordered`] id was made, or `None` for any other id.
+#[must_use]
+pub fn time_of(id: &str) -> Option<Instant> {
+    let (seconds, nanoseconds) = uuid::Uuid::try_parse(id).ok()?.get_timestamp()?.to_unix();
+    Instant::from_millis(
+        i64::try_from(seconds).ok()?.checked_mul(1_000)?.checked_add(i64::from(nanoseconds / 1_000_000))?,
+    )
+}
+
 /// Returns the lower bound of the ids that are made at `at`. [`time_ordered`] ids of that
 /// millisecond or later sort after this text, and earlier ids sort before it.
 #[must_use]

@@ -22,6 +22,10 @@ pub const RESERVED: [&str; 10] =
 /// with other attributes, and never causes a write of its own.
 pub const CAUSE: &str = "req";
 
+/// The value of [`CAUSE`] in an item that an operator imported. It tells consumers of the stream
+/// that the item is not new.
+pub const IMPORTED: &str = "ops-import";
+
 /// Returns whether an attribute belongs to the model: a [`RESERVED`] one, or one with a key of an
 /// index.
 #[must_use]

@@ -1,6 +1,6 @@
 //! The ids of the shop: an [`OrderId`] does not compile where a [`CustomerId`] is expected.
 
-pub use item_model::id::{Born, Id, IdError, MAX_ID_BYTES, check, check_id, time_ordered, time_ordered_floor};
+pub use item_model::id::{Born, Id, IdError, MAX_ID_BYTES, check, check_id, time_of, time_ordered, time_ordered_floor};
 use item_model::ids;
 
 ids! { check_id:

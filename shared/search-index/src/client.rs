@@ -141,9 +141,12 @@ impl SearchClient {
         self.search(&query.body()).await
     }
 
+    /// The time limit of one attempt is also that of the whole search. So a failure is retried, but
+    /// a search that took too long is not: the engine may still process it.
     async fn search<D: SearchDocument>(&self, body: &Value) -> Result<SearchPage<D>, SearchError> {
-        let answer: SearchAnswer<D> = self.read(&self.alias(D::COLLECTION), "_search", body).await?;
-        Ok(answer.into())
+        let path = format!("/{}/_search", self.alias(D::COLLECTION));
+        let answer = self.json_by(Method::POST, &path, Some(body), self.transport.attempt_deadline()).await?;
+        Ok(answer.accepted()?.parse::<SearchAnswer<D>>()?.into())
     }
 
     /// Returns the number of live documents that are visible to searches.

@@ -1,7 +1,8 @@
 //! One HTTP call to the engine.
 //!
 //! Every call of this client is idempotent: reads have no effect, and writes carry an external
-//! version. All transient failures are therefore retried, with any method.
+//! version. All transient failures are therefore retried until the call's deadline, with any
+//! method.
 
 use aws::{CallError, Failure, Response, Service};
 use bytes::Bytes;
@@ -45,6 +46,11 @@ impl Transport {
     /// Returns the deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         self.service.limits().deadline()
+    }
+
+    /// Returns the deadline of a call that begins now and has the time of one attempt.
+    pub(crate) fn attempt_deadline(&self) -> Instant {
+        Instant::now() + self.service.limits().attempt
     }
 
     /// Makes the call. Retries responses with status 429, 502, 503 or 504 and missing responses

@@ -33,6 +33,9 @@ pub enum TableError {
     /// Some items could not be read within the retry budget.
     #[error("{0} items were left unprocessed")]
     Unprocessed(usize),
+    /// The request has spent its [`Budget`](crate::Budget). A repetition continues its work.
+    #[error("the work is more than one request does")]
+    OverBudget,
 }
 
 const THROTTLES: [&str; 4] =

@@ -6,6 +6,7 @@
 //! refusal means.
 
 mod batch;
+mod budget;
 mod error;
 mod merge;
 mod meter;
@@ -18,6 +19,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 
 pub use aws::{OPERATION_TIMEOUT, SetupError};
+pub use budget::Budget;
 pub use error::TableError;
 pub use meter::{Measured, Meter};
 pub use read::Page;

@@ -1,9 +1,9 @@
 //! Measures the consumption of the access patterns where the requests are sent.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
-use item_model::pattern::Pattern;
+use item_model::pattern::{Consistency, Pattern};
 
 /// The consumption of one access pattern since the meter was last read.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,14 +23,30 @@ pub struct Measured {
 /// A collection of [`Measured`], with one entry for each pattern.
 #[derive(Debug, Default)]
 pub struct Meter {
-    measured: Mutex<Vec<Measured>>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    measured: Vec<Measured>,
+    /// The write units since the start.
+    written: f64,
 }
 
 impl Meter {
     /// Returns the measurements since the previous call, and resets them.
     #[must_use]
     pub fn take(&self) -> Vec<Measured> {
-        std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.counts().measured)
+    }
+
+    /// Returns the write units of all requests since the meter was created.
+    pub(crate) fn written(&self) -> f64 {
+        self.counts().written
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn record<'a>(
@@ -41,7 +57,11 @@ impl Meter {
         bytes: usize,
     ) {
         let units: f64 = consumed.into_iter().filter_map(ConsumedCapacity::capacity_units).sum();
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts();
+        if pattern.consistency == Consistency::Write {
+            counts.written += units;
+        }
+        let measured = &mut counts.measured;
         let entry = match measured.iter_mut().position(|known| known.pattern.id == pattern.id) {
             Some(known) => measured.get_mut(known),
             None => {

@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use local::System;
 
 use self::access::{Access, Bearer, Outcome, Person};
-use self::people::Scene;
+use self::people::TestData;
 use self::tokens::{Forger, Token};
 use crate::support::client::Call;
 use crate::support::openapi::{Operation, api};
@@ -72,19 +72,19 @@ fn refusal(call: Call, what: String, outcome: Outcome) -> Option<Trial> {
 #[test]
 fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
     with_own_system(async |system| {
-        let scene = Scene::set(system).await;
+        let data = TestData::create(system).await;
         drain(system).await;
         let before = table::scan(system).await;
         let (access, tokens) = (Access::read(), Forger::with_the_key().all());
         let (mut cases, mut trials, mut taken) = (Cases::default(), Vec::new(), Vec::new());
         for operation in api().operations() {
             for person in Person::ALL {
-                let call = scene.request(system, operation, person).await;
+                let call = data.request(system, operation, person).await;
                 let trial = refusal(call, person.name().to_owned(), access.of(operation, person));
                 cases.refused += usize::from(trial.is_some());
                 trials.extend(trial.map(|trial| (operation, trial)));
             }
-            let mut good = scene.of_customer(system, operation).await;
+            let mut good = data.of_customer(system, operation).await;
             if access.is_public(operation) {
                 // On this route every token counts as the same anonymous caller, so concurrent
                 // requests would conflict over one key.
@@ -126,43 +126,43 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
 
         // The allowed requests of these persons remove no data, so they can share a system.
         for person in [Person::Anonymous, Person::Unregistered, Person::Stranger, Person::Reader] {
-            does_all_that_is_allowed(system, &scene, person).await;
+            send_allowed_requests(system, &data, person).await;
         }
     });
 }
 
 #[test]
 fn an_admin_does_all_that_admins_may() {
-    in_a_world_of_their_own(Person::Editor);
+    allowed_requests_succeed(Person::Editor);
 }
 
 #[test]
 fn an_owner_does_all_that_owners_may() {
-    in_a_world_of_their_own(Person::Owner);
+    allowed_requests_succeed(Person::Owner);
 }
 
 #[test]
 fn staff_does_everything() {
     assert!(api().operations().all(|operation| Access::read().of(operation, Person::Staff) == Outcome::Done));
-    in_a_world_of_their_own(Person::Staff);
+    allowed_requests_succeed(Person::Staff);
 }
 
 /// Runs a person's allowed requests in a separate system, because these requests change and remove
 /// data.
-fn in_a_world_of_their_own(person: Person) {
+fn allowed_requests_succeed(person: Person) {
     with_own_system(async |system| {
-        let scene = Scene::set(system).await;
+        let data = TestData::create(system).await;
         drain(system).await;
-        does_all_that_is_allowed(system, &scene, person).await;
+        send_allowed_requests(system, &data, person).await;
     });
 }
 
-async fn does_all_that_is_allowed(system: &System, scene: &Scene, person: Person) {
+async fn send_allowed_requests(system: &System, data: &TestData, person: Person) {
     let access = Access::read();
     let mut done = 0;
     for operation in api().in_working_order() {
         if access.of(operation, person) == Outcome::Done {
-            let answer = scene.request(system, operation, person).await.send(system).await;
+            let answer = data.request(system, operation, person).await.send(system).await;
             assert_eq!(trial::unless_done(operation, &answer), None, "{}, {}", operation.key(), person.name());
             done += 1;
         }

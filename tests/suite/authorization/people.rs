@@ -20,10 +20,10 @@ const MEMBER: &str = "bad-cat";
 const BOB: &str = "bad-bob";
 
 /// The test data, with a customer record for each person except [`Person::Unregistered`].
-pub struct Scene(World);
+pub struct TestData(World);
 
-impl Scene {
-    pub async fn set(system: &System) -> Self {
+impl TestData {
+    pub async fn create(system: &System) -> Self {
         let world = World::create(system).await;
         for id in [STRANGER, ADMIN] {
             customer(system, id).await;

@@ -16,7 +16,7 @@ fn canary(arguments: &[&str]) -> String {
 #[test]
 fn a_canary_shifts_the_traffic_of_every_public_function_and_watches_existing_alarms() {
     let plain = template();
-    assert!(!read(&root().join("template.yaml")).contains("AutoPublishAlias"), "off unless asked for");
+    assert!(!read(&root().join("template.yaml")).contains("AutoPublishAlias"), "the canary is off by default");
     let text = canary(&["Linear10PercentEvery1Minute", "1"]);
     let released = ::template::Template::parse(&text).unwrap();
     assert_eq!(released.routes, plain.routes);

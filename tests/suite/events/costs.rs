@@ -105,18 +105,27 @@ impl Route {
 fn the_patterns_and_consequences_of_each_route_are_those_of_docs_routes_json() {
     let measured = with_own_system(async |system| measure(system).await);
     let path = root().join("docs/routes.json");
+    let mut pinned: Vec<Route> = serde_json::from_str(&read(&path)).unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let lines: Vec<String> = measured.iter().map(|route| serde_json::to_string(route).unwrap()).collect();
+        // A route that this test accepts keeps its line, because the variable parts differ in each
+        // run.
+        let kept = |now: &Route| pinned.iter().find(|then| accepts(then, now)).unwrap_or(now).clone();
+        let updated: Vec<Route> = measured.iter().map(kept).collect();
+        let lines: Vec<String> = updated.iter().map(|route| serde_json::to_string(route).unwrap()).collect();
         std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
+        pinned = updated;
     }
-    let pinned: Vec<Route> = serde_json::from_str(&read(&path)).unwrap();
     let stale = "docs/routes.json is stale: UPDATE_DOCS=1 cargo test -p bodega-tests --test suite events::costs";
     assert_eq!(measured.len(), pinned.len(), "{stale}");
     for (now, then) in measured.iter().zip(&pinned) {
-        assert_eq!(now.fixed(), then.fixed(), "{stale}");
-        let new: Vec<_> = now.consequences().difference(&then.consequences()).copied().collect();
-        assert!(new.is_empty(), "{}: {new:?}: {stale}", now.route);
+        assert!(accepts(then, now), "{now:#?} instead of {then:#?}: {stale}");
     }
+}
+
+/// Returns whether a line of `docs/routes.json` still describes a route: its fixed parts are equal,
+/// and it has all consequences.
+fn accepts(pinned: &Route, measured: &Route) -> bool {
+    pinned.fixed() == measured.fixed() && measured.consequences().is_subset(&pinned.consequences())
 }
 
 /// Returns every route, by key.

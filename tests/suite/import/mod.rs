@@ -131,7 +131,7 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
         assert_eq!(summary(&run), summed_up("already there"), "{}", run.out);
         assert!(run.out.contains(NOTHING_CHANGED), "{}", run.out);
         drain(system).await;
-        assert_eq!(table::scan(system).await, before, "not a version, not a revision changed");
+        assert_eq!(table::scan(system).await, before, "no version and no revision changed");
 
         // Prices come from the baskets.
         let run = import(system, &files[..1], &stock).await;
@@ -141,7 +141,7 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
 
         let mut unread = command(import_args(system, &files[..1], &stock)).spawn().unwrap();
         drop(unread.stdout.take());
-        assert_eq!(unread.wait().await.unwrap().code(), Some(0), "the summary went into a closed pipe");
+        assert_eq!(unread.wait().await.unwrap().code(), Some(0), "a closed pipe does not stop the import");
     });
 }
 

@@ -33,16 +33,16 @@ pub async fn tell_nothing(system: &System, least: usize) {
     let lines = system.functions().lines(None, "", usize::MAX);
     assert!(lines.len() >= least, "{} lines", lines.len());
     for line in lines {
-        let text = beside_the_trail(&line.text).to_lowercase();
+        let text = without_record_names(&line.text).to_lowercase();
         for word in &private {
-            assert!(!text.contains(word), "{} tells of {word}: {}", line.function, line.text);
+            assert!(!text.contains(word), "{} logs {word}: {}", line.function, line.text);
         }
     }
 }
 
 /// Removes the fields `target` and `created` from the log line of a staff write, because the audit
 /// trail must name the record.
-fn beside_the_trail(line: &str) -> String {
+fn without_record_names(line: &str) -> String {
     match serde_json::from_str(line) {
         Ok(Json::Object(mut members)) if members.contains_key("actor") => {
             members.remove("target");

@@ -1,9 +1,9 @@
 //! Tests personal data: the remaining data of an erased customer, the content of logs, and the
 //! audit trail of staff.
 
-mod kept;
 mod logs;
 mod person;
+mod stored;
 mod trail;
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use fixture::reliability;
 use local::System;
 use serde_json::json;
 
-use self::kept::Kept;
 use self::person::{FIELDS, FRIEND, GOES, STAYS, SUBJECT};
+use self::stored::StoredTexts;
 use crate::audit::sweep;
 use crate::control::all;
 use crate::support::client::{Answer, Call};
@@ -74,7 +74,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         assert!(person::gains(system, FRIEND).await.iter().all(|status| (200..300).contains(status)));
         person::lapse(system, "privacy-before", false).await;
         swept(system).await;
-        let before = Kept::everything(system).await;
+        let before = StoredTexts::read(system).await;
         for field in FIELDS {
             let places = before.places_of(&person::goes(field));
             // Fields `first-…` are earlier values of the profile, which no place keeps.
@@ -89,23 +89,23 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         let tag = person::tag(system).await;
         person::lapse(system, "privacy-waiting", false).await;
         arm(system, POINTS[0]).await;
-        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        assert!(person::erase(system, &tag).await >= 500, "the erasure is interrupted");
         // From now on no request can add items to the customer.
         assert_eq!(person::gains(system, SUBJECT).await, [404; 6]);
         arm(system, POINTS[1]).await;
-        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        assert!(person::erase(system, &tag).await >= 500, "the erasure is interrupted");
         person::lapse(system, "privacy-meanwhile", true).await;
         swept(system).await;
         arm(system, POINTS[2]).await;
-        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
-        assert_eq!(person::erase(system, &tag).await, 404, "and goes on");
-        let halfway = Kept::everything(system).await;
+        assert!(person::erase(system, &tag).await >= 500, "the erasure is interrupted");
+        assert_eq!(person::erase(system, &tag).await, 404, "the profile is already removed");
+        let halfway = StoredTexts::read(system).await;
         let archived = halfway.count("archive");
         assert!(halfway.count("Erasure") == 1 && archived >= 3, "{archived} objects");
         // Items that expire after the erasure are not archived.
         person::lapse(system, "privacy-late", true).await;
         swept(system).await;
-        assert_eq!(Kept::everything(system).await.count("archive"), archived);
+        assert_eq!(StoredTexts::read(system).await.count("archive"), archived);
         arm(system, POINTS[3]).await;
         // Either this run crashes or a scheduled run of the janitor.
         janitor(system).await;
@@ -117,20 +117,28 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         swept(system).await;
 
         // Idempotency records, which contain responses, still exist for a day.
-        let after = Kept::everything(system).await;
+        let after = StoredTexts::read(system).await;
         let answers = BTreeSet::from(["IdempotencyRecord"]);
         assert!(after.places_of(GOES).is_subset(&answers), "{:?}", after.places_of(GOES));
         assert_eq!((after.count("Erasure"), after.count("archive")), (0, 0));
         let (ids, texts) = documented();
-        assert_eq!(named(&after.places_of(SUBJECT) | &answers), ids, "who is named");
-        assert_eq!(named(&after.places_of(STAYS) | &answers), texts, "what the customer wrote");
+        assert_eq!(
+            named(&after.places_of(SUBJECT) | &answers),
+            ids,
+            "other places than documented have ids of the customer"
+        );
+        assert_eq!(
+            named(&after.places_of(STAYS) | &answers),
+            texts,
+            "other places than documented have texts of the customer"
+        );
         person::a_day_passes(system).await;
         swept(system).await;
-        let last = Kept::everything(system).await;
+        let last = StoredTexts::read(system).await;
         assert_eq!(last.places_of(GOES), BTreeSet::new());
         assert_eq!(last.count("IdempotencyRecord"), 0);
         assert!(last.len() > 60 && last.count("events") >= 3, "{} things", last.len());
-        assert_eq!(all(system, "/_local/mail").await.len(), mails, "nobody writes to who was erased");
+        assert_eq!(all(system, "/_local/mail").await.len(), mails, "an erased customer gets no mail");
         logs::tell_nothing(system, 40).await;
     });
 }

@@ -80,7 +80,7 @@ fn only_the_lines_of_writes_by_staff_name_the_actor_the_target_and_the_time() {
             if let Some(body) = &good.body {
                 let said = body.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
                 for text in said.filter(|text| text.len() > 8 && !text.starts_with("bad-")) {
-                    assert!(!line.to_string().contains(text), "{line} tells {text}");
+                    assert!(!line.to_string().contains(text), "{line} contains {text}");
                 }
             }
         }

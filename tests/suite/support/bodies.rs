@@ -99,6 +99,6 @@ pub fn body(operation: &str) -> Json {
         "publishDraft" => json!({ "note": "N" }),
         "restoreVersion" => json!({ "version": 1, "note": "N" }),
         "addLogLine" => json!({ "text": "The customer called." }),
-        other => panic!("{other} has a body that nobody thought of"),
+        other => panic!("{other} has no body in this test"),
     }
 }

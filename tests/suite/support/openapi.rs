@@ -75,7 +75,7 @@ impl Api {
     /// Returns this node, or the node that its `$ref` names.
     pub fn follow<'a>(&'a self, node: &'a Json) -> &'a Json {
         match node.get("$ref").and_then(Json::as_str) {
-            Some(reference) => self.find(reference).unwrap_or_else(|| panic!("{reference} leads nowhere")),
+            Some(reference) => self.find(reference).unwrap_or_else(|| panic!("{reference} refers to nothing")),
             None => node,
         }
     }

@@ -76,7 +76,7 @@ impl Checker<'_> {
                 }
                 ("int64", Json::Number(number)) => must(number.is_i64()),
                 ("date-time" | "date" | "uuid" | "int64" | "uri-reference", _) => Ok(()),
-                (format, _) => panic!("the format {format} is not known here"),
+                (format, _) => panic!("the format {format} is not supported"),
             },
             "minLength" | "maxLength" => match value {
                 Json::String(text) => {
@@ -138,7 +138,7 @@ impl Checker<'_> {
                 }
                 Ok(())
             }
-            other => panic!("the keyword {other} is not known here"),
+            other => panic!("the keyword {other} is not supported"),
         }
     }
 }
@@ -152,7 +152,7 @@ fn is_of(value: &Json, kind: &str) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("the type {other} is not known here"),
+        other => panic!("the type {other} is not supported"),
     }
 }
 

@@ -99,7 +99,7 @@ pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
 /// Returns the error in the response to a valid request, if any.
 pub fn unless_done(operation: Operation<'_>, answer: &Answer) -> Option<String> {
     if !(200..300).contains(&answer.status) {
-        return Some(format!("not done: {} {}", answer.status, answer.body));
+        return Some(format!("not executed: {} {}", answer.status, answer.body));
     }
     if !operation.responses().any(|(status, _)| status == answer.status.to_string()) {
         return Some(format!("the description of the route has no {}", answer.status));

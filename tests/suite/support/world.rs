@@ -270,7 +270,7 @@ impl World {
                 // The moved category is one that no other request uses.
                 (_, "path") if id == "moveCategory" => "bad-mover",
                 (_, "path") => "bad",
-                other => panic!("{}: what is {other:?}?", operation.key()),
+                other => panic!("{}: no value for the path parameter {other:?}", operation.key()),
             };
             (name.to_owned(), value.to_owned())
         });
@@ -315,7 +315,7 @@ impl World {
                 "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
                 // The record already exists, so the request has no `If-None-Match`.
                 "If-None-Match" => {}
-                other => panic!("{}: what is {other}?", operation.key()),
+                other => panic!("{}: no value for the header {other}", operation.key()),
             }
         }
         good

@@ -13,7 +13,7 @@ use key_schema::order::{CustomerOrder, Order, OrderLine, OrderStatusEvent, Refer
 use key_schema::product::Stock;
 use key_schema::wallet::{Wallet, WalletEntry};
 
-use super::world::{Fate, Request, World};
+use super::world::{Outcome, Request, World};
 use crate::support::Answer;
 
 /// The content of the table.
@@ -112,11 +112,13 @@ impl Books {
 
     pub fn compare(&self, world: &World) -> Report {
         let requests = world.requests.lock().unwrap();
-        let refused = requests.values().filter(|(_, fate)| *fate == Fate::Refused).count();
+        let refused = requests.values().filter(|(_, outcome)| *outcome == Outcome::Refused).count();
         let mut report = Report { orders: self.orders.len(), refused, ..Report::default() };
         let done: Vec<(&Request, &Answer)> = requests
             .values()
-            .filter_map(|(request, fate)| if let Fate::Done(answer) = fate { Some((request, answer)) } else { None })
+            .filter_map(
+                |(request, outcome)| if let Outcome::Done(answer) = outcome { Some((request, answer)) } else { None },
+            )
             .collect();
         self.goods(world, &done, &mut report);
         self.steps(world, &done, &mut report);

@@ -42,32 +42,32 @@ impl Books {
             let keyed = done.iter().filter(|(request, _)| request.is_checkout() && request.caller() == customer);
             let acknowledged: BTreeSet<&str> =
                 keyed.map(|(_, answer)| &answer.body).chain(&cart.orders).map(|body| text(&body["id"])).collect();
-            let there = self.orders.values().filter(|order| order.customer_id.as_str() == customer);
-            let there: BTreeSet<&str> = there.map(|order| order.id.as_str()).collect();
+            let stored = self.orders.values().filter(|order| order.customer_id.as_str() == customer);
+            let stored: BTreeSet<&str> = stored.map(|order| order.id.as_str()).collect();
             // A checkout without a key may create an order and lose its response. The client then
             // finds the order in its list.
-            let found = cart.unknown && acknowledged.is_empty() && there.len() == 1;
-            if there.len() > 1 || cart.orders.len() > 1 || (there != acknowledged && !found) {
+            let found = cart.unknown && acknowledged.is_empty() && stored.len() == 1;
+            if stored.len() > 1 || cart.orders.len() > 1 || (stored != acknowledged && !found) {
                 report.wrong.push(format!(
-                    "the cart of {customer} has the orders {there:?}, but {acknowledged:?} were acknowledged"
+                    "the cart of {customer} has the orders {stored:?}, but {acknowledged:?} were acknowledged"
                 ));
             }
             let lines: Vec<(&str, u64)> = cart.lines.iter().map(|(product, n)| (product.as_str(), *n)).collect();
             let left = self.carts.get(customer).map(|cart| cart.lines.iter());
             let left: Option<Vec<(&str, u64)>> =
                 left.map(|lines| lines.map(|(product, line)| (product.as_str(), line.quantity)).collect());
-            report.same(|| format!("the cart of {customer}"), left, there.is_empty().then(|| lines.clone()));
-            for id in there {
+            report.same(|| format!("the cart of {customer}"), left, stored.is_empty().then(|| lines.clone()));
+            for id in stored {
                 report.checked_out += 1;
                 let order = Wanted { customer, by: customer, reference: None, lines: lines.clone(), sorted: true };
                 wanted.insert(id.to_owned(), order);
             }
         }
         let acknowledged: BTreeSet<&String> = wanted.keys().collect();
-        let there: BTreeSet<&String> = self.orders.keys().collect();
-        let missing = acknowledged.difference(&there).map(|id| format!("an acknowledged order is missing: {id}"));
+        let stored: BTreeSet<&String> = self.orders.keys().collect();
+        let missing = acknowledged.difference(&stored).map(|id| format!("an acknowledged order is missing: {id}"));
         let strange =
-            there.difference(&acknowledged).map(|id| format!("an order without an acknowledged request: {id}"));
+            stored.difference(&acknowledged).map(|id| format!("an order without an acknowledged request: {id}"));
         report.wrong.extend(missing.chain(strange));
         let parts = self.lines.keys().chain(self.history.keys()).chain(self.copies.keys());
         let lost =

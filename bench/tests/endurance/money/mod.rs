@@ -38,7 +38,7 @@ const SEEDS: [u64; 1] = [4];
 const STEPS: usize = 6_000;
 const CALLS: u64 = 10_000;
 /// The schedule with the random seed is shorter by this factor.
-const FRESH: usize = 10;
+const RANDOM_SEED_DIVISOR: usize = 10;
 /// Concurrent calls.
 const CLIENTS: usize = 16;
 
@@ -48,7 +48,11 @@ fn goods_and_money_are_exact_under_concurrent_clients_crashes_and_faults() {
     let steps = number("BODEGA_STEPS").map_or(STEPS, |steps| usize::try_from(steps).unwrap());
     let runs = match number("BODEGA_SEED") {
         Some(seed) => vec![(seed, steps)],
-        None => SEEDS.map(|seed| (seed, steps)).into_iter().chain([(fastrand::u64(..), steps / FRESH)]).collect(),
+        None => SEEDS
+            .map(|seed| (seed, steps))
+            .into_iter()
+            .chain([(fastrand::u64(..), steps / RANDOM_SEED_DIVISOR)])
+            .collect(),
     };
     let mut calls = 0;
     for (seed, steps) in runs {

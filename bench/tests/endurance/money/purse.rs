@@ -48,8 +48,8 @@ impl Books {
         }
         report.transfers = transfers.len() / 2;
         for (kind, wanted) in [(EntryKind::Deposit, deposits), (EntryKind::Transfer, transfers)] {
-            let there = self.entries_of(kind).map(movement).collect();
-            differ(kind.as_str(), there, wanted, report);
+            let found = self.entries_of(kind).map(movement).collect();
+            differ(kind.as_str(), found, wanted, report);
         }
         let mut paid: BTreeMap<&str, Vec<(&str, i64)>> = BTreeMap::new();
         for entry in self.entries_of(EntryKind::Payment) {
@@ -58,8 +58,8 @@ impl Books {
         report.payments = paid.len();
         for (id, order) in &self.orders {
             let once = || vec![(order.customer_id.as_str(), order.total.amount)];
-            let (there, wanted) = (paid.remove(id.as_str()), order.paid_from_wallet.then(once));
-            report.same(|| format!("the payment of {id}"), there, wanted);
+            let (found, wanted) = (paid.remove(id.as_str()), order.paid_from_wallet.then(once));
+            report.same(|| format!("the payment of {id}"), found, wanted);
         }
         report.wrong.extend(paid.keys().map(|id| format!("a payment for the missing order {id}")));
     }
@@ -84,30 +84,30 @@ impl Books {
             ));
         }
         for (id, order) in &self.orders {
-            let mut there = back.remove(id.as_str()).unwrap_or_default();
-            let sum: i64 = there.iter().map(|(_, _, amount)| amount).sum();
+            let mut found = back.remove(id.as_str()).unwrap_or_default();
+            let sum: i64 = found.iter().map(|(_, _, amount)| amount).sum();
             report.same(|| format!("the refunded amount of {id}"), order.refunded, sum);
             if sum > order.total.amount {
                 report.wrong.push(format!("{id} was refunded {sum}, which is more than {:?}", order.total));
             }
             for refund in asked.remove(id.as_str()).unwrap_or_default() {
-                match there.iter().position(|entry| *entry == refund) {
-                    Some(at) => drop(there.swap_remove(at)),
+                match found.iter().position(|entry| *entry == refund) {
+                    Some(at) => drop(found.swap_remove(at)),
                     None => report.wrong.push(format!("an acknowledged refund of {id} is missing: {refund:?}")),
                 }
             }
             let remainder = order.paid_from_wallet && !order.status.is_sale();
             if remainder {
-                report.remainders += there.len();
+                report.remainders += found.len();
                 report.same(
                     || format!("the refunds of {id}, which was cancelled or returned"),
                     sum,
                     order.total.amount,
                 );
             }
-            let whose = there.iter().all(|(_, customer, _)| *customer == order.customer_id.as_str());
-            if there.len() > usize::from(remainder) || !whose {
-                report.wrong.push(format!("refunds of {id} without an acknowledged request: {there:?}"));
+            let whose = found.iter().all(|(_, customer, _)| *customer == order.customer_id.as_str());
+            if found.len() > usize::from(remainder) || !whose {
+                report.wrong.push(format!("refunds of {id} without an acknowledged request: {found:?}"));
             }
         }
         report.wrong.extend(asked.keys().chain(back.keys()).map(|id| format!("a refund of the missing order {id}")));
@@ -134,9 +134,9 @@ impl Books {
         report.same(|| "invoices".to_owned(), &issued, &marked);
         for (order, invoice) in world.invoices.lock().unwrap().iter() {
             let said = (invoice["order_id"].as_str(), invoice["number"].as_u64(), invoice["total"]["amount"].as_i64());
-            let there = issued.get(order.as_str());
-            let there = (Some(order.as_str()), there.map(|there| there.0), there.map(|there| there.2.amount));
-            report.same(|| format!("the acknowledged invoice of {order}"), there, said);
+            let found = issued.get(order.as_str());
+            let found = (Some(order.as_str()), found.map(|found| found.0), found.map(|found| found.2.amount));
+            report.same(|| format!("the acknowledged invoice of {order}"), found, said);
         }
     }
 
@@ -155,15 +155,15 @@ fn movement(entry: &WalletEntry) -> Movement<'_> {
 }
 
 /// Compares two lists that must have the same entries, in any order.
-fn differ(what: &str, mut there: Vec<Movement<'_>>, mut wanted: Vec<Movement<'_>>, report: &mut Report) {
-    there.sort_unstable();
+fn differ(what: &str, mut found: Vec<Movement<'_>>, mut wanted: Vec<Movement<'_>>, report: &mut Report) {
+    found.sort_unstable();
     wanted.sort_unstable();
-    if there == wanted {
+    if found == wanted {
         return;
     }
     let more =
-        there.iter().filter(|entry| !wanted.contains(entry)).map(|entry| format!("an unexpected {what}: {entry:?}"));
-    let less = wanted.iter().filter(|entry| !there.contains(entry)).map(|entry| format!("a missing {what}: {entry:?}"));
-    report.wrong.push(format!("{} entries of {what} instead of {}", there.len(), wanted.len()));
+        found.iter().filter(|entry| !wanted.contains(entry)).map(|entry| format!("an unexpected {what}: {entry:?}"));
+    let less = wanted.iter().filter(|entry| !found.contains(entry)).map(|entry| format!("a missing {what}: {entry:?}"));
+    report.wrong.push(format!("{} entries of {what} instead of {}", found.len(), wanted.len()));
     report.wrong.extend(more.chain(less).take(20));
 }

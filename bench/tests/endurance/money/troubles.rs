@@ -43,12 +43,12 @@ const HOUR: i64 = 60 * 60;
 /// The crash points that no trouble reaches. The janitor reaches the first when an order lapses,
 /// and `tests/suite/lapses.rs` covers it. The consumer reaches the second with an unreadable
 /// record, which no client can write. The tests of `stream` cover it.
-const ELSEWHERE: [&str; 2] = ["orders.lapsed", "stream.quarantine.kept"];
+const TESTED_ELSEWHERE: [&str; 2] = ["orders.lapsed", "stream.quarantine.kept"];
 
 /// The janitor's crash points while it undoes a half-placed large order, and while it finishes a
 /// half-cancelled one.
-const UNDONE: &str = "orders.staged.undone";
-const GIVEN_BACK: &str = "orders.staged.given_back";
+const UNDO_POINT: &str = "orders.staged.undone";
+const RETURN_POINT: &str = "orders.staged.given_back";
 
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
@@ -187,7 +187,7 @@ impl Trouble {
 fn the_system_recovers_from_each_trouble_alone_without_loss_or_repetition() {
     let missing = |point: &&str| !TROUBLES.iter().any(|trouble| matches!(trouble, Point(_, name) if name == point));
     let missing: Vec<&str> = CRASH_POINTS.iter().map(|(name, _)| *name).filter(missing).collect();
-    assert_eq!(missing, ELSEWHERE);
+    assert_eq!(missing, TESTED_ELSEWHERE);
     let only = std::env::var("BODEGA_TROUBLE").unwrap_or_default();
     let troubles: Vec<Trouble> =
         TROUBLES.iter().filter(|trouble| format!("{trouble:?}").contains(&only)).copied().collect();
@@ -310,8 +310,8 @@ impl World {
         };
         futures::join!(steps, large, self.paid(paid), expired);
         match trouble {
-            Point("Janitor", UNDONE) => self.leave_half_placed(&mut Rng::with_seed(moved)).await,
-            Point("Janitor", GIVEN_BACK) => self.leave_half_cancelled(&mut Rng::with_seed(moved)).await,
+            Point("Janitor", UNDO_POINT) => self.leave_half_placed(&mut Rng::with_seed(moved)).await,
+            Point("Janitor", RETURN_POINT) => self.leave_half_cancelled(&mut Rng::with_seed(moved)).await,
             _ => {}
         }
         if trouble.is_of_categories() {

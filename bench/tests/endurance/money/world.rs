@@ -49,7 +49,7 @@ impl Request {
 
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fate {
+pub enum Outcome {
     /// The request succeeded and created this.
     Done(Answer),
     /// The request was refused and had no effect.
@@ -63,7 +63,7 @@ pub enum Fate {
 pub struct Cart {
     /// Quantities by product.
     pub lines: BTreeMap<String, u64>,
-    /// Orders that were acknowledged to checkouts without a key.
+    /// Orders of acknowledged checkouts without a key.
     pub orders: Vec<Value>,
     /// Whether an attempt without a key has an unknown outcome.
     pub unknown: bool,
@@ -83,7 +83,7 @@ pub struct Moved {
 pub struct World {
     pub clients: Clients,
     /// The requests and their outcomes, by key.
-    pub requests: Mutex<BTreeMap<String, (Request, Fate)>>,
+    pub requests: Mutex<BTreeMap<String, (Request, Outcome)>>,
     /// The number of attempts with an unknown outcome, by key.
     doubts: Mutex<BTreeMap<String, usize>>,
     /// Acknowledged orders with their customers and numbers of lines.
@@ -122,6 +122,7 @@ impl World {
         // customers.
         let orders = json!({
             "pending_minutes": 43_200, "max_pending_orders": 1_000, "max_pending_quantity": 1_000_000_000,
+            "max_pending_lines": 500_000,
         });
         let (first, settings) = ([("if-none-match", "*".to_owned())], json!({"values": {"orders": orders}}));
         clients.staff("PUT", "/v1/settings", &first, Some(&settings)).await.expect(201);
@@ -156,55 +157,55 @@ impl World {
 
     /// Sends a request and stores its outcome. An acknowledged request must receive the same
     /// response again.
-    pub async fn send(&self, request: &Request) -> Fate {
+    pub async fn send(&self, request: &Request) -> Outcome {
         let key = [("idempotency-key", request.key.clone())];
         let before = {
             let mut requests = self.requests.lock().unwrap();
-            requests.entry(request.key.clone()).or_insert((request.clone(), Fate::Unknown)).1.clone()
+            requests.entry(request.key.clone()).or_insert((request.clone(), Outcome::Unknown)).1.clone()
         };
         *self.doubts.lock().unwrap().entry(request.key.clone()).or_default() += 1;
         let answer = self.call(request.by.as_deref(), ("POST", &request.path), &key, Some(&request.body)).await;
-        let fate = self.learn(request, &before, answer);
-        if fate != Fate::Unknown {
+        let outcome = self.learn(request, &before, answer);
+        if outcome != Outcome::Unknown {
             *self.doubts.lock().unwrap().get_mut(&request.key).unwrap() -= 1;
         }
-        fate
+        outcome
     }
 
     /// Returns the outcome of an attempt. `before` is the request's outcome when the attempt was
     /// sent.
-    fn learn(&self, request: &Request, before: &Fate, answer: Answer) -> Fate {
-        let acknowledged = matches!(before, Fate::Done(_));
+    fn learn(&self, request: &Request, before: &Outcome, answer: Answer) -> Outcome {
+        let acknowledged = matches!(before, Outcome::Done(_));
         assert!(
             !acknowledged || !(200..500).contains(&answer.status) || answer.status == 201,
             "{} was acknowledged before and is refused now: {answer:?}",
             request.key
         );
-        let fate = match answer.status {
-            201 => Fate::Done(answer),
+        let outcome = match answer.status {
+            201 => Outcome::Done(answer),
             // Another attempt at the same request is in progress, or the janitor has not undone a
             // crashed one yet.
-            409 if answer.body["code"] == "idempotency_in_progress" => Fate::Unknown,
-            400..500 => Fate::Refused,
-            _ => Fate::Unknown,
+            409 if answer.body["code"] == "idempotency_in_progress" => Outcome::Unknown,
+            400..500 => Outcome::Refused,
+            _ => Outcome::Unknown,
         };
         let mut requests = self.requests.lock().unwrap();
         let known = &mut requests.get_mut(&request.key).unwrap().1;
-        match (&*known, &fate) {
-            (Fate::Done(first), Fate::Done(again)) => {
+        match (&*known, &outcome) {
+            (Outcome::Done(first), Outcome::Done(again)) => {
                 assert_eq!(first, again, "{}: the second response differs", request.key)
             }
             // One of two concurrent attempts may be refused before the other succeeds. The refusal
             // may arrive last.
-            (Fate::Done(_), _) => {}
+            (Outcome::Done(_), _) => {}
             // A later attempt may succeed after a refusal.
-            (_, Fate::Done(answer)) => {
+            (_, Outcome::Done(answer)) => {
                 self.entered(request, answer);
-                *known = fate.clone();
+                *known = outcome.clone();
             }
-            _ => *known = fate.clone(),
+            _ => *known = outcome.clone(),
         }
-        fate
+        outcome
     }
 
     fn entered(&self, request: &Request, answer: &Answer) {
@@ -256,9 +257,9 @@ impl World {
         let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path, body };
         for _ in 0..RESENDS {
             match self.send(&request).await {
-                Fate::Done(answer) => return Some(answer.body),
-                Fate::Refused => return None,
-                Fate::Unknown => {}
+                Outcome::Done(answer) => return Some(answer.body),
+                Outcome::Refused => return None,
+                Outcome::Unknown => {}
             }
         }
         None
@@ -284,14 +285,15 @@ impl World {
         let unknown: Vec<Request> = {
             let (requests, doubts) = (self.requests.lock().unwrap(), self.doubts.lock().unwrap());
             let open = |request: &Request| doubts.get(&request.key).is_none_or(|attempts| *attempts > 0);
-            let open = requests.values().filter(|(request, fate)| !matches!(fate, Fate::Done(_)) && open(request));
+            let open =
+                requests.values().filter(|(request, outcome)| !matches!(outcome, Outcome::Done(_)) && open(request));
             open.map(|(request, _)| request.clone()).collect()
         };
         println!("sending {} requests again", unknown.len());
         futures::stream::iter(unknown)
             .for_each_concurrent(CLIENTS, |request| async move {
                 for _ in 0..RESENDS {
-                    if self.send(&request).await != Fate::Unknown {
+                    if self.send(&request).await != Outcome::Unknown {
                         return;
                     }
                 }

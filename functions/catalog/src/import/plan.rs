@@ -124,7 +124,7 @@ mod tests {
         let copied = |p: &mut Stored<Product>| p.data.copied = Copied::of_new(7);
         assert!(
             matches!(decide(wanted(), stored(copied)), Decision::Settled(_, Outcome::Unchanged)),
-            "a copy is no change"
+            "a difference in the derived copies changes nothing"
         );
     }
 

@@ -222,7 +222,7 @@ async fn update(services: &Services, wanted: Wanted, version: u64, at: Instant) 
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
         TableError::Unavailable(_) | TableError::Decode(_) => (wanted, Verdict::Again),
-        TableError::Throttled | TableError::Contended | TableError::Unprocessed(_) => {
+        TableError::Throttled | TableError::Contended | TableError::Unprocessed(_) | TableError::OverBudget => {
             (wanted, Verdict::Done(Outcome::throttled()))
         }
         TableError::Rejected(_) | TableError::TooManyActions(_) => {

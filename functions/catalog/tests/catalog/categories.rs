@@ -72,7 +72,7 @@ async fn a_category_is_created_with_its_ancestors_and_described_at_its_version()
     assert_eq!(
         shop.staff(put("A~B", &json!({})).header("if-none-match", "*")).await.status,
         409,
-        "it exists undescribed"
+        "the category exists without a description"
     );
 
     let first = shop.staff(put("A~B", &json!({"title": "Bee"})).header("if-match", "\"1\"")).await;
@@ -199,7 +199,7 @@ async fn each_page_of_a_thousand_products_costs_the_same_and_no_product_repeats(
         }
     }
     assert_eq!(seen.len(), 1000);
-    assert!(seen.is_sorted_by(|a, b| a < b), "by category and id, each once");
+    assert!(seen.is_sorted_by(|a, b| a < b), "each product once, by category and id");
     let first = &shop.send(get("GET /v1/categories/{path}/products", "A").query("limit", "1")).await.body;
     let mut members: Vec<_> = first["items"][0].as_object().unwrap().keys().map(String::as_str).collect();
     members.sort_unstable();

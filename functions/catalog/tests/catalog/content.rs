@@ -31,7 +31,7 @@ async fn content_is_created_once_and_replaced_at_its_version() {
     assert_eq!(shop.send(get()).await.body, replaced.body);
     let stale = shop.staff(put("coldest").header("if-match", "\"1\"")).await;
     assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
-    assert_eq!(shop.product("p1").await.version(), Some(1), "an editor's text is no change of the product");
+    assert_eq!(shop.product("p1").await.version(), Some(1), "a new text does not change the product's version");
 }
 
 #[tokio::test]

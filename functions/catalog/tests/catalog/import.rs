@@ -53,7 +53,7 @@ async fn a_thousand_products_are_created_then_unchanged_and_a_changed_line_is_up
     assert_eq!(tally(&shop.staff(import(lines(&products))).await), BTreeMap::from([("unchanged", 1000)]));
     let cost = shop.app.services.table.meter().take();
     let cost: Vec<_> = cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
-    assert_eq!(cost, [("products.many", 10)], "what is equal is read and not written");
+    assert_eq!(cost, [("products.many", 10)], "an equal product is read and not written");
     assert_eq!(shop.product("p0007").await.body, before.body);
 
     products[7]["name"] = json!("New");
@@ -65,7 +65,7 @@ async fn a_thousand_products_are_created_then_unchanged_and_a_changed_line_is_up
     assert_eq!(answer.body["results"][7], json!({"line": 8, "id": "p0007", "status": "updated"}));
     let after = shop.product("p0007").await;
     assert_eq!((after.version(), &after.body["name"]), (Some(2), &json!("New")));
-    assert_eq!(after.body["stock"], json!(1), "the stock of a product that exists is not the import's to change");
+    assert_eq!(after.body["stock"], json!(1), "the import does not change the stock of an existing product");
     let listed = shop.send(Call::new("GET /v1/categories/{path}/products").path("path", "Z")).await;
     assert_eq!(listed.body["items"][0]["id"], "p0007");
 }
@@ -101,14 +101,11 @@ async fn an_import_names_each_refused_line_and_accepts_its_neighbours() {
     assert_eq!(results(&answer), expected);
     let numbers: Vec<_> =
         answer.body["results"].as_array().unwrap().iter().map(|line| line["line"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, [1, 2, 4, 5, 6, 7, 8, 9, 10], "a blank line counts and is passed over");
+    assert_eq!(numbers, [1, 2, 4, 5, 6, 7, 8, 9, 10], "a blank line has a number and is skipped");
     let pointers: Vec<_> =
         answer.body["results"][2]["errors"].as_array().unwrap().iter().map(|error| &error["pointer"]).collect();
     assert_eq!(pointers, ["/price", "/colour"]);
-    assert_eq!(
-        answer.body["results"][6]["errors"][0]["pointer"], "/id",
-        "without an id a second run would create it again"
-    );
+    assert_eq!(answer.body["results"][6]["errors"][0]["pointer"], "/id", "a line without an id is refused");
     assert_eq!(shop.product("a").await.body["name"], "Product a");
     assert_eq!(shop.product("b").await.status, 404);
     assert_eq!(shop.product("old").await.body["stock"], 5);

@@ -43,14 +43,14 @@ async fn a_product_is_listed_in_its_own_and_each_further_category() {
         let page = list(&shop, path).await.body;
         assert_eq!(page["items"].as_array().unwrap().len(), 1, "{path}");
         assert_eq!(page["items"][0]["id"], "p#1");
-        assert_eq!(page["items"][0]["category_path"], product("p#1", 1)["category_path"], "where it stands");
+        assert_eq!(page["items"][0]["category_path"], product("p#1", 1)["category_path"], "the product's own category");
         assert_eq!(page["items"][0]["version"], 1);
     }
     let read = shop.product("p#1").await;
     assert_eq!(read.body["categories"], json!([product("p#1", 1)["category_path"], ["SUMMER", "Party #1"]]));
-    assert_eq!(read.version(), Some(1), "no editor's If-Match breaks");
+    assert_eq!(read.version(), Some(1), "the product's version is unchanged");
     let children = shop.send(Call::new("GET /v1/categories/{path}/children").path("path", "SUMMER")).await;
-    assert_eq!(each(&children, "name"), ["Party #1"], "the category is there");
+    assert_eq!(each(&children, "name"), ["Party #1"], "the category exists");
 }
 
 /// In its own category such a product has two entries with one sort key.
@@ -85,7 +85,7 @@ async fn a_membership_can_be_removed_repeatedly() {
         assert_eq!(shop.staff(delete("p1", "SUMMER")).await.status, 204);
         assert_eq!(listed(&shop, "SUMMER").await, [""; 0]);
     }
-    assert_eq!(shop.staff(delete("p1", "GROCERY")).await.status, 204, "it stands there, and stays");
+    assert_eq!(shop.staff(delete("p1", "GROCERY")).await.status, 204, "the product stays in its own category");
     assert_eq!(listed(&shop, "GROCERY").await, ["p1"]);
     assert_eq!(shop.staff(put("p1", "SUMMER")).await.status, 201);
     assert_eq!(listed(&shop, "SUMMER").await, ["p1"]);
@@ -109,7 +109,7 @@ async fn below_one_category_a_product_is_listed_once() {
         assert_eq!(listed(&shop, path).await, ["p1"], "{path}");
     }
     let categories = shop.product("p1").await.body["categories"].as_array().unwrap().len();
-    assert_eq!(categories, further.len(), "the one in which it stands is told once");
+    assert_eq!(categories, further.len(), "the product's own category is not repeated");
     // The same holds when the list is read in pages of one item.
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
     loop {
@@ -199,7 +199,7 @@ async fn only_products_of_the_catalogue_are_in_further_categories() {
     let retire = Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"");
     assert_eq!(shop.staff(retire).await.status, 204);
     assert_eq!(shop.staff(put("p1", "NOWHERE")).await.status, 404);
-    assert_eq!(list(&shop, "NOWHERE").await.status, 404, "no category comes of what is refused");
+    assert_eq!(list(&shop, "NOWHERE").await.status, 404, "a refused request creates no category");
 }
 
 #[tokio::test]
@@ -233,5 +233,5 @@ async fn a_product_has_its_sales_and_categories() {
     let unchanged = with(product("p1", 1), "stock", json!(1));
     let body = format!("{unchanged}\n");
     let import = Call::new("POST /v1/products/import").header("content-type", "application/x-ndjson").body(body);
-    assert_eq!(shop.staff(import).await.body["results"][0]["status"], "unchanged", "copies are no difference");
+    assert_eq!(shop.staff(import).await.body["results"][0]["status"], "unchanged", "derived copies are not compared");
 }

@@ -97,14 +97,14 @@ async fn a_category_moves_with_its_subtree_and_the_lists_follow() {
     assert_eq!((&begun.body["from"]["path"], &begun.body["to"]["path"]), (&json!(from), &json!(to)));
     assert_eq!(listed(&shop, &to).await, ["p1", "p2", "p3"].map(str::to_owned).into());
     assert_eq!(listed(&shop, &from).await, BTreeSet::new());
-    assert_eq!(listed(&shop, &["A", "B"]).await, ["p1", "p3"].map(str::to_owned).into(), "what is beside it stays");
+    assert_eq!(listed(&shop, &["A", "B"]).await, ["p1", "p3"].map(str::to_owned).into(), "the other products stay");
     assert_eq!(read(&shop, &from).await.status, 404);
     let new = read(&shop, &["Neu / 新", "100 %", "ä~/%", "製 品"]).await;
     assert_eq!((new.status, new.version(), &new.body["title"]), (200, Some(3), &json!("Good goods")));
     let children = get(&shop, "GET /v1/categories/{path}/children", &["Neu / 新", "100 %", "ä~/%"]).await;
     assert_eq!(each(&children, "name"), ["製 品"]);
     let above = get(&shop, "GET /v1/categories/{path}/children", &["A"]).await;
-    assert_eq!(each(&above, "name"), ["B"], "the old one is gone");
+    assert_eq!(each(&above, "name"), ["B"], "the former category does not exist");
     let line = shop
         .send(Call::new("GET /v1/categories/{path}/ancestors").path("path", &segment(&["Neu / 新", "100 %", "ä~/%"])))
         .await;
@@ -115,10 +115,10 @@ async fn a_category_moves_with_its_subtree_and_the_lists_follow() {
     assert!(moved.body["categories"].as_array().unwrap().contains(&json!(to)), "{}", moved.body);
     let stale =
         Call::new("PATCH /v1/products/{id}").path("id", "p2").header("if-match", "\"1\"").json(&json!({"name": "x"}));
-    assert_eq!(shop.staff(stale).await.status, 412, "its editor sees that it was changed");
+    assert_eq!(shop.staff(stale).await.status, 412, "the product's version changes");
 
     let again = shop.staff(relocate(&from, &to)).await;
-    assert_eq!((again.status, &again.body), (202, &begun.body), "it says how far it is");
+    assert_eq!((again.status, &again.body), (202, &begun.body), "a repetition shows the progress");
     settle(&shop).await;
     let over = shop.staff(relocate(&from, &to)).await;
     assert_eq!(done(&over), (200, &json!("done"), [3, 2, 2]));
@@ -138,7 +138,7 @@ async fn a_thousand_products_move_and_each_is_listed_once_all_the_time() {
     let costs = shop.app.services.table.meter().take();
     let requests = |id: &str| costs.iter().find(|cost| cost.pattern.id == id).map_or(0, |cost| cost.requests);
     if answer.body["status"] == "settling" {
-        assert_eq!(requests("category-moves.place"), 10 * 4, "25 products at once");
+        assert_eq!(requests("category-moves.place"), 10 * 4, "a step places 25 products");
     }
     while answer.body["status"] == "moving" {
         settle(&shop).await;
@@ -177,11 +177,11 @@ async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
     let at_to = (422, "invalid_body".to_owned(), vec!["/to".to_owned()]);
     assert_eq!(refused(&["A", "X"], json!(["Y"])).await, plain(404, "not_found"));
     assert_eq!(refused(&["A", "B"], json!(["A", "Taken"])).await, plain(409, "already_exists"));
-    assert_eq!(refused(&["A", "B"], json!(["A"])).await, plain(409, "already_exists"), "what it lies in");
+    assert_eq!(refused(&["A", "B"], json!(["A"])).await, plain(409, "already_exists"), "an ancestor");
     assert_eq!(refused(&["A", "B"], json!(["A", "B"])).await, at_to, "itself");
     assert_eq!(refused(&["A", "B"], json!(["A", "B", "C", "D"])).await, at_to, "below itself");
-    assert_eq!(refused(&["A", "D"], json!(["A", "E", "3", "4"])).await, at_to, "too deep for what lies below");
-    assert_eq!(refused(&["A", "L"], json!([long, long])).await, at_to, "too long for what lies below");
+    assert_eq!(refused(&["A", "D"], json!(["A", "E", "3", "4"])).await, at_to, "too deep for a descendant");
+    assert_eq!(refused(&["A", "L"], json!([long, long])).await, at_to, "too long for a descendant");
     for bad in [json!(null), json!("A"), json!([]), json!(["A", ""]), json!(vec!["A"; 9])] {
         let (status, code, pointers) = refused(&["A", "B"], bad).await;
         assert_eq!((status, code.as_str()), (422, "invalid_body"));
@@ -194,10 +194,14 @@ async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
         .collect();
     assert_eq!(after, before);
     for path in [vec!["Y"], vec!["A", "E"], vec![&*long]] {
-        assert_eq!(read(&shop, &path).await.status, 404, "no category comes of what is refused");
+        assert_eq!(read(&shop, &path).await.status, 404, "a refused request creates no category");
     }
     assert!(Mover::new(&shop.app.services.table).current().await.unwrap().is_none());
-    assert_eq!(shop.staff(relocate(&["A", "D"], &["A", "E", "3"])).await.status, 202, "that is deep enough");
+    assert_eq!(
+        shop.staff(relocate(&["A", "D"], &["A", "E", "3"])).await.status,
+        202,
+        "the move begins at the greatest depth"
+    );
 }
 
 #[tokio::test]
@@ -224,13 +228,13 @@ async fn one_category_moves_at_a_time() {
     assert_eq!(first.len(), 1);
     let other = if first.contains("p1") { ("C", "p2") } else { ("B", "p1") };
     let answer = shop.staff(relocate(&["A", other.0], &["Z", other.0])).await;
-    assert_eq!((answer.status, answer.body["products"].as_u64()), (202, Some(1)), "it begins to count anew");
+    assert_eq!((answer.status, answer.body["products"].as_u64()), (202, Some(1)), "the counts start at 0 again");
     settle(&shop).await;
     assert_eq!(listed(&shop, &["Z"]).await.len(), 2);
     assert_eq!(
         shop.staff(relocate(&["A", "B"], &["Z", "B"])).await.status,
         if other.0 == "B" { 200 } else { 404 },
-        "the last one is known"
+        "the last move can be read"
     );
 }
 

@@ -27,9 +27,9 @@ async fn a_picture_is_uploaded_added_listed_and_read() {
     assert_eq!(permit.header("location"), Some(&*format!("/v1/products/p%2B1%20%23%C3%A9/pictures/{id}")));
     let headers = json!({"content-length": ICE.len().to_string(), "content-type": "image/webp"});
     assert_eq!(permit.body["upload"]["headers"], headers);
-    assert_eq!(shop.send(pictures("p+1 #é")).await.body["items"], json!([]), "a permission is no picture");
+    assert_eq!(shop.send(pictures("p+1 #é")).await.body["items"], json!([]), "an upload URL alone adds no picture");
     assert_eq!(upload(&permit, ICE).await, 200);
-    assert_eq!(shop.send(pictures("p+1 #é")).await.body["items"], json!([]), "nor is an upload");
+    assert_eq!(shop.send(pictures("p+1 #é")).await.body["items"], json!([]), "an upload alone adds no picture");
 
     let added = shop.staff(described("p+1 #é", id, "A bag of ice")).await;
     assert_eq!((added.status, &added.body["alt"]), (201, &json!("A bag of ice")));
@@ -41,7 +41,7 @@ async fn a_picture_is_uploaded_added_listed_and_read() {
     assert_eq!(read.headers()["content-type"], "image/webp");
     assert_eq!(read.bytes().await.unwrap(), ICE);
     assert_eq!(shop.noted().await, Vec::<String>::new());
-    assert_eq!(shop.product("p+1 #é").await.version(), Some(1), "a picture is no change of the product");
+    assert_eq!(shop.product("p+1 #é").await.version(), Some(1), "a picture does not change the product's version");
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn adding_and_removing_can_be_repeated() {
     for _ in 0..2 {
         assert_eq!(shop.staff(remove("p1", &first)).await.status, 204);
         assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str()]);
-        assert_eq!(shop.noted().await, [first.as_str()], "the janitor knows what nobody references");
+        assert_eq!(shop.noted().await, [first.as_str()], "the janitor finds the unused object");
     }
     assert_eq!(shop.staff(remove("p1", "never")).await.status, 204);
     // The upload still exists, because a lifecycle rule deletes it only after a day. So the picture
@@ -96,7 +96,7 @@ async fn an_upload_for_another_purpose_is_refused_as_a_picture() {
     let elsewhere = shop.staff(add("p1", &beside)).await;
     assert_eq!((elsewhere.status, elsewhere.code()), (422, Some("invalid_id")));
     assert_eq!(shop.send(pictures("p1")).await.body["items"], json!([]));
-    assert_eq!((shop.names("kept/"), shop.noted().await), (vec![], vec![]), "nothing was begun");
+    assert_eq!((shop.names("kept/"), shop.noted().await), (vec![], vec![]), "a refused request copies no object");
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it() {
         let is_listed = listed.body["items"] != json!([]);
         assert!(answer.status == 503 || is_listed, "{}", answer.body);
         let (kept, noted) = (shop.names("kept/"), shop.noted().await);
-        assert!(kept.is_empty() || is_listed || noted == [id.as_str()], "an object that nobody knows of");
+        assert!(kept.is_empty() || is_listed || noted == [id.as_str()], "an object without a note");
         assert!(!is_listed || !kept.is_empty(), "a picture without an object");
     }
     assert!(shop.staff(add("p1", &id)).await.status < 300);

@@ -160,7 +160,7 @@ async fn a_retired_product_is_gone_until_its_id_is_used_again_and_its_counters_n
         assert_eq!(revived.status, 201, "{}", revived.body);
         let back = stored(&shop, "p1").await;
         assert!(back.meta.rev > gone.rev && back.meta.version > gone.version);
-        assert_ne!(back.meta.born, last.born, "another incarnation");
+        assert_ne!(back.meta.born, last.born, "the product was created again");
         assert_eq!((revived.version(), &revived.body), (Some(back.meta.version), &shop.product("p1").await.body));
         assert_eq!((&revived.body["stock"], &revived.body["package_size"]), (&json!(20 + life), &Value::Null));
         assert_eq!(listed(&shop, "GROCERY").await, ["p1"]);

@@ -51,7 +51,7 @@ async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
             return;
         }
     }
-    panic!("not written");
+    panic!("the review was not written");
 }
 
 /// Notes that a month has reviews.

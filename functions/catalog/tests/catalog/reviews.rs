@@ -61,7 +61,7 @@ async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_
     assert_eq!(shop.staff(remove("\"2\"")).await.status, 204, "staff may moderate");
     assert_eq!(shop.staff(remove("\"2\"")).await.status, 404);
     assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));
-    assert_eq!(shop.product("p1").await.version(), Some(1), "reviews are no change of the product");
+    assert_eq!(shop.product("p1").await.version(), Some(1), "reviews do not change the product's version");
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
     assert_eq!(
         shop.send(list("newest").query("cursor", next)).await.code(),
         Some("cursor_invalid"),
-        "of another order"
+        "the cursor belongs to another sort order"
     );
     assert_eq!(shop.send(list("worst")).await.code(), Some("invalid_parameter"));
     // The better rating moves the review up in the list.

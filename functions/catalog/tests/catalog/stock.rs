@@ -68,7 +68,7 @@ async fn a_stock_never_goes_below_zero_and_never_grows_beyond_its_limit() {
     assert_eq!((answer.status, answer.code(), answer.pointers()), (409, Some("insufficient_stock"), vec!["/adjust"]));
     let answer = shop.staff(adjust(1_000_000_000_000, "k2")).await;
     assert_eq!((answer.status, answer.pointers()), (422, vec!["/adjust"]));
-    assert_eq!(shop.staff(adjust(-5, "k1")).await.body, json!({"stock": 0}), "a refusal does not use up its key");
+    assert_eq!(shop.staff(adjust(-5, "k1")).await.body, json!({"stock": 0}), "the key of a refused request stays free");
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_has_no_effect() 
     let other = shop.staff(adjust(4, "k")).await;
     assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     let elsewhere = shop.send(adjust(3, "k").staff("s2")).await;
-    assert_eq!(elsewhere.body, json!({"stock": 21}), "another caller's key is another key");
+    assert_eq!(elsewhere.body, json!({"stock": 21}), "keys of different callers are independent");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use http_api::sample::Call;
 
 use crate::town::{
-    FOLLOW, FOLLOWS, LIKE, LIKES, Town, UNFOLLOW, UNLIKE, count_of, edge, edges, liked, likers, residents, taste,
+    FOLLOW, FOLLOWS, LIKE, LIKES, Town, UNFOLLOW, UNLIKE, count_of, edge, edges, like_call, liked, likers, residents,
 };
 
 /// Builds a call without a caller.
@@ -89,7 +89,7 @@ async fn a_cursor_is_valid_only_for_its_own_list_and_caller() {
         assert!(answer.code() == Some("cursor_invalid") || answer.status == 404, "{}", answer.body);
     }
     assert_eq!(
-        town.send(taste("GET /v1/customers/{id}/likes", "a", "p").customer("a").query("limit", "0")).await.status,
+        town.send(like_call("GET /v1/customers/{id}/likes", "a", "p").customer("a").query("limit", "0")).await.status,
         400
     );
 }

@@ -87,7 +87,7 @@ async fn a_request_with_a_token_gets_503_while_the_issuer_is_unreachable() {
     let token = town.issuer.token(&json!({ "sub": "a" }));
     let answer: Answered = town.send(asked_with(&token)).await;
     assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("unavailable"), Some("1")));
-    assert_eq!(seen(&town, count_of("p")).await, of(1, false), "who sends none is answered");
+    assert_eq!(seen(&town, count_of("p")).await, of(1, false), "a request without a token succeeds");
     assert_eq!(seen(&town, asked_with("none")).await, of(1, false));
 }
 

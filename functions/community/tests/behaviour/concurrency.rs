@@ -6,7 +6,7 @@ use futures::future::join_all;
 use http_api::sample::Answered;
 
 use crate::town::{
-    FOLLOW, LIKE, Town, UNFOLLOW, UNLIKE, each, edge, followers, following, liked, likers, profile, taste,
+    FOLLOW, LIKE, Town, UNFOLLOW, UNLIKE, each, edge, followers, following, like_call, liked, likers, profile,
 };
 
 const CLIENTS: usize = 50;
@@ -26,14 +26,15 @@ fn statuses(answers: &[Answered]) -> BTreeSet<u16> {
 async fn fifty_customers_like_one_product_at_once_and_all_are_counted() {
     let (town, ids) = town(&["p"]).await;
     for _ in 0..2 {
-        let answers = join_all(ids.iter().map(|id| town.send(taste(LIKE, id, "p").customer(id)))).await;
+        let answers = join_all(ids.iter().map(|id| town.send(like_call(LIKE, id, "p").customer(id)))).await;
         assert!(statuses(&answers).is_subset(&BTreeSet::from([200, 201])), "{:?}", statuses(&answers));
         assert_eq!(town.count("p").await, 50);
     }
     let found: BTreeSet<String> = each(&town.list(&likers("p"), 7).await, "customer_id").into_iter().collect();
     assert_eq!(found, ids.iter().cloned().collect());
     // Every second customer removes the like while the others repeat theirs.
-    let call = |n: usize, id: &str| if n.is_multiple_of(2) { taste(UNLIKE, id, "p") } else { taste(LIKE, id, "p") };
+    let call =
+        |n: usize, id: &str| if n.is_multiple_of(2) { like_call(UNLIKE, id, "p") } else { like_call(LIKE, id, "p") };
     let answers = join_all(ids.iter().enumerate().map(|(n, id)| town.send(call(n, id).customer(id)))).await;
     assert_eq!(statuses(&answers), BTreeSet::from([200, 204]));
     assert_eq!((town.count("p").await, town.list(&likers("p"), 100).await.len()), (25, 25));
@@ -42,7 +43,7 @@ async fn fifty_customers_like_one_product_at_once_and_all_are_counted() {
 #[tokio::test]
 async fn fifty_likes_of_one_customer_for_one_product_at_once_are_one() {
     let (town, ids) = town(&["p"]).await;
-    let answers = join_all((0..CLIENTS).map(|_| town.send(taste(LIKE, &ids[0], "p").customer(&ids[0])))).await;
+    let answers = join_all((0..CLIENTS).map(|_| town.send(like_call(LIKE, &ids[0], "p").customer(&ids[0])))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
     assert!(answers.iter().all(|answer| answer.body == answers[0].body), "all responses have the same like");
     assert_eq!(town.count("p").await, 1);
@@ -56,7 +57,7 @@ async fn the_count_equals_the_likes_after_any_additions_and_removals() {
             let mut random = fastrand::Rng::with_seed(round * 1000 + n as u64);
             let (id, product) = (&ids[random.usize(..8)], ["p", "q"][random.usize(..2)]);
             let route = if random.bool() { LIKE } else { UNLIKE };
-            town.send(taste(route, id, product).customer(id))
+            town.send(like_call(route, id, product).customer(id))
         });
         let answers = join_all(calls).await;
         assert!(answers.iter().all(|answer| [200, 201, 204].contains(&answer.status)), "{:?}", statuses(&answers));

@@ -57,7 +57,7 @@ async fn customers_cannot_follow_themselves_or_missing_customers() {
     town.follow("a", "b").await;
     town.delete_profile("a").await;
     assert_eq!(town.send(edge(FOLLOW, "a", "b").customer("a")).await.status, 404, "an erased customer follows nobody");
-    assert_eq!(each(&town.list(&followers("b"), 10).await, "customer_id"), ["a"], "only the profile is gone here");
+    assert_eq!(each(&town.list(&followers("b"), 10).await, "customer_id"), ["a"], "only the profile was removed");
 }
 
 #[tokio::test]

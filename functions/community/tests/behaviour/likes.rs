@@ -5,14 +5,14 @@ use key_schema::id::ProductId;
 use key_schema::product;
 use serde_json::{Value, json};
 
-use crate::town::{LIKE, LIKES, Town, UNLIKE, count_of, each, liked, likers, taste};
+use crate::town::{LIKE, LIKES, Town, UNLIKE, count_of, each, like_call, liked, likers};
 
 #[tokio::test]
 async fn a_like_is_found_from_both_ends_and_counted() {
     let town = Town::open(&["a", "b"], &["p#1", "p2"]).await;
     let made = town.like("a", "p#1").await;
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/likes/p%231")));
-    let read = town.ok(taste(LIKES, "a", "p#1").customer("a")).await;
+    let read = town.ok(like_call(LIKES, "a", "p#1").customer("a")).await;
     assert_eq!(read.body, made.body);
     assert_eq!((&made.body["customer_id"], &made.body["product_id"]), (&json!("a"), &json!("p#1")));
     for list in [liked("a"), likers("p#1")] {
@@ -21,7 +21,7 @@ async fn a_like_is_found_from_both_ends_and_counted() {
     assert_eq!((town.count("p#1").await, town.count("p2").await), (1, 0));
     town.like("b", "p#1").await;
     assert_eq!(town.count("p#1").await, 2);
-    assert_eq!(town.send(taste(LIKES, "b", "p2").customer("b")).await.status, 404);
+    assert_eq!(town.send(like_call(LIKES, "b", "p2").customer("b")).await.status, 404);
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn liking_twice_is_liking_once_and_so_is_its_end() {
         assert_eq!(town.count("p").await, 1);
     }
     for _ in 0..3 {
-        assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
+        assert_eq!(town.send(like_call(UNLIKE, "a", "p").customer("a")).await.status, 204);
         assert_eq!(town.count("p").await, 0);
     }
     assert_eq!(town.like("a", "p").await.status, 201);
@@ -50,7 +50,7 @@ async fn a_count_of_likes_says_whether_the_caller_likes_the_product() {
     assert_eq!(seen(count_of("p")).await, of(1, false));
     assert_eq!(seen(count_of("p").customer("a")).await, of(1, true));
     assert_eq!(seen(count_of("p").customer("b")).await, of(1, false));
-    assert_eq!(seen(count_of("p").staff("a")).await, of(1, true), "staff are people");
+    assert_eq!(seen(count_of("p").staff("a")).await, of(1, true), "staff see their own likes");
 }
 
 #[tokio::test]
@@ -59,14 +59,14 @@ async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_remov
     town.like("a", "p").await;
     town.like("b", "p").await;
     town.retire("p").await;
-    for call in [taste(LIKE, "a", "p"), taste(LIKE, "a", "nothing"), taste(LIKE, "gone", "p")] {
+    for call in [like_call(LIKE, "a", "p"), like_call(LIKE, "a", "nothing"), like_call(LIKE, "gone", "p")] {
         let answer = town.send(call.staff("s")).await;
         assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
     }
     assert_eq!(town.send(count_of("p")).await.status, 404);
     assert_eq!(town.send(count_of("nothing")).await.status, 404);
-    assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "it stays in the list");
-    assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
+    assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "the like stays in the list");
+    assert_eq!(town.send(like_call(UNLIKE, "a", "p").customer("a")).await.status, 204);
     assert!(town.list(&liked("a"), 5).await.is_empty());
     // A revived product still has its count.
     let id = ProductId::new("p").unwrap();
@@ -79,7 +79,7 @@ async fn only_products_of_the_catalogue_can_be_liked_and_every_like_can_be_remov
 async fn a_missing_customer_cannot_like_a_product() {
     let town = Town::open(&["a"], &["p"]).await;
     town.delete_profile("a").await;
-    assert_eq!(town.send(taste(LIKE, "a", "p").customer("a")).await.status, 404);
+    assert_eq!(town.send(like_call(LIKE, "a", "p").customer("a")).await.status, 404);
     assert_eq!(town.count("p").await, 0);
     assert!(town.list(&liked("a"), 5).await.is_empty());
 }
@@ -101,17 +101,17 @@ async fn ids_of_any_script_and_with_any_mark_stay_distinct() {
     for id in &ids {
         town.like("a#b", id).await;
         assert_eq!(town.count(id).await, 1);
-        let read = town.ok(taste(LIKES, "a#b", id).customer("a#b")).await.body;
+        let read = town.ok(like_call(LIKES, "a#b", id).customer("a#b")).await.body;
         assert_eq!(read["product_id"], Value::from(*id));
     }
-    assert!(town.list(&liked("a"), 5).await.is_empty(), "of another customer");
+    assert!(town.list(&liked("a"), 5).await.is_empty(), "the likes belong to another customer");
     let mut found = each(&town.list(&liked("a#b"), 5).await, "product_id");
     found.sort();
     let mut wanted = ids.to_vec();
     wanted.sort_unstable();
     assert_eq!(found, wanted);
     for bad in ["", "\u{0}", "a\u{85}", "a/b", "a?b", "50%", &"x".repeat(129)] {
-        let answer = town.send(taste(LIKE, "a", bad).customer("a")).await;
+        let answer = town.send(like_call(LIKE, "a", bad).customer("a")).await;
         assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
     }
 }

@@ -38,7 +38,7 @@ pub fn edge(route: &'static str, id: &str, other: &str) -> Call {
 }
 
 /// Builds a request about a customer and a product, without a caller.
-pub fn taste(route: &'static str, id: &str, product: &str) -> Call {
+pub fn like_call(route: &'static str, id: &str, product: &str) -> Call {
     Call::new(route).path("id", id).path("product", product)
 }
 
@@ -108,7 +108,7 @@ impl Town {
     }
 
     pub async fn like(&self, id: &str, product: &str) -> Answered {
-        self.ok(taste(LIKE, id, product).customer(id)).await
+        self.ok(like_call(LIKE, id, product).customer(id)).await
     }
 
     /// Returns the number of likes, read without a token.

@@ -41,7 +41,7 @@ async fn an_address_is_set_replaced_and_removed_without_touching_the_others() {
     let left = shop.read("ann").await;
     assert_eq!((left.version(), &left.body["addresses"]), (Some(5), &json!({ "work": bare })));
     let again = remove(&shop, "home").await;
-    assert_eq!(again.status, 204, "can be repeated");
+    assert_eq!(again.status, 204, "the deletion can be repeated");
     assert_eq!(shop.read("ann").await.version(), Some(5));
 }
 

@@ -9,6 +9,7 @@ use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName, 
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::{self, Authority, Member, Organization, Role, Team};
+use key_schema::pattern::Consistency;
 use key_schema::request::Transaction;
 use table::{Refusals, TableError};
 
@@ -164,6 +165,29 @@ async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others()
 }
 
 #[tokio::test]
+async fn one_request_erases_a_few_thousand_write_units_and_its_repetition_the_rest() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let (text, names) = ("x".repeat(100_000), (0..35).map(|n| format!("s{n}")).collect::<Vec<_>>());
+    let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text.as_str())).collect();
+    for document in ["first", "second"] {
+        shop.write(seed::document(document, "ann", None, &texts)).await;
+    }
+    let _ = shop.app.table.meter().take();
+    let first = erase(&shop, "ann").await;
+    assert_eq!((first.status, first.code()), (503, Some("throttled")), "{}", first.body);
+    let costs = shop.app.table.meter().take();
+    let written = costs.iter().filter(|cost| cost.pattern.consistency == Consistency::Write);
+    let written: f64 = written.map(|cost| cost.capacity_units).sum();
+    assert!((4_000.0..6_100.0).contains(&written), "{written}");
+    // The second document keeps its versions until all its texts are removed.
+    let rest = left(&shop, "second").await;
+    assert!(ties(&shop, "ann").await.len() == 1 && (3..37).contains(&rest.len()), "{rest:?}");
+    assert_eq!(erase(&shop, "ann").await.status, 204);
+    assert_eq!((ties(&shop, "ann").await, left(&shop, "second").await), (vec![], vec![]));
+}
+
+#[tokio::test]
 async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob"] {
@@ -245,7 +269,7 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
             assert_eq!(head(&shop, &format!("club-{n}")).await.admins, 1);
         }
     }
-    assert!(granted > 0 && refused > 0, "{granted} came before, {refused} after");
+    assert!(granted > 0 && refused > 0, "{granted} requests succeeded, {refused} were refused");
 }
 
 fn outcome<A>(result: Result<Result<(), Refusals<A>>, TableError>) -> bool {

@@ -63,7 +63,7 @@ async fn a_tier_is_paged_through_all_shards_oldest_first_and_each_member_once() 
         shop.customer(id).await;
     }
     let shards: BTreeSet<u32> = everybody.iter().map(|id| TIER_SHARDS.of(id)).collect();
-    assert!(shards.len() > 1, "the members must lie in several shards");
+    assert!(shards.len() > 1, "the customers must be in several shards");
     shop.move_to("c4", Tier::Gold).await;
 
     let whole = list(&shop, &[("tier", "bronze")]).await.body;

@@ -150,7 +150,7 @@ async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_uniqu
     let shop = Shop::open().await;
     let (typed, email) = ("z\u{200B}oe", "z\u{200B}oe@example.com");
     earlier_customer(&shop, "old", typed).await;
-    assert_eq!(shop.find(email).await[0]["id"], "old", "found by its own spelling");
+    assert_eq!(shop.find(email).await[0]["id"], "old", "the customer is found by this spelling");
     // The stored spelling is taken, although no claim has its folded form.
     for (email, username, code) in [
         (email, "b", "email_taken"),
@@ -187,7 +187,7 @@ async fn an_earlier_customer_with_an_invisible_character_changes_and_is_erased_s
     earlier_customer(&shop, "older", "zo\u{AD}e").await;
     shop.customer("zoe").await;
     let same = patch(&shop, "old", &json!({ "username": typed, "email": format!("{typed}@example.com") })).await;
-    assert_eq!((same.status, same.version()), (200, Some(1)), "the own spelling is no change");
+    assert_eq!((same.status, same.version()), (200, Some(1)), "the own spelling changes nothing");
     let taken = patch(&shop, "old", &json!({ "username": "zoe" })).await;
     assert_eq!(taken.code(), Some("username_taken"));
     let changed = patch(&shop, "old", &json!({ "username": "other" })).await;
@@ -197,7 +197,7 @@ async fn an_earlier_customer_with_an_invisible_character_changes_and_is_erased_s
         let call = Call::new("DELETE /v1/customers/{id}").path("id", id).customer(id);
         assert_eq!(shop.send(if_match(call, version)).await.status, 204, "{id}");
     }
-    assert_eq!(shop.find("zoe@example.com").await[0]["id"], "zoe", "the claims of the other stay");
+    assert_eq!(shop.find("zoe@example.com").await[0]["id"], "zoe", "the other customer keeps the claims");
     let claims =
         shop.keys("").await.into_iter().map(|(pk, _)| pk).filter(|pk| pk.contains("oe") && !pk.contains("CUSTOMER#"));
     let claims: Vec<String> = claims.filter(|pk| !pk.starts_with("ERASURE")).collect();

@@ -20,7 +20,7 @@ async fn one_of_many_concurrent_creations_of_a_document_succeeds() {
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
     assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status)));
     let texts = desk.texts("d").await;
-    assert_eq!(texts["a"], texts["b"], "nothing of the others is in it");
+    assert_eq!(texts["a"], texts["b"], "both texts come from one request");
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn no_write_of_a_removed_member_succeeds_after_the_removal() {
             let answer = desk.settled(put("m", "a", "by max", version).customer("max")).await;
             match answer.status {
                 200 => {
-                    assert!(!was_removed, "a write began after the removal and was made");
+                    assert!(!was_removed, "a write succeeded after the removal of its editor");
                     is_written.store(true, Ordering::SeqCst);
                 }
                 412 => {}

@@ -52,3 +52,26 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
     desk.expect(204, delete(DOC, 2).customer("ann")).await;
     assert_eq!(desk.stored(DOC).await, [""; 0]);
 }
+
+#[tokio::test]
+async fn one_request_removes_a_few_thousand_write_units_and_its_repetition_the_rest() {
+    let desk = Desk::open().await;
+    let text = "x".repeat(100_000);
+    for n in 1..=60 {
+        desk.expect(200, put(DOC, "a", &text, n).customer("ann")).await;
+    }
+    let _ = desk.app.table.meter().take();
+    let begun = std::time::Instant::now();
+    let first = desk.send(delete(DOC, 61).customer("ann")).await;
+    assert_eq!((first.status, first.code()), (503, Some("throttled")), "{}", first.body);
+    assert!(first.header("retry-after").is_some());
+    let costs = desk.app.table.meter().take();
+    let written: f64 =
+        costs.iter().filter(|cost| cost.pattern.id == "documents.sweep").map(|cost| cost.capacity_units).sum();
+    assert!((4_000.0..6_100.0).contains(&written), "{written}");
+    // At most a thousand units a second, except for the last batch.
+    assert!(begun.elapsed().as_secs_f64() > (written - 1_100.0) / 1_000.0);
+    assert_eq!(desk.refusal(read(DOC).customer("ann")).await, hidden());
+    desk.expect(204, delete(DOC, 61).customer("ann")).await;
+    assert_eq!(desk.stored(DOC).await, [""; 0]);
+}

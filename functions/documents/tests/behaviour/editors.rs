@@ -20,7 +20,7 @@ async fn an_addition_or_removal_of_an_editor_can_be_repeated() {
         desk.expect(204, remove_editor(DOC, "ben").customer("ann")).await;
         assert_eq!(desk.refusal(put(DOC, "a", "X", 2).customer("ben")).await, hidden());
     }
-    assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!([]), "the set is empty again");
+    assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!([]), "the document has no editors");
     desk.expect(200, add_editor(DOC, "ben").staff("s1")).await;
     desk.expect(204, remove_editor(DOC, "ben").customer("ben")).await;
     assert_eq!(desk.refusal(remove_editor(DOC, "ben").customer("ben")).await, hidden());

@@ -108,7 +108,7 @@ async fn a_document_of_an_organization_outlives_its_owner_and_admins_share_and_d
     assert_eq!(desk.expect(200, versions("m").customer("mia")).await["items"][0]["by"], "max");
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     let forbidden = (403, "forbidden".to_owned());
-    assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("max")).await, forbidden, "a member still, and no more");
+    assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("max")).await, forbidden, "the customer is only a member");
     for call in [add_editor("m", "ben"), remove_editor("m", "ben"), delete("m", 2)] {
         assert_eq!(desk.refusal(call.customer("max")).await, forbidden);
     }

@@ -18,7 +18,7 @@ async fn an_old_version_comes_back_as_a_new_one_and_history_stays() {
     assert_eq!((restored.status, &restored.body["current"], restored.header("etag")), (200, &json!(4), Some("\"4\"")));
     assert_eq!(desk.texts(DOC).await, json!({ "a": "A1", "b": "B1" }));
     let written: Vec<String> = desk.stored(DOC).await.into_iter().filter(|key| !before.contains(key)).collect();
-    assert_eq!(written, ["VERSION#00000000000000000004"], "no text is written again");
+    assert_eq!(written, ["VERSION#00000000000000000004"], "a restore writes no text");
     let newest = desk.expect(200, version(DOC, 4).customer("ann")).await;
     assert_eq!((&newest["restored_from"], texts(&newest)), (&json!(1), json!({ "a": "A1", "b": "B1" })));
     assert_eq!(

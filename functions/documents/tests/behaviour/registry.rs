@@ -1,7 +1,6 @@
 //! Tests that each route uses the access patterns that it declares.
 
-use std::collections::BTreeSet;
-
+use fixture::Recorder;
 use http_api::sample::Call;
 use key_schema::organization::Role;
 use serde_json::json;
@@ -44,16 +43,9 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
         (204, delete("c", 8).customer("mia")),
         (204, delete(DOC, 1).customer("ann")),
     ];
-    let _ = desk.requests();
-    let (mut used, mut routes) = (BTreeSet::new(), BTreeSet::new());
+    let mut recorder = Recorder::new(&desk);
     for (status, call) in calls {
-        let route = call.event()["routeKey"].as_str().unwrap().to_owned();
-        desk.expect(status, call).await;
-        used.extend(desk.requests().into_keys().map(|pattern| (route.clone(), pattern)));
-        routes.insert(route);
+        recorder.expect(status, call).await;
     }
-    let declared = documents::routes();
-    assert_eq!(routes, declared.keys().map(str::to_owned).collect());
-    let declared = declared.patterns().map(|(route, pattern)| (route.to_owned(), pattern.id));
-    assert_eq!(used, declared.collect());
+    recorder.assert_as_declared();
 }

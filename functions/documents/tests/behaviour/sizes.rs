@@ -38,7 +38,7 @@ async fn texts(desk: &Desk, call: impl Fn() -> Call) -> BTreeMap<String, Value> 
         assert!(wire <= MAX_PAGE_BYTES, "{wire} bytes");
         pages += 1;
         for (name, section) in answer.body["sections"].as_object().unwrap() {
-            assert_eq!(found.insert(name.clone(), section["text"].clone()), None, "{name} comes twice");
+            assert_eq!(found.insert(name.clone(), section["text"].clone()), None, "{name} is twice in the page");
         }
         cursor = answer.body["next_cursor"].as_str().map(str::to_owned);
         assert_eq!(answer.header("link").is_some(), cursor.is_some());

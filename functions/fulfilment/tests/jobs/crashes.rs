@@ -36,7 +36,7 @@ async fn a_crash_during_the_admission_of_an_order_loses_no_order() {
             return;
         }
     }
-    panic!("it never ends");
+    panic!("the job does not end");
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn a_crash_while_an_order_leaves_does_not_block_the_next_order() {
             return;
         }
     }
-    panic!("it never ends");
+    panic!("the job does not end");
 }
 
 /// The table becomes slow at any point, so that time runs out there. A message is acknowledged only
@@ -85,7 +85,7 @@ async fn a_message_of_an_unhandled_order_is_delivered_again() {
             return;
         }
     }
-    panic!("it never ends");
+    panic!("the job does not end");
 }
 
 /// Orders are paid, picked, shipped and cancelled at random. Messages arrive late, twice and in any

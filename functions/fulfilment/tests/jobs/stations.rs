@@ -134,7 +134,7 @@ async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end
         let mut picked = BTreeSet::new();
         while picked.len() < orders.len() {
             let jobs = warehouse.jobs().await;
-            assert!(!jobs.is_empty(), "{} wait and nobody picks", warehouse.waiting().await.len());
+            assert!(!jobs.is_empty(), "{} orders wait beside a free station", warehouse.waiting().await.len());
             // All stations finish at the same time, and each message arrives twice.
             join_all(jobs.iter().map(async |id| {
                 warehouse.set(id, OrderStatus::Shipped).await;
@@ -143,14 +143,14 @@ async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end
             }))
             .await;
             for id in jobs {
-                assert!(picked.insert(id), "picked twice");
+                assert!(picked.insert(id), "an order was picked twice");
             }
         }
         over.store(true, Ordering::Relaxed);
         picked.len()
     };
     let (looks, picked) = join(watch, work).await;
-    println!("{picked} orders picked, looked {looks} times");
+    println!("{picked} orders picked, {looks} reads");
     assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
 }
 
@@ -161,5 +161,5 @@ async fn until_taken(warehouse: &Warehouse, message: Value) {
             return;
         }
     }
-    panic!("a message is never taken");
+    panic!("a message stays in the queue");
 }

@@ -141,7 +141,7 @@ async fn repeated_conflicts_between_additions_split_a_counter_once() {
         desk.done(add("views", 1)).await;
         assert_eq!(desk.clear_faults(), 3);
     }
-    assert_eq!(desk.count("views").await, (4, 2), "three that were in others' way within seconds are one split");
+    assert_eq!(desk.count("views").await, (4, 2), "three conflicts within seconds cause one split");
     let name = CounterName::new("views").unwrap();
     let head = desk.own().get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
     let again = |at| counter::split(&name, Some(&head), Reason::Hot, at).unwrap().unwrap();

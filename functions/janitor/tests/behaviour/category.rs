@@ -51,13 +51,17 @@ const PLACES: [&str; 5] = ["A", "A~B", "A~B~C", "Z", "Z~C"];
 async fn the_janitor_finishes_an_interrupted_move_of_a_category() {
     let shop = Shop::open(0).await;
     let none = Grace::seconds(0);
-    assert_eq!(shop.janitor().go_on(Instant::now(), none, far()).await, None, "nothing was ever moved");
+    assert_eq!(shop.janitor().go_on(Instant::now(), none, far()).await, None, "no category was moved before");
     shop.leave_moving().await;
-    assert_eq!(shop.janitor().go_on(Instant::now(), Grace::seconds(60), far()).await, None, "somebody is at it");
+    assert_eq!(
+        shop.janitor().go_on(Instant::now(), Grace::seconds(60), far()).await,
+        None,
+        "a recent move is left to its request"
+    );
     assert_eq!(
         shop.janitor().go_on(Instant::now(), none, time::Instant::now()).await,
         Some(Moved::Continued),
-        "no time"
+        "no time was left"
     );
     assert_eq!(shop.phase().await, Phase::Copying);
 
@@ -68,7 +72,7 @@ async fn the_janitor_finishes_an_interrupted_move_of_a_category() {
     );
     assert_eq!(shop.janitor().settling(0).go_on(Instant::now(), none, far()).await, Some(Moved::Done));
     assert_eq!(shop.phase().await, Phase::Done);
-    assert_eq!(shop.janitor().go_on(Instant::now(), none, far()).await, None, "it is over");
+    assert_eq!(shop.janitor().go_on(Instant::now(), none, far()).await, None, "the move is done");
 }
 
 #[tokio::test]

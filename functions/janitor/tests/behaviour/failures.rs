@@ -19,7 +19,7 @@ async fn an_order_that_cannot_be_undone_fails_alone_and_is_tried_again() {
     }
     shop.lose_stock(&product(1)).await;
     assert_eq!(counts(shop.tidy().await), done(12, 11, 0, 1));
-    assert_eq!(shop.items(&plans[0].order.id).await, 2, "it is as it was");
+    assert_eq!(shop.items(&plans[0].order.id).await, 2, "the order is unchanged");
     assert!(shop.record(&plans[0].scope).await.is_some());
     assert_eq!(counts(shop.tidy().await), done(1, 0, 0, 1));
 

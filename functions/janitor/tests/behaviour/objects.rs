@@ -93,7 +93,11 @@ async fn an_unreferenced_object_is_deleted_after_the_grace() {
         shop.own().write(&media::note(&note(kind, number, since)).unwrap()).await.unwrap().unwrap();
     }
     assert_eq!(run_round(&shop, 60).await, deleted(2));
-    assert_eq!(names(&shop), [MediaKind::Picture.kept(&product(1), &id(3))], "somebody may be copying it");
+    assert_eq!(
+        names(&shop),
+        [MediaKind::Picture.kept(&product(1), &id(3))],
+        "another request may be copying the object"
+    );
     assert_eq!(noted(&shop).await, 1);
     assert_eq!(run_round(&shop, 60).await, deleted(0));
     assert_eq!(run_round(&shop, 0).await, deleted(1));
@@ -110,7 +114,7 @@ async fn a_referenced_object_stays_despite_any_note() {
         shop.own().write(&media::note(&note(kind, number, begun())).unwrap()).await.unwrap().unwrap();
     }
     assert_eq!(run_round(&shop, 60).await, deleted(0));
-    assert_eq!((names(&shop).len(), noted(&shop).await), (2, 0), "and nobody looks again");
+    assert_eq!((names(&shop).len(), noted(&shop).await), (2, 0), "the note is removed");
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
     shop.tidy().await;
     shop.place(&again).await.unwrap();
     assert_eq!(shop.head(&again.order.id).await.unwrap().status, OrderStatus::Pending);
-    assert_eq!(counts(shop.tidy().await), done(0, 0, 0, 0), "a placed order is left alone");
+    assert_eq!(counts(shop.tidy().await), done(0, 0, 0, 0), "a placed order is unchanged");
     assert_eq!(shop.stocks().await, [7, 7]);
 }
 

@@ -68,7 +68,7 @@ async fn a_record_without_a_response_of_the_table_is_given_up_before_the_timeout
     let left = deadline.duration_since(Clock::now());
     assert!(
         (ANSWER - Duration::from_millis(10)..Duration::from_secs(10)).contains(&left),
-        "{left:?} are left for the answer"
+        "{left:?} remain for the response"
     );
     tokio::time::resume();
     shop.table.faults().clear();
@@ -111,10 +111,10 @@ async fn a_crash_anywhere_else_neither_loses_nor_repeats() {
             (Some(outcome), _) => {
                 assert_eq!((outcome.unwrap(), sent, last), (Outcome::Sent, 1, Outcome::Known));
                 println!("{crashes} crashes, {repeated} of them repeated the message");
-                assert!(crashes > 5 && repeated > 0, "the window is there, and this has hit it");
+                assert!(crashes > 5 && repeated > 0, "no crash hit the time between sending and recording");
                 return;
             }
         }
     }
-    panic!("it never ends");
+    panic!("the message is never settled");
 }

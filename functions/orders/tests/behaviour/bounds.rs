@@ -198,24 +198,50 @@ async fn an_order_of_many_lines_is_counted_as_soon_as_it_holds_stock() {
     assert_eq!((shop.open_orders().await.len(), shop.stock("p59").await), (0, 100));
 }
 
+/// Returns the item of a customer with `orders` unpaid orders.
+fn held(orders: u64, entry: OpenOrder) -> Stored<OpenOrders> {
+    let id = |number: u64| OrderId::generate(Instant::now().plus_seconds(-(number as i64)), [7; 10]);
+    let open = OpenOrders {
+        customer_id: CustomerId::new("ann").unwrap(),
+        expires_at: Instant::now().plus_seconds(60),
+        entries: (0..orders).map(|number| (id(number), entry)).collect(),
+        day: None,
+        placed: 0,
+    };
+    Stored::new(open, Born::new("b").unwrap(), Instant::now())
+}
+
+/// The refusal of a quantity reads the lines of all unpaid orders.
+#[tokio::test]
+async fn unpaid_orders_have_at_most_1000_lines() {
+    let shop = Shop::open().await;
+    for product in ["tea", "rice"] {
+        shop.product(product, 10).await;
+    }
+    shop.put(&held(3, OpenOrder { most: 1, lines: 333 })).await;
+    let over = shop.send(order(&[("tea", 1), ("rice", 1)], "over")).await;
+    assert_eq!((over.status, over.code()), (409, Some("too_many_pending_orders")), "{}", over.body);
+    assert_eq!(shop.send(order(&[("tea", 1)], "last")).await.status, 201);
+    assert_eq!(shop.send(order(&[("tea", 1)], "one")).await.code(), Some("too_many_pending_orders"));
+    assert_eq!((shop.stock("tea").await, shop.stock("rice").await), (9, 10));
+    shop.limit(&json!({ "max_pending_lines": 1_001 })).await;
+    shop.wait(30);
+    assert_eq!(shop.send(order(&[("tea", 1)], "more")).await.status, 201);
+}
+
 /// The item has the maximum content: as many orders as a setting allows, with the largest lines.
 #[tokio::test]
 async fn the_largest_list_of_open_orders_fits_an_item_and_is_still_changed() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
-    let entry = OpenOrder { most: MAX_QUANTITY, lines: MAX_LINES as u64 };
-    let id = |number: u64| OrderId::generate(Instant::now().plus_seconds(-(number as i64)), [7; 10]);
-    let open = OpenOrders {
-        customer_id: CustomerId::new("ann").unwrap(),
-        expires_at: Instant::now().plus_seconds(60),
-        entries: (0..MAX_ORDERS).map(|number| (id(number), entry)).collect(),
-        day: None,
-        placed: 0,
-    };
-    let open = Stored::new(open, Born::new("b").unwrap(), Instant::now());
+    let open = held(MAX_ORDERS, OpenOrder { most: MAX_QUANTITY, lines: MAX_LINES as u64 });
     assert!(size(&open.to_item().unwrap()) < MAX_ITEM_BYTES / 4);
     shop.put(&open).await;
-    shop.limit(&json!({ "max_pending_orders": MAX_ORDERS, "max_pending_quantity": 1_000_000_000 })).await;
+    let lines = MAX_ORDERS * MAX_LINES as u64;
+    shop.limit(&json!({
+        "max_pending_orders": MAX_ORDERS, "max_pending_quantity": 1_000_000_000, "max_pending_lines": lines,
+    }))
+    .await;
     assert_eq!(shop.send(order(&[("tea", 1)], "full")).await.code(), Some("too_many_pending_orders"));
 
     let mut almost = open.clone();
@@ -276,7 +302,7 @@ async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_re
     let paid = shop.send(moved(&sooner, "paid")).await.body;
     assert_eq!((paid.get("lapses_at"), shop.lapsing(Instant::MAX).await), (None, 2));
     let again = shop.send(order(&[("tea", 1)], "sooner")).await;
-    assert_eq!(again.body, sooner, "the first response again");
+    assert_eq!(again.body, sooner, "a repetition gets the first response");
 
     let refused = shop
         .send(Call::new("POST /v1/orders").customer("ann").header("idempotency-key", "x").json(&json!({

@@ -38,7 +38,11 @@ async fn an_order_is_paid_and_refunded_in_its_own_currency_only() {
     let order = placed(&shop, "tea").await;
     shop.store_wallet(money(1_000), &[euros(99)]).await;
     let poor = pay(&shop, &order).await;
-    assert_eq!((poor.status, poor.code()), (409, Some("insufficient_funds")), "dollars do not pay for euros");
+    assert_eq!(
+        (poor.status, poor.code()),
+        (409, Some("insufficient_funds")),
+        "a balance in dollars does not pay an order in euros"
+    );
     shop.store_wallet(money(1_000), &[euros(130)]).await;
     let paid = pay(&shop, &order).await;
     assert_eq!(paid.status, 200, "{}", paid.body);
@@ -50,7 +54,7 @@ async fn an_order_is_paid_and_refunded_in_its_own_currency_only() {
     let read = Call::new("GET /v1/orders/{id}").path("id", order["id"].as_str().unwrap()).customer("ann");
     let now = shop.send(read).await.body;
     assert_eq!(step(&shop, &now, &json!({ "to": "cancelled" })).await.status, 200);
-    assert_eq!(shop.balances().await, [euros(130), money(1_000)], "the rest came back");
+    assert_eq!(shop.balances().await, [euros(130), money(1_000)], "the rest was refunded");
 }
 
 #[tokio::test]
@@ -60,7 +64,7 @@ async fn a_wallet_that_an_earlier_version_opened_in_another_currency_pays_and_is
     let order = placed(&shop, "tea").await;
     shop.store_wallet(euros(99), &[]).await;
     assert_eq!(pay(&shop, &order).await.code(), Some("insufficient_funds"));
-    assert_eq!(shop.balances().await, [euros(99), money(0)], "converted, and nothing paid");
+    assert_eq!(shop.balances().await, [euros(99), money(0)], "the wallet is converted and has its balance");
     shop.store_wallet(euros(150), &[]).await;
     let paid = pay(&shop, &order).await;
     assert_eq!(paid.status, 200, "{}", paid.body);

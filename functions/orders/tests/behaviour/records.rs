@@ -37,7 +37,11 @@ async fn a_customer_pages_through_only_the_own_orders_newest_first() {
     assert_eq!((ids(&second), &second.body["next_cursor"]), (vec![orders[2].as_str()], &Value::Null));
     assert_eq!(shop.send(list().customer("bob")).await.status, 404);
     let foreign = shop.send(list().query("cursor", cursor).staff("sam")).await;
-    assert_eq!((foreign.status, foreign.code()), (400, Some("cursor_invalid")), "a cursor is for its caller");
+    assert_eq!(
+        (foreign.status, foreign.code()),
+        (400, Some("cursor_invalid")),
+        "a cursor is valid only for its caller"
+    );
     let own = Call::new("GET /v1/customers/{id}/orders").path("id", "bob").customer("bob");
     assert_eq!(ids(&shop.send(own).await).len(), 0);
     let call = Call::new("GET /v1/orders/{id}").path("id", &orders[0]);

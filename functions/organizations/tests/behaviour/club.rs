@@ -6,7 +6,10 @@ use std::ops::Deref;
 use fixture::{Harness, TestTable};
 use http_api::Services;
 use http_api::sample::Call;
+use key_schema::id::Born;
+use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::organization::Role;
 use key_schema::organization::invitation::{self, Invitation};
 use serde_json::{Value, json};
 
@@ -109,6 +112,21 @@ impl Club {
         }
         club.expect(204, remove_member(CLUB, "s1").staff("s1")).await;
         club
+    }
+
+    /// Writes an invitation to the club, without the function's checks.
+    pub async fn invite(&self, customer: &str, inviter: Option<&str>, expires_at: Instant) {
+        let data = Invitation {
+            id: CLUB.parse().unwrap(),
+            customer_id: customer.parse().unwrap(),
+            title: "Chess".to_owned(),
+            role: Role::Member,
+            team: None,
+            inviter: inviter.map(|inviter| inviter.parse().unwrap()),
+            inviter_born: None,
+            expires_at,
+        };
+        self.put(&Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)).await;
     }
 
     /// Reads an invitation to the club.

@@ -8,7 +8,7 @@ use key_schema::id::{Born, CustomerId, OrganizationId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::Role;
-use key_schema::organization::invitation::{self, Invitation, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION};
+use key_schema::organization::invitation::{self, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION};
 use serde_json::{Value, json};
 
 use crate::club::{
@@ -35,17 +35,8 @@ async fn named(club: &Club, customer: &str) -> usize {
 async fn invite_until(club: &Club, seconds: i64) {
     let call = put_member(CLUB, "eve", "member", None).customer("ann");
     club.expect(202, call).await;
-    let data = Invitation {
-        id: OrganizationId::new(CLUB).unwrap(),
-        customer_id: CustomerId::new("eve").unwrap(),
-        title: "Chess".to_owned(),
-        role: Role::Member,
-        team: None,
-        // Invitations of an earlier version have no inviter.
-        inviter: None,
-        expires_at: Instant::now().plus_seconds(seconds),
-    };
-    club.put(&Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)).await;
+    // Invitations of an earlier version have no inviter.
+    club.invite("eve", None, Instant::now().plus_seconds(seconds)).await;
 }
 
 #[tokio::test]
@@ -195,6 +186,9 @@ async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
         club.expect(202, put_member(CLUB, "eve", role, None).customer("ann")).await;
         assert!([200, 204].contains(&club.send(former).await.status));
         assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
+        // It stays void when the inviter becomes an admin again.
+        club.expect(200, put_member(CLUB, "ann", "admin", None).staff("s1")).await;
+        assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
         assert!(!club.roles().await.contains_key("eve"));
         club.expect(202, put_member(CLUB, "eve", role, None).customer("bob")).await;
         club.expect(201, accept(CLUB, "eve").customer("eve")).await;
@@ -245,6 +239,34 @@ async fn an_organization_has_at_most_100_open_invitations_even_if_more_are_sent_
     club.expect(201, accept(CLUB, &customers[0]).customer(&customers[0])).await;
     let refused = customers.iter().position(|id| answers.iter().zip(last).any(|(a, c)| a.status == 409 && c == id));
     club.expect(202, put_member(CLUB, &customers[refused.unwrap()], "member", None).customer("ann")).await;
+}
+
+#[tokio::test]
+async fn void_invitations_of_a_former_admin_leave_room_for_others() {
+    let club = Club::open().await;
+    club.expect(200, put_member(CLUB, "bob", "admin", None).customer("ann")).await;
+    for n in 0..MAX_OF_ORGANIZATION {
+        let customer = format!("customer-{n:03}");
+        club.sign_up(&customer).await;
+        club.expect(202, put_member(CLUB, &customer, "member", None).customer("bob")).await;
+    }
+    let invite = || put_member(CLUB, "eve", "member", None).customer("ann");
+    assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
+    // An admin's other changes leave the invitations as they are.
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    club.expect(200, put_member(CLUB, "bob", "admin", Some("t")).customer("ann")).await;
+    assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
+    club.expect(201, accept(CLUB, "customer-000").customer("customer-000")).await;
+    club.expect(202, invite()).await;
+    club.expect(204, uninvite(CLUB, "eve").customer("ann")).await;
+    club.sign_up("zoe").await;
+    club.expect(202, put_member(CLUB, "zoe", "member", None).customer("ann")).await;
+    assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
+    // The invitations by bob are void, also when bob is an admin again.
+    for role in ["member", "admin"] {
+        club.expect(200, put_member(CLUB, "bob", role, None).customer("ann")).await;
+        club.expect(202, invite()).await;
+    }
 }
 
 /// An attacker may create many organizations with many accounts.

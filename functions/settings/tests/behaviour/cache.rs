@@ -8,17 +8,17 @@ use crate::shop::{Shop, change, first, get, whole};
 #[tokio::test]
 async fn a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made() {
     let shop = Shop::open().await;
-    let (here, there) = (shop.function(), shop.function());
-    here.set(first(&json!({ "values": { "n": 1 } }))).await;
-    assert_eq!((here.version().await, there.version().await), (1, 1));
+    let (one, other) = (shop.function(), shop.function());
+    one.set(first(&json!({ "values": { "n": 1 } }))).await;
+    assert_eq!((one.version().await, other.version().await), (1, 1));
     shop.wait(20_000);
-    here.set(change(&json!({ "values": { "n": 2 } }), 1)).await;
-    assert_eq!((here.version().await, there.version().await), (2, 1));
+    one.set(change(&json!({ "values": { "n": 2 } }), 1)).await;
+    assert_eq!((one.version().await, other.version().await), (2, 1));
     // A function returns values for up to 30 seconds after it has read them.
     shop.wait(9_999);
-    assert_eq!(there.version().await, 1);
+    assert_eq!(other.version().await, 1);
     shop.wait(1);
-    assert_eq!(there.version().await, 2);
+    assert_eq!(other.version().await, 2);
 }
 
 #[tokio::test]
@@ -44,33 +44,33 @@ async fn cached_settings_cost_no_request_and_a_response_states_its_maximum_age()
 #[tokio::test]
 async fn a_clock_that_was_set_back_prolongs_no_cached_settings() {
     let shop = Shop::open().await;
-    let (here, there) = (shop.function(), shop.function());
-    assert_eq!(there.version().await, 0);
+    let (one, other) = (shop.function(), shop.function());
+    assert_eq!(other.version().await, 0);
     shop.wait(-3_600_000);
-    here.set(first(&json!({ "values": {} }))).await;
-    assert_eq!(there.version().await, 1);
+    one.set(first(&json!({ "values": {} }))).await;
+    assert_eq!(other.version().await, 1);
 }
 
 #[tokio::test]
 async fn staff_reads_the_current_settings_and_refreshes_the_cached_ones() {
     let shop = Shop::open().await;
-    let (here, there) = (shop.function(), shop.function());
-    assert_eq!(there.version().await, 0);
-    here.set(first(&json!({ "values": {} }))).await;
-    assert_eq!(there.version().await, 0);
-    assert_eq!(there.send(whole()).await.version(), Some(1));
-    assert_eq!(there.version().await, 1);
+    let (one, other) = (shop.function(), shop.function());
+    assert_eq!(other.version().await, 0);
+    one.set(first(&json!({ "values": {} }))).await;
+    assert_eq!(other.version().await, 0);
+    assert_eq!(other.send(whole()).await.version(), Some(1));
+    assert_eq!(other.version().await, 1);
 }
 
 #[tokio::test]
 async fn a_function_with_outdated_settings_reads_them_again() {
     let shop = Shop::open().await;
-    let (here, there) = (shop.function(), shop.function());
-    assert_eq!(there.version().await, 0);
-    here.set(first(&json!({ "values": {} }))).await;
-    let late = there.send(change(&json!({ "values": { "n": 1 } }), 0)).await;
+    let (one, other) = (shop.function(), shop.function());
+    assert_eq!(other.version().await, 0);
+    one.set(first(&json!({ "values": {} }))).await;
+    let late = other.send(change(&json!({ "values": { "n": 1 } }), 0)).await;
     assert_eq!((late.status, late.code()), (412, Some("version_mismatch")));
-    assert_eq!(there.version().await, 1);
+    assert_eq!(other.version().await, 1);
 }
 
 #[tokio::test]

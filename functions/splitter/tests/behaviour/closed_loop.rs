@@ -28,7 +28,7 @@ async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles
             let mut attempts = 0;
             while !watch.add("views").await {
                 attempts += 1;
-                assert!(attempts < 50, "it is never taken");
+                assert!(attempts < 50, "the addition never succeeds");
             }
             answered.fetch_add(1, Ordering::SeqCst);
         }
@@ -48,7 +48,7 @@ async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles
         seen_split
     };
     let (_, splits) = join(join_all((0..WRITERS).map(writer)), reader).await;
-    assert!(splits >= 1, "the splitter split it, and not one of the writers");
+    assert!(splits >= 1, "the splitter split the counter, not a writer");
     watch.test.faults().clear();
     let (value, shards) = watch.count("views").await;
     assert_eq!((value, shards), (1 + WRITERS * ADDITIONS, 1 << splits), "after");

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use aws::CloudWatchError;
 use emulators::faults::{Fault, FaultKind};
 use fixture::TestTable;
-use splitter::cloudwatch::ReportError;
+use splitter::report::Report;
 use splitter::round::{Round, RoundError};
 use tokio::time;
 
@@ -33,12 +34,12 @@ async fn without_a_report_the_round_fails_in_time_and_the_next_does_its_work() {
     let watch = failing(FaultKind::Throttle, None).await;
     let began = time::Instant::now();
     let error = watch.round_at(minute(1)).await.unwrap_err();
-    assert!(matches!(error, RoundError::Report(ReportError::Unavailable(_))), "{error}");
+    assert!(matches!(error, RoundError::Report(CloudWatchError::Unavailable(_))), "{error}");
     assert!(error.to_string().contains("ThrottlingException"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let attempts = watch.insights.faults().counts()[0].fired;
     assert!((3..=30).contains(&attempts), "{attempts}");
-    assert_eq!(watch.shards("views").await, 1, "nothing was touched");
+    assert_eq!(watch.shards("views").await, 1, "no item was touched");
     watch.insights.faults().clear();
     assert_eq!(watch.round(minute(2)).await.split, 1);
 }
@@ -68,8 +69,8 @@ async fn a_missing_rule_is_refused_without_a_retry() {
     let cloudwatch = crate::watch::cloudwatch(watch.insights.url());
     let began = time::Instant::now();
     for rule in ["DynamoDBContributorInsights-PKT-other-1", "x"] {
-        let error = cloudwatch.report(rule, (0, 60)).await.unwrap_err();
-        assert!(matches!(error, ReportError::Refused(_)), "{error}");
+        let error = Report::fetch(&cloudwatch, rule, (0, 60)).await.unwrap_err();
+        assert!(matches!(error, CloudWatchError::Refused(_)), "{error}");
         assert!(error.to_string().contains("ResourceNotFoundException"), "{error}");
     }
     assert!(began.elapsed() < Duration::from_secs(1));

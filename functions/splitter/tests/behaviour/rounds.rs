@@ -41,7 +41,7 @@ async fn requests_of_all_shards_of_a_counter_count_together() {
     watch.throttle(&first, minute(1), 5);
     watch.throttle(&second, minute(1), 4);
     let now = minute(1).plus_seconds(30);
-    assert_eq!(watch.round(now).await.hot, 1, "the minute before still is");
+    assert_eq!(watch.round(now).await.hot, 1, "the previous minute is reported");
     assert_eq!(watch.shards("views").await, 2);
     watch.throttle(&second, minute(1), 1);
     watch.round(now).await;
@@ -60,7 +60,7 @@ async fn each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly() {
     for seconds in [30, 31, 60, 120, 300] {
         assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
     }
-    assert_eq!(watch.round(minute(6)).await, Round::default(), "nobody is asked about what is long over");
+    assert_eq!(watch.round(minute(6)).await, Round::default(), "an old minute is not read");
     // Throttles in the minute of the split may have preceded it. Later throttles split again.
     watch.throttle(&hot, minute(0).plus_seconds(59), 100);
     assert_eq!(watch.round(minute(1)).await.split, 0);
@@ -113,7 +113,7 @@ async fn a_counter_that_stays_hot_doubles_up_to_64_shards_and_is_then_reported_a
 async fn a_round_uses_exactly_the_patterns_that_the_function_declares_and_costs_little() {
     let watch = Watch::begin().await;
     assert_eq!(watch.round(minute(1)).await, Round::default());
-    assert!(watch.splitter.costs().is_empty(), "a round without heat touches no item");
+    assert!(watch.splitter.costs().is_empty(), "a round without throttling touches no item");
     watch.throttle(&partition("views", false), minute(0), 50);
     watch.round(minute(1)).await;
     let costs = watch.splitter.costs();

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use aws::{Api, Credentials, Service, SharedCredentialsProvider};
+use aws::{Api, CloudWatch, Credentials, Service, SharedCredentialsProvider};
 use emulators::contributors::{InsightServer, Throttles};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
@@ -11,7 +11,6 @@ use key_schema::counter;
 use key_schema::entity::AnyEntity;
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
-use splitter::cloudwatch::CloudWatch;
 use splitter::round::{Round, RoundError, Splitter};
 use table::{Table, TableError};
 use tokio::time;

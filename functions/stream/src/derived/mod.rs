@@ -25,7 +25,7 @@ use key_schema::key::KeyError;
 use key_schema::request::Single;
 use table::TableError;
 
-use crate::batch::{Change, Record};
+use crate::batch::Record;
 use crate::lane;
 use crate::ports::Items;
 use crate::sink::Sink;
@@ -47,9 +47,10 @@ impl<I: Items> Derived<I> {
         Self { table, turns: Turns::default(), concurrency }
     }
 
-    async fn derive(&self, change: &Change) -> Result<(), DeriveError> {
-        let table = &*self.table;
+    async fn derive(&self, record: &Record<'_>) -> Result<(), DeriveError> {
+        let (table, change) = (&*self.table, &record.change);
         match change.after() {
+            Some(AnyEntity::Order(_)) if record.is_import() => Ok(()),
             Some(AnyEntity::Order(order)) if sales::affects_sales(change.before(), order) => {
                 sales::derive(table, &self.turns, &order.id).await
             }
@@ -70,7 +71,7 @@ impl<I: Items> Sink for Derived<I> {
 
     fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()> {
         Box::pin(lane::each(records, self.concurrency, verdicts, move |record| async move {
-            self.derive(&record.change).await.map_or_else(Verdict::from, |()| Verdict::Done)
+            self.derive(record).await.map_or_else(Verdict::from, |()| Verdict::Done)
         }))
     }
 }

@@ -100,7 +100,7 @@ async fn a_review_that_changes_no_rating_is_not_copied() {
     shop.deliver(&[&[insert("1", &stats(1, 5, 1)), modify("2", &stats(1, 5, 1), &stats(1, 5, 2))]]).await;
     assert_eq!(shop.copies().await.rating_rev, 1);
     let written: u32 = shop.table.meter().take().iter().map(|cost| cost.requests).sum();
-    assert_eq!(written, 1 + 1, "one copy, and the look at it");
+    assert_eq!(written, 1 + 1, "one write and one read of the copy");
 }
 
 #[tokio::test]

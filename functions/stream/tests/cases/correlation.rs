@@ -16,7 +16,7 @@ use telemetry::correlation;
 use crate::support::{consumer, earliest, event, insert, modify, order, product, remove};
 
 #[tokio::test]
-async fn a_record_is_worked_on_for_the_request_that_made_the_change() {
+async fn a_record_is_processed_with_the_id_of_its_request() {
     let caused = |mut record: Value, image: &str, id: Value| {
         record["dynamodb"][image]["req"] = id;
         record
@@ -50,11 +50,11 @@ async fn a_record_is_worked_on_for_the_request_that_made_the_change() {
 }
 
 /// A record's sequence number, and the request id with which it was processed.
-type Worked = (String, Option<String>);
+type Processed = (String, Option<String>);
 
 /// A sink that records the request id of its work.
 #[derive(Clone, Default)]
-struct Causes(Arc<Mutex<Vec<Worked>>>);
+struct Causes(Arc<Mutex<Vec<Processed>>>);
 
 impl Sink for Causes {
     fn name(&self) -> &'static str {

@@ -137,7 +137,7 @@ async fn bulk(State(engine): State<ScriptedEngine>, body: String) -> Json<Value>
         .into_iter()
         .map(|status| match status {
             200..=299 => json!({"index": {"status": status}}),
-            _ => json!({"index": {"status": status, "error": {"type": "scripted", "reason": "told to"}}}),
+            _ => json!({"index": {"status": status, "error": {"type": "scripted", "reason": "injected"}}}),
         })
         .collect();
     Json(json!({"took": 1, "errors": true, "items": items}))

@@ -1,5 +1,9 @@
 //! Tests of the consumer under bad schedules, with scripted sinks, the embedded table and the
-//! embedded search engine. The numbers in names are those of the design's list of cases.
+//! embedded search engine.
+//!
+//! The number in the name of a test stands for a guarantee of the consumer. Tests of one guarantee
+//! have the same number in all crates. Tests with the number 11, for instance, deliver a batch
+//! twice, and its effects must happen once.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod audit;

@@ -70,7 +70,7 @@ async fn case_38_a_membership_created_before_an_old_record_arrives_keeps_the_new
     let shop = Shop::open().await;
     let [one, two] = [1, 2].map(|rev| product("p1", rev));
     shop.put(&two).await;
-    assert!(!shop.join(&one).await, "what was read is not what the product is");
+    assert!(!shop.join(&one).await, "the product has changed since it was read");
     assert!(shop.join(&two).await);
     shop.deliver(&[&[insert("1", &one), modify("2", &one, &two)]]).await;
     assert_eq!(shop.names().await, ["p1 at rev 2"]);

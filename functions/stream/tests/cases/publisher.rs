@@ -90,7 +90,7 @@ impl ScriptedBus {
 }
 
 pub fn retryable() -> Outcome {
-    Outcome::Retryable { reason: "told to".to_owned() }
+    Outcome::Retryable { reason: "injected".to_owned() }
 }
 
 impl Publisher for ScriptedBus {
@@ -156,7 +156,7 @@ async fn put_events(State(endpoint): State<ScriptedEndpoint>, body: String) -> J
     let failing = if calls.is_empty() { endpoint.fails } else { 0 };
     let results: Vec<Value> = (1..=ids.len())
         .map(|number| match number == failing {
-            true => json!({"ErrorCode": "ThrottlingException", "ErrorMessage": "told to"}),
+            true => json!({"ErrorCode": "ThrottlingException", "ErrorMessage": "injected"}),
             false => json!({"EventId": format!("e{number}")}),
         })
         .collect();

@@ -1,8 +1,10 @@
 //! Tests of derived sales: in every schedule the rows match the order's current state.
 
+use key_schema::item::IMPORTED;
 use key_schema::order::OrderStatus;
 use key_schema::place::{self, SalePlace};
 use key_schema::sales;
+use serde_json::json;
 
 use crate::derived::Shop;
 use crate::support::{Scripted, consumer, earliest, insert, line, modify, order, remove};
@@ -51,6 +53,20 @@ async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_coun
     assert_eq!((shop.bought("c1").await, shop.sold("p1").await), (vec!["p1 in o1".to_owned()], (1, 1)));
 }
 
+/// The export of a shop has the sales as items of their own.
+#[tokio::test]
+async fn the_sales_of_an_imported_order_are_not_derived() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 1);
+    shop.place(&pending).await;
+    let mut imported = insert("1", &pending);
+    imported["dynamodb"]["NewImage"]["req"] = json!({"S": IMPORTED});
+    shop.deliver(&[&[imported]]).await;
+    assert!(shop.rows("o1").await.is_empty());
+    shop.deliver(&[&[insert("2", &pending)]]).await;
+    assert_eq!(shop.sold("p1").await, (1, 1));
+}
+
 #[tokio::test]
 async fn an_order_over_the_limit_of_one_transaction_is_derived_whole() {
     let shop = Shop::open().await;
@@ -68,7 +84,7 @@ async fn invisible_orders_and_steps_that_change_no_sale_derive_nothing() {
     shop.place(&paid).await;
     shop.deliver(&[&[insert("1", &placing)], &[modify("2", &pending, &paid)]]).await;
     assert!(shop.rows("o1").await.is_empty());
-    assert!(shop.table.meter().take().is_empty(), "nothing was even read");
+    assert!(shop.table.meter().take().is_empty(), "no item was read");
     shop.deliver(&[&[modify("3", &placing, &pending)]]).await;
     assert_eq!(shop.rows("o1").await.len(), 1);
 }

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use stream::Settings;
 use stream::batch::{Event, Record};
-use stream::consumer::{Consumer, Taken};
+use stream::consumer::{BatchOutcome, Consumer};
 use stream::lane;
 use stream::quarantine::{Entry, Quarantine};
 use stream::sink::Sink;
@@ -23,7 +23,7 @@ pub fn event(records: &[Value]) -> Event {
 }
 
 /// Runs a batch with enough time.
-pub async fn run(consumer: &Consumer, records: &[Value]) -> Taken {
+pub async fn run(consumer: &Consumer, records: &[Value]) -> BatchOutcome {
     consumer.take(&event(records), Instant::now() + Duration::from_secs(60)).await.unwrap()
 }
 
@@ -33,10 +33,10 @@ pub async fn earliest(consumer: &Consumer, records: &[Value]) -> Option<String> 
 }
 
 /// Returns a consumer of these sinks with one lane at a time, and its quarantine in memory.
-pub fn consumer(sinks: impl IntoIterator<Item = Box<dyn Sink>>) -> (Consumer, Arc<Shelf>) {
-    let shelf = Arc::new(Shelf::default());
+pub fn consumer(sinks: impl IntoIterator<Item = Box<dyn Sink>>) -> (Consumer, Arc<MemoryQuarantine>) {
+    let quarantine = Arc::new(MemoryQuarantine::default());
     let settings = Settings { concurrency: 1, ..Settings::default() };
-    (Consumer::new(sinks.into_iter().collect(), Box::new(Kept(shelf.clone())), settings), shelf)
+    (Consumer::new(sinks.into_iter().collect(), Box::new(SharedQuarantine(quarantine.clone())), settings), quarantine)
 }
 
 /// A scripted sink, which takes one record at a time.
@@ -95,7 +95,7 @@ impl Sink for Scripted {
                     std::future::pending::<()>().await;
                 }
                 if self.0.fails.lock().unwrap().contains(&sequence) {
-                    return Verdict::Failed(Reason::new("scripted", "told to"));
+                    return Verdict::Failed(Reason::new("scripted", "injected"));
                 }
                 Verdict::Done
             }
@@ -105,46 +105,46 @@ impl Sink for Scripted {
 
 /// A quarantine in memory.
 #[derive(Default)]
-pub struct Shelf {
-    kept: Mutex<Vec<Shelved>>,
+pub struct MemoryQuarantine {
+    kept: Mutex<Vec<QuarantinedRecord>>,
     broken: Mutex<bool>,
 }
 
 /// A quarantined record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shelved {
+pub struct QuarantinedRecord {
     pub consumer: String,
     pub sequence: String,
     pub kind: &'static str,
     pub text: String,
 }
 
-struct Kept(Arc<Shelf>);
+struct SharedQuarantine(Arc<MemoryQuarantine>);
 
-impl Shelf {
+impl MemoryQuarantine {
     /// Makes every quarantine write fail from now on, or succeed again.
     pub fn set_broken(&self, broken: bool) {
         *self.broken.lock().unwrap() = broken;
     }
 
     /// Returns the quarantined records.
-    pub fn kept(&self) -> Vec<Shelved> {
+    pub fn kept(&self) -> Vec<QuarantinedRecord> {
         self.kept.lock().unwrap().clone()
     }
 
     /// Returns the sequence numbers of the quarantined records.
     pub fn sequences(&self) -> Vec<String> {
-        self.kept().into_iter().map(|shelved| shelved.sequence).collect()
+        self.kept().into_iter().map(|record| record.sequence).collect()
     }
 }
 
-impl Quarantine for Kept {
+impl Quarantine for SharedQuarantine {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
         Box::pin(async move {
             if *self.0.broken.lock().unwrap() {
-                return Err(Reason::new("quarantine", "told to fail"));
+                return Err(Reason::new("quarantine", "injected"));
             }
-            self.0.kept.lock().unwrap().push(Shelved {
+            self.0.kept.lock().unwrap().push(QuarantinedRecord {
                 consumer: entry.consumer.to_owned(),
                 sequence: entry.origin.sequence.to_string(),
                 kind: entry.reason.kind,

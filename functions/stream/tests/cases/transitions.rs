@@ -2,7 +2,7 @@
 
 use bus::{Data, EmailVerificationRequested, Event, Kind, Reason};
 use key_schema::customer::{Customer, Tier};
-use key_schema::item::{Entity, Meta, Stored};
+use key_schema::item::{Entity, IMPORTED, Meta, Stored};
 use key_schema::order::OrderStatus;
 use key_schema::product::Stock;
 use key_schema::review::Review;
@@ -287,4 +287,17 @@ fn two_changes_have_two_ids_despite_equal_fields() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), 7);
+}
+
+#[test]
+fn an_imported_item_is_no_event_and_its_later_changes_are() {
+    let imported = |mut record: Value| {
+        record["dynamodb"]["NewImage"]["req"] = json!({"S": IMPORTED});
+        record
+    };
+    let (pending, paid) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Paid, 2, 1));
+    assert!(data(insert("1", &pending)).is_some());
+    assert_eq!(data(imported(insert("1", &pending))), None);
+    // A change that names no request leaves the mark of the import in the item.
+    assert!(data(imported(modify("2", &pending, &paid))).is_some());
 }

@@ -13,23 +13,23 @@ use stream::verdict::Reason;
 use table::{Page, Refusal, Refusals, TableError};
 
 use crate::memory::{Refused, target};
-use crate::process::{Fate, Process, digest};
+use crate::process::{CallOutcome, Process, digest};
 use crate::territory::Footprint;
 use crate::world::{World, digest_item};
 
 impl Items for Process {
     async fn get<T: FromItem + Send>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
         let footprint = Footprint::keys([get.key().clone()]);
-        let read = |world: &mut World, fate| answered(fate, || world.table.get(get.key()).cloned());
+        let read = |world: &mut World, outcome| answered(outcome, || world.table.get(get.key()).cloned());
         let found = self.call("get", footprint, read, |found| digest_answer(found, digest_optional)).await?;
         Ok(found.map(T::from_item).transpose()?)
     }
 
     async fn batch_get<T: FromItem + Clone + Send>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
         let footprint = Footprint::keys(batch.keys().iter().cloned());
-        let read = |world: &mut World, fate| {
+        let read = |world: &mut World, outcome| {
             let find = || batch.keys().iter().map(|key| world.table.get(key).cloned()).collect::<Vec<Option<Item>>>();
-            answered(fate, find)
+            answered(outcome, find)
         };
         let digest = |found: &Result<Vec<Option<Item>>, TableError>| {
             digest_answer(found, |found| digest_all(found.iter().map(Option::as_ref)))
@@ -39,7 +39,7 @@ impl Items for Process {
     }
 
     async fn query<T: FromItem + Send>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
-        let read = |world: &mut World, fate| answered(fate, || world.table.query(query));
+        let read = |world: &mut World, outcome| answered(outcome, || world.table.query(query));
         let digest = |found: &Result<(Vec<Item>, Option<String>), TableError>| {
             digest_answer(found, |(items, _)| digest_all(items.iter().map(Some)))
         };
@@ -51,7 +51,7 @@ impl Items for Process {
     async fn write(&self, write: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
         let guarded = [write.guarded()];
         let footprint = Footprint::keys([target(&guarded[0].write)]);
-        let act = |world: &mut World, fate| answered(fate, || world.transact(&guarded));
+        let act = |world: &mut World, outcome| answered(outcome, || world.transact(&guarded));
         let done = self.call("write", footprint, act, |done| digest_answer(done, digest_refusals)).await?;
         Ok(done.map_err(|refused| Refusal { action: (), item: refused.into_iter().next().and_then(|(_, item)| item) }))
     }
@@ -62,7 +62,7 @@ impl Items for Process {
     ) -> Result<Result<(), Refusals<A>>, TableError> {
         let writes: Vec<&Guarded> = transaction.actions().iter().map(|(_, guarded)| guarded).collect();
         let footprint = Footprint::keys(writes.iter().map(|guarded| target(&guarded.write)));
-        let act = |world: &mut World, fate| answered(fate, || world.transact(&writes));
+        let act = |world: &mut World, outcome| answered(outcome, || world.transact(&writes));
         let done = self.call("transact", footprint, act, |done| digest_answer(done, digest_refusals)).await?;
         Ok(done.map_err(|refused| {
             let action = |position: usize| transaction.actions()[position].0.clone();
@@ -72,8 +72,8 @@ impl Items for Process {
 
     async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {
         let footprint = Footprint::keys(batch.writes().iter().map(key_of_action));
-        let write = |world: &mut World, fate| {
-            let done = part(batch.writes(), fate);
+        let write = |world: &mut World, outcome| {
+            let done = part(batch.writes(), outcome);
             done.iter().for_each(|action| world.table.batch(action));
             batch.writes()[done.len()..].to_vec()
         };
@@ -82,18 +82,18 @@ impl Items for Process {
 }
 
 /// Returns the parts that a call completes. A call that fails does not complete its last part.
-fn part<T>(parts: &[T], fate: Fate) -> &[T] {
-    match fate {
-        Fate::Done => parts,
-        Fate::Fails => parts.split_last().map_or(parts, |(_, done)| done),
+fn part<T>(parts: &[T], outcome: CallOutcome) -> &[T] {
+    match outcome {
+        CallOutcome::Done => parts,
+        CallOutcome::Fails => parts.split_last().map_or(parts, |(_, done)| done),
     }
 }
 
 /// Returns the response of a call that succeeds or fails completely.
-fn answered<T>(fate: Fate, act: impl FnOnce() -> T) -> Result<T, TableError> {
-    match fate {
-        Fate::Done => Ok(act()),
-        Fate::Fails => Err(TableError::Throttled),
+fn answered<T>(outcome: CallOutcome, act: impl FnOnce() -> T) -> Result<T, TableError> {
+    match outcome {
+        CallOutcome::Done => Ok(act()),
+        CallOutcome::Fails => Err(TableError::Throttled),
     }
 }
 
@@ -133,10 +133,10 @@ impl Index for Process {
     fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
         Box::pin(async move {
             let footprint = Footprint::others(operations.iter().map(|operation| operation.document_id().to_owned()));
-            let write = |world: &mut World, fate| -> Vec<BulkOutcome> {
-                let done = part(operations, fate);
+            let write = |world: &mut World, outcome| -> Vec<BulkOutcome> {
+                let done = part(operations, outcome);
                 let mut outcomes: Vec<BulkOutcome> = done.iter().map(|operation| world.index(operation)).collect();
-                outcomes.resize(operations.len(), BulkOutcome::Retryable { reason: "told to".into() });
+                outcomes.resize(operations.len(), BulkOutcome::Retryable { reason: "injected".into() });
                 outcomes
             };
             Ok(self.call("bulk", footprint, write, digest).await)
@@ -147,11 +147,11 @@ impl Index for Process {
 impl Publisher for Process {
     fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Outcome>> {
         Box::pin(async move {
-            let publish = |world: &mut World, fate| {
-                let done = part(events, fate);
+            let publish = |world: &mut World, outcome| {
+                let done = part(events, outcome);
                 done.iter().for_each(|event| world.publish(event));
                 let mut outcomes = vec![Outcome::Published; done.len()];
-                outcomes.resize(events.len(), Outcome::Retryable { reason: "told to".into() });
+                outcomes.resize(events.len(), Outcome::Retryable { reason: "injected".into() });
                 outcomes
             };
             self.call("publish", Footprint::others(["bus".to_owned()]), publish, digest).await
@@ -161,16 +161,16 @@ impl Publisher for Process {
 
 impl Quarantine for Process {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
-        panic!("nothing in this world is to be set aside: {}", entry.reason)
+        panic!("a record was quarantined: {}", entry.reason)
     }
 }
 
 impl Objects for Process {
     fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, _: Class) -> BoxFuture<'a, Result<Put, ObjectError>> {
         Box::pin(async move {
-            let put = |world: &mut World, fate| match fate {
-                Fate::Done => Ok(world.archive(name, body)),
-                Fate::Fails => Err(ObjectError::Throttled),
+            let put = |world: &mut World, outcome| match outcome {
+                CallOutcome::Done => Ok(world.archive(name, body)),
+                CallOutcome::Fails => Err(ObjectError::Throttled),
             };
             self.call("put_new", Footprint::others([name.to_owned()]), put, digest).await
         })

@@ -16,7 +16,7 @@ pub struct Gate(Mutex<Passage>);
 
 #[derive(Debug, Default)]
 struct Passage {
-    open: Option<Fate>,
+    open: Option<CallOutcome>,
     /// The waiting calls, in the order in which they will continue.
     waiting: Vec<(Waker, Reach)>,
     /// A digest of all responses to the run. The run's local state depends only on them.
@@ -25,7 +25,7 @@ struct Passage {
 
 /// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum CallOutcome {
     /// The call succeeds.
     Done,
     /// The call fails completely or in its last part.
@@ -34,9 +34,9 @@ pub enum Fate {
 
 impl Gate {
     /// Lets the next call pass with this outcome.
-    pub fn open(&self, fate: Fate) {
+    pub fn open(&self, outcome: CallOutcome) {
         let mut passage = self.0.lock().unwrap();
-        passage.open = Some(fate);
+        passage.open = Some(outcome);
         for (waker, _) in passage.waiting.drain(..) {
             waker.wake();
         }
@@ -57,11 +57,11 @@ impl Gate {
         self.0.lock().unwrap().seen
     }
 
-    async fn pass(&self, reach: Reach) -> Fate {
+    async fn pass(&self, reach: Reach) -> CallOutcome {
         poll_fn(|context| {
             let mut passage = self.0.lock().unwrap();
             match passage.open.take() {
-                Some(fate) => Poll::Ready(fate),
+                Some(outcome) => Poll::Ready(outcome),
                 None => {
                     passage.waiting.push((context.waker().clone(), reach));
                     Poll::Pending
@@ -103,15 +103,15 @@ impl Process {
         &self,
         name: &'static str,
         footprint: Footprint,
-        act: impl FnOnce(&mut World, Fate) -> R,
+        act: impl FnOnce(&mut World, CallOutcome) -> R,
         digest: impl FnOnce(&R) -> u64,
     ) -> R {
         let reach = self.territory.enter(Actor::Delivery(self.shard), &footprint);
-        let fate = self.gate.pass(reach).await;
+        let outcome = self.gate.pass(reach).await;
         let answer = {
             let mut world = self.world();
             let before: Vec<usize> = world.stream.iter().map(Vec::len).collect();
-            let answer = act(&mut world, fate);
+            let answer = act(&mut world, outcome);
             for (shard, (before, after)) in before.iter().zip(&world.stream).enumerate() {
                 let feeds = *before != after.len();
                 assert!(!feeds || self.territory.is_fed(shard, reach), "{name} feeds shard {shard}");

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::check::{check, repeated};
 use crate::explore::{Bounds, Move};
 use crate::history::{History, consumer};
-use crate::process::{Fate, Process, digest};
+use crate::process::{CallOutcome, Process, digest};
 use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
@@ -218,10 +218,10 @@ impl<'h> Run<'h> {
                 self.spent.repeats += 1;
                 self.begin(shard, from..to, true);
             }
-            Move::Step { shard } => self.step(shard, Fate::Done),
+            Move::Step { shard } => self.step(shard, CallOutcome::Done),
             Move::Fail { shard } => {
                 self.spent.failures += 1;
-                self.step(shard, Fate::Fails);
+                self.step(shard, CallOutcome::Fails);
             }
             Move::Crash { shard } => {
                 self.spent.crashes += 1;
@@ -246,16 +246,13 @@ impl<'h> Run<'h> {
         self.shards[shard].delivery = Some(delivery);
     }
 
-    fn step(&mut self, number: usize, fate: Fate) {
+    fn step(&mut self, number: usize, outcome: CallOutcome) {
         let before = self.world().changes();
         let shard = &mut self.shards[number];
         let delivery = shard.delivery.as_mut().unwrap();
         if let Some(answer) = delivery.answer.take() {
             let failed = self.spent.failures > 0;
-            assert!(
-                failed || answer.earliest().is_none(),
-                "nothing fails in this world but by a crash or where it is told to"
-            );
+            assert!(failed || answer.earliest().is_none(), "a delivery failed without an injected fault");
             if !delivery.repeats {
                 // Sequence numbers count from 1.
                 let earliest = answer.earliest().map(|sequence| sequence.as_str().parse::<usize>().unwrap() - 1);
@@ -264,11 +261,11 @@ impl<'h> Run<'h> {
             shard.delivery = None;
             return;
         }
-        delivery.process.gate.open(fate);
+        delivery.process.gate.open(outcome);
         delivery.answer = poll(&mut delivery.work);
-        assert!(!delivery.process.gate.is_open(), "the delivery waits for something that is not of this world");
+        assert!(!delivery.process.gate.is_open(), "the delivery waits for something outside of the model");
         let waits = delivery.answer.is_some() || delivery.process.gate.next().is_some();
-        assert!(waits, "the delivery waits for something that is not of this world");
+        assert!(waits, "the delivery waits for something outside of the model");
         let world = self.world.lock().unwrap();
         delivery.changed = world.changes() != before;
         if let Err(wrong) = repeated(&world, self.spent) {

@@ -150,7 +150,7 @@ impl Territory {
     fn agree(&self, one: Actor, other: Actor, key: &Key) {
         let shared = self.sharing.items.contains(key);
         let near = self.sharing.across_shards || one.shard() == other.shard();
-        assert!(one == other || (shared && near), "{key:?} is touched by {one:?} and {other:?}");
+        assert!(one == other || (shared && near), "{one:?} and {other:?} both access {key:?}");
     }
 
     /// Returns whether such a call may add records to a shard.

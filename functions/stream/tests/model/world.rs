@@ -96,7 +96,7 @@ impl World {
     pub fn publish(&mut self, event: &Event) {
         self.changes += 1;
         let id = event.id.to_string();
-        assert!(!self.is_marked(&id), "an event is published again that is marked as published: {id}");
+        assert!(!self.is_marked(&id), "a marked event is published again: {id}");
         if !self.bus.contains(&id) {
             self.bus.push(id.clone());
         }

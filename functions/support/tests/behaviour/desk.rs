@@ -86,7 +86,7 @@ impl Desk {
                         return question.id.to_string();
                     }
                 }
-                panic!("not asked")
+                panic!("the question was not created")
             }
         });
         let mut ids = Vec::new();

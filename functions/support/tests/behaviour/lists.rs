@@ -21,7 +21,7 @@ async fn a_thousand_questions_are_read_page_by_page_in_both_lists() {
         let further: u32 = requests.iter().map(|requests| requests - 4).sum();
         assert!(
             usize::try_from(further).unwrap() <= 2 + requests.len() / 20,
-            "one a shard, and seldom another: {requests:?}"
+            "more than one request per shard: {requests:?}"
         );
     }
 }

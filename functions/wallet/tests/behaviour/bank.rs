@@ -85,7 +85,7 @@ impl Bank {
         let shown = sums.iter().filter(|(_, amount)| **amount != 0);
         let shown: Vec<Value> =
             shown.map(|(currency, amount)| json!({ "amount": amount, "currency": currency })).collect();
-        assert_eq!(wallet["balances"], json!(shown), "the entries of {customer} come to the balances");
+        assert_eq!(wallet["balances"], json!(shown), "the entries of {customer} sum to the balances");
         let of = |currency: &str| sums.get(currency).copied().unwrap_or(0);
         assert_eq!(wallet["balance"], usd(of("USD")));
         assert_eq!(wallet["version"], entries.len(), "each entry is one change of the wallet");

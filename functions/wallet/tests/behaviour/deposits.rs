@@ -88,7 +88,7 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_has_no_effect() 
     assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     assert_eq!(bank.balance("a").await, 501);
     bank.delete_profile("a").await;
-    assert_eq!(bank.raw(&call).await.status_code, 201, "what was done is answered, whatever has become of the account");
+    assert_eq!(bank.raw(&call).await.status_code, 201, "a repetition is replayed after the erasure of the account");
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn deposits_at_once_all_count_each_answer_is_exact_and_the_same_one_counts
     assert_eq!(chain.len(), 10);
     let mut before = 0;
     for (balance, amount) in chain {
-        assert_eq!(balance - amount, before, "each begins where another ended");
+        assert_eq!(balance - amount, before, "each balance follows from the previous one");
         before = balance;
     }
     assert_eq!(bank.balance("a").await, before);
@@ -135,9 +135,9 @@ async fn a_key_counts_for_a_day_whether_or_not_its_record_was_removed() {
     assert_eq!(bank.send(call(2)).await.code(), Some("idempotency_key_reused"));
     expires_at(Instant::now()).await;
     let refused = bank.send(deposit("nobody", &json!({ "amount": usd(1) }), "k")).await;
-    assert_eq!(refused.code(), Some("account_not_found"), "what has expired answers nothing any more");
+    assert_eq!(refused.code(), Some("account_not_found"), "an expired record is not replayed");
     let anew = bank.send(call(2)).await;
     assert_eq!((anew.status, anew.header("idempotency-replayed"), &anew.body["balance"]), (201, None, &usd(3)));
-    assert_eq!(bank.send(call(2)).await.body, anew.body, "and counts again");
+    assert_eq!(bank.send(call(2)).await.body, anew.body, "the key counts again");
     assert_eq!(bank.balance("a").await, 3);
 }

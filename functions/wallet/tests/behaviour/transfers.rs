@@ -42,11 +42,15 @@ async fn a_transfer_may_empty_a_wallet_and_not_overdraw_it() {
     let more = bank.send(transfer("a", "b", &usd(501), "k")).await;
     assert_eq!((more.status, more.code()), (409, Some("insufficient_funds")));
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (500, 0));
-    assert_eq!(bank.send(transfer("a", "b", &usd(500), "k")).await.status, 201, "a refusal does not use up its key");
+    assert_eq!(
+        bank.send(transfer("a", "b", &usd(500), "k")).await.status,
+        201,
+        "the key of a refused request stays free"
+    );
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 500));
     for from in ["a", "c"] {
         let empty = bank.send(transfer(from, "b", &usd(1), "k2")).await;
-        assert_eq!((empty.status, empty.code()), (409, Some("insufficient_funds")), "{from} has nothing");
+        assert_eq!((empty.status, empty.code()), (409, Some("insufficient_funds")), "the wallet of {from} is empty");
     }
 }
 
@@ -118,7 +122,11 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_moves_no_money()
     let first = bank.raw(&call).await;
     assert_eq!(first.status_code, 201);
     let again = bank.raw(&call).await;
-    assert_eq!((again.status_code, &again.body), (201, &first.body), "although there is nothing left");
+    assert_eq!(
+        (again.status_code, &again.body),
+        (201, &first.body),
+        "a repetition is replayed although the wallet is empty"
+    );
     for name in ["location", "etag", "content-type"] {
         assert_eq!(again.headers[name], first.headers[name]);
     }
@@ -136,6 +144,6 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_moves_no_money()
     let staffs = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&staffs).staff("a-colleague");
     assert_eq!(bank.send(staffs).await.status, 201);
     bank.delete_profile("b").await;
-    assert_eq!(bank.raw(&call).await.body, first.body, "also when the account is gone and the money is back");
+    assert_eq!(bank.raw(&call).await.body, first.body, "a repetition is replayed after the erasure of the payee");
     assert_eq!(bank.balance("a").await, 500);
 }

@@ -59,7 +59,7 @@ struct Insights(Throttles);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Asked {
+struct ReportRequest {
     rule_name: String,
     start_time: f64,
     end_time: f64,
@@ -73,17 +73,17 @@ impl Service for Insights {
             return error(
                 StatusCode::BAD_REQUEST,
                 "UnknownOperationException",
-                "only GetInsightRuleReport is known here",
+                "only GetInsightRuleReport is supported",
             );
         }
         let invalid = |message: &str| error(StatusCode::BAD_REQUEST, "InvalidParameterValueException", message);
-        let asked: Asked = match serde_json::from_slice(request.body()) {
+        let asked: ReportRequest = match serde_json::from_slice(request.body()) {
             Ok(asked) => asked,
             Err(reason) => return invalid(&reason.to_string()),
         };
         let most = asked.max_contributor_count.unwrap_or(CONTRIBUTORS);
         if asked.period != 60 || !(1..=MAX_CONTRIBUTORS).contains(&most) || asked.start_time >= asked.end_time {
-            return invalid("a period is 60 seconds here, contributors are 1 to 100, and a time ends after it starts");
+            return invalid("Period must be 60, MaxContributorCount from 1 to 100, and EndTime after StartTime");
         }
         // Any table name is valid, because the counting proxy serves only one table.
         let table = asked.rule_name.strip_prefix(RULES).and_then(|rest| rest.rsplit_once('-')).map(|(table, _)| table);
@@ -102,7 +102,7 @@ impl Service for Insights {
     }
 
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
-        let asked = serde_json::from_slice::<Asked>(request.body()).ok();
+        let asked = serde_json::from_slice::<ReportRequest>(request.body()).ok();
         let rule = asked.map_or_else(|| "*".to_owned(), |asked| asked.rule_name);
         vec![Need::new("cloudwatch:GetInsightRuleReport", access.arn("cloudwatch", &format!("insight-rule/{rule}")))]
     }

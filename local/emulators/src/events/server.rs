@@ -153,7 +153,7 @@ impl Service for Bus {
     async fn answer(&self, request: Request<Bytes>) -> Answer {
         let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
         if target != Some("AWSEvents.PutEvents") {
-            return error(StatusCode::BAD_REQUEST, "UnknownOperationException", "only PutEvents is known here");
+            return error(StatusCode::BAD_REQUEST, "UnknownOperationException", "only PutEvents is supported");
         }
         let put: PutEvents = match serde_json::from_slice(request.body()) {
             Ok(put) => put,
@@ -231,7 +231,7 @@ impl Bus {
         if let Some(accept) = &self.accept
             && let Err(error) = accept(&event)
         {
-            tracing::error!(%error, "an event cannot be kept");
+            tracing::error!(%error, "an event cannot be stored");
             return Err(Refusal::internal());
         }
         let id = event.event_id.clone();

@@ -106,7 +106,7 @@ struct Sender {
 impl Service for Outbox {
     async fn answer(&self, request: Request<Bytes>) -> Answer {
         if request.method() != Method::POST || request.uri().path() != "/v2/email/outbound-emails" {
-            return error(StatusCode::NOT_FOUND, "UnknownOperationException", "only SendEmail is known here");
+            return error(StatusCode::NOT_FOUND, "UnknownOperationException", "only SendEmail is supported");
         }
         let mail = serde_json::from_slice::<SendEmail>(request.body()).map_err(|refused| refused.to_string());
         match mail.and_then(|mail| mail.message(message_id(), now())) {

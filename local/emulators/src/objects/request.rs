@@ -70,7 +70,7 @@ impl Asked {
             return Ok(Self { bucket, call });
         }
         if !parameters.is_empty() {
-            return Err(Problem::unknown("no parameter of an object is known here"));
+            return Err(Problem::unknown("parameters of an object are not supported"));
         }
         if name.len() > MAX_NAME_BYTES {
             return Err(Problem::long_key());
@@ -93,7 +93,7 @@ impl Asked {
                 refuse(headers, &["if-match"])?;
                 Call::Delete { name }
             }
-            _ => return Err(Problem::unknown("this method is not known here")),
+            _ => return Err(Problem::unknown("this method is not supported")),
         };
         Ok(Self { bucket, call })
     }
@@ -146,7 +146,7 @@ fn bucket_call(method: &Method, mut parameters: BTreeMap<String, String>) -> Res
     match *method {
         Method::HEAD if parameters.is_empty() => Ok(Call::HeadBucket),
         Method::GET if parameters.remove("list-type").as_deref() == Some("2") => list(parameters).map(Call::List),
-        _ => Err(Problem::unknown("of a bucket, HEAD and ListObjectsV2 are known here")),
+        _ => Err(Problem::unknown("of a bucket, only HEAD and ListObjectsV2 are supported")),
     }
 }
 
@@ -163,7 +163,7 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
         Some(_) => return Err(Problem::argument("Invalid Encoding Method specified in Request")),
     };
     if !parameters.is_empty() {
-        return Err(Problem::unknown("this parameter of a list is not known here"));
+        return Err(Problem::unknown("this parameter of a list is not supported"));
     }
     // A token is the last name of the previous page. It takes precedence over `start-after`.
     let after = match &token {
@@ -195,7 +195,7 @@ fn source(headers: &HeaderMap) -> Result<Option<Source>, Problem> {
 fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem> {
     let known = |name: &str| !name.starts_with("x-amz-copy-source-") && name != "x-amz-metadata-directive";
     if !headers.keys().all(|name| known(name.as_str())) {
-        return Err(Problem::unknown("a copy under conditions or with other metadata is not known here"));
+        return Err(Problem::unknown("a copy under conditions or with other metadata is not supported"));
     }
     refuse(headers, &["if-match", "if-none-match", "x-amz-storage-class", "x-amz-tagging"])?;
     Ok(Call::Copy { name, from })
@@ -208,7 +208,7 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     // keep them in the object.
     let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
     if headers.contains_key(header::CONTENT_ENCODING) || text("x-amz-content-sha256").is_some_and(is_streamed) {
-        return Err(Problem::unknown("an encoding of the body is not known here"));
+        return Err(Problem::unknown("an encoding of the body is not supported"));
     }
     if let Some(sum) = text("x-amz-checksum-crc32")
         && sum != crc32(crc32fast::hash(body))
@@ -247,7 +247,7 @@ pub(super) fn crc32(sum: u32) -> String {
 /// Rejects headers that would change the meaning of the request.
 fn refuse(headers: &HeaderMap, unknown: &[&str]) -> Result<(), Problem> {
     if unknown.iter().any(|name| headers.contains_key(*name)) {
-        return Err(Problem::unknown("a header you provided implies functionality that is not known here"));
+        return Err(Problem::unknown("a header you provided implies functionality that is not supported"));
     }
     Ok(())
 }

@@ -74,19 +74,19 @@ mod tests {
 
     #[test]
     fn an_external_version_must_rise_or_at_least_not_fall() {
-        let there = |version| Some(Current { version, seq_no: 3, primary_term: 1 });
+        let at_version = |version| Some(Current { version, seq_no: 3, primary_term: 1 });
         for (version, current, deleted, conflicts) in [
             (WriteVersion::External(5), None, None, false),
-            (WriteVersion::External(5), there(4), None, false),
-            (WriteVersion::External(5), there(5), None, true),
-            (WriteVersion::ExternalGte(5), there(5), None, false),
-            (WriteVersion::ExternalGte(5), there(6), None, true),
+            (WriteVersion::External(5), at_version(4), None, false),
+            (WriteVersion::External(5), at_version(5), None, true),
+            (WriteVersion::ExternalGte(5), at_version(5), None, false),
+            (WriteVersion::ExternalGte(5), at_version(6), None, true),
             (WriteVersion::ExternalGte(5), None, Some(6), true),
             (WriteVersion::ExternalGte(6), None, Some(6), false),
-            (WriteVersion::Internal, there(6), None, false),
-            (WriteVersion::State { seq_no: 3, primary_term: 1 }, there(6), None, false),
-            (WriteVersion::State { seq_no: 3, primary_term: 2 }, there(6), None, true),
-            (WriteVersion::State { seq_no: 2, primary_term: 1 }, there(6), None, true),
+            (WriteVersion::Internal, at_version(6), None, false),
+            (WriteVersion::State { seq_no: 3, primary_term: 1 }, at_version(6), None, false),
+            (WriteVersion::State { seq_no: 3, primary_term: 2 }, at_version(6), None, true),
+            (WriteVersion::State { seq_no: 2, primary_term: 1 }, at_version(6), None, true),
             (WriteVersion::State { seq_no: 3, primary_term: 1 }, None, Some(6), true),
         ] {
             let after = version.after("a", current, deleted);

@@ -247,7 +247,7 @@ async fn each_kind_of_fault_has_its_effect() {
         fail(&server, kind, None, 0);
         assert_eq!(put(&url, [entry(0)]).await.unwrap_err(), code, "{kind:?}");
         assert!(server.faults().counts()[0].fired > 0, "{kind:?}");
-        assert_eq!(server.published(0, 10).next, 0, "{kind:?}: nothing was done");
+        assert_eq!(server.published(0, 10).next, 0, "{kind:?}: the request was not executed");
         server.faults().clear();
         fail(&server, FaultKind::Conflict, None, 0);
         fail(&server, FaultKind::Slow, Some(1), 0);
@@ -258,5 +258,5 @@ async fn each_kind_of_fault_has_its_effect() {
     fail(&server, FaultKind::Timeout, None, 0);
     let hasty = tokio::time::timeout(std::time::Duration::from_millis(300), put(&url, [entry(0)])).await;
     assert!(hasty.is_err());
-    assert_eq!(server.published(0, 10).next, 1, "done, but never answered");
+    assert_eq!(server.published(0, 10).next, 1, "the request was executed and got no response");
 }

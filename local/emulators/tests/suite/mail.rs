@@ -150,7 +150,7 @@ async fn each_kind_of_fault_has_its_effect() {
         server.faults().add(Fault { kind, rate: 1.0, count: None, seed: 0 }).unwrap();
         assert_eq!(send(&server, mail()).await, Err(code.to_owned()), "{kind:?}");
         assert!(server.faults().counts()[0].fired > 0, "{kind:?}");
-        assert_eq!(server.sent(0, 10).next, 0, "{kind:?}: nothing was done");
+        assert_eq!(server.sent(0, 10).next, 0, "{kind:?}: the request was not executed");
         server.faults().clear();
         for kind in [FaultKind::Partial, FaultKind::Conflict, FaultKind::Slow] {
             server.faults().add(Fault { kind, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
@@ -161,5 +161,5 @@ async fn each_kind_of_fault_has_its_effect() {
     server.faults().add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
     let hasty = tokio::time::timeout(Duration::from_millis(300), send(&server, mail())).await;
     assert!(hasty.is_err());
-    assert_eq!(server.sent(0, 10).next, 1, "done, but never answered");
+    assert_eq!(server.sent(0, 10).next, 1, "the request was executed and got no response");
 }

@@ -177,7 +177,7 @@ async fn no_name_leads_out_of_the_folder() {
     for name in ["/x", "a/../x", "..\\x"] {
         server.put(BUCKET, name, Bytes::new()).unwrap();
     }
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "the data folder alone");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "the folder has only the data");
     assert_eq!(fs::read_dir(data.join(BUCKET)).unwrap().count(), 3);
     for bucket in ["..", ".", "", "a", "a/b", "-ab", "ab.", "a\\b", &"x".repeat(64)] {
         let opened = ObjectServer::start(Some(&data), &[bucket.to_owned()]).await;

@@ -16,8 +16,8 @@ fn an_authorizer_is_an_issuer_and_its_audiences() {
     for (from, to, expected) in [
         ("issuer: https://issuer.example, ", "", "issuer is missing"),
         (", audience: [shop]", "", "audience is missing"),
-        ("{JwtConfiguration: {", "{Scopes: [x], JwtConfiguration: {", "this property is not known here"),
-        ("audience: [shop]", "audience: [shop], scopes: x", "this property is not known here"),
+        ("{JwtConfiguration: {", "{Scopes: [x], JwtConfiguration: {", "this property is not supported"),
+        ("audience: [shop]", "audience: [shop], scopes: x", "this property is not supported"),
     ] {
         let error = refusal(from, to);
         assert!(error.contains(expected), "{to} gave {error}");

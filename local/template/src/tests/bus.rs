@@ -75,11 +75,7 @@ fn the_bus_its_rules_and_queues_are_read_with_the_services_defaults() {
 #[test]
 fn unknown_settings_of_the_bus_are_refused_with_their_place() {
     for (from, to, expected) in [
-        (
-            "Properties: {Name: things}",
-            "Properties: {Name: things, Speed: 3}",
-            "Speed: this property is not known here",
-        ),
+        ("Properties: {Name: things}", "Properties: {Name: things, Speed: 3}", "Speed: this property is not supported"),
         ("{prefix: x}", "{cidr: x}", "EventPattern: no event pattern: `cidr` is no operator"),
         ("detail-type: [Placed]", "detail-type: Placed", "EventPattern: no event pattern: the value of `detail-type`"),
         ("EventBusName: !Ref Bus", "EventBusName: other", "Rule: there is no bus other"),
@@ -92,9 +88,13 @@ fn unknown_settings_of_the_bus_are_refused_with_their_place() {
         ("Id: Queue", "Id: Later", "the target Later is defined twice"),
         ("MaximumRetryAttempts: 3", "MaximumRetryAttempts: 186", "a number from 0 to 185"),
         ("DeadLetterConfig: {Arn: !GetAtt Dead.Arn}", "DeadLetterConfig: {Arn: x}", "x is no queue of this template"),
-        ("Arn: !GetAtt One.Arn", "Arn: !GetAtt One.Arn, InputPath: $.detail", "InputPath: this property is not known"),
+        (
+            "Arn: !GetAtt One.Arn",
+            "Arn: !GetAtt One.Arn, InputPath: $.detail",
+            "InputPath: this property is not supported",
+        ),
         ("VisibilityTimeout: 18", "VisibilityTimeout: 43201", "a number from 0 to 43200"),
-        ("VisibilityTimeout: 18", "FifoQueue: true", "FifoQueue: this property is not known here"),
+        ("VisibilityTimeout: 18", "FifoQueue: true", "FifoQueue: this property is not supported"),
         ("maxReceiveCount: 4", "maxReceiveCount: 0", "a number from 1 to 1000"),
         ("MaximumConcurrency: 3", "MaximumConcurrency: 1", "a number from 2 to 1000"),
         (
@@ -106,7 +106,7 @@ fn unknown_settings_of_the_bus_are_refused_with_their_place() {
         (
             "EventSourceArn: !GetAtt Jobs.Arn",
             "EventSourceArn: !GetAtt Jobs.Arn\n      StartingPosition: LATEST",
-            "StartingPosition: this property is not known here",
+            "StartingPosition: this property is not supported",
         ),
         (
             "EventInvokeConfig: {MaximumRetryAttempts: 1",

@@ -60,7 +60,7 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
         (", FilterCriteria: {Filters: [{Pattern: '{'}]}", "the pattern is not JSON"),
         (", FilterCriteria: {Filters: [{Pattern: '[]'}]}", "must be a JSON object"),
         (", FilterCriteria: {Filters: [{Pattern: '{\"a\": [{\"wildcard\": \"x*\"}]}'}]}", "`wildcard` is no operator"),
-        (", BisectBatchOnFunctionError: maybe", "true or false belongs here, not maybe"),
+        (", BisectBatchOnFunctionError: maybe", "must be true or false, not maybe"),
         (
             ", DestinationConfig: {OnFailure: {Destination: 'arn:aws:sqs:r:a:x'}}",
             "arn:aws:sqs:r:a:x is no bucket of this",
@@ -68,10 +68,10 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
         // SAM's event has a `Type`, but Lambda's resource has none.
         (
             ", DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Kept.Arn}}",
-            "Type: this property is not known",
+            "Type: this property is not supported",
         ),
-        (", Enabled: false", "this property is not known here"),
-        (", ScalingConfig: {MaximumConcurrency: 2}", "ScalingConfig: this property is not known here"),
+        (", Enabled: false", "this property is not supported"),
+        (", ScalingConfig: {MaximumConcurrency: 2}", "ScalingConfig: this property is not supported"),
     ] {
         let message = of_stream(settings).unwrap_err().to_string();
         assert!(message.contains(expected), "{settings} gave {message}");

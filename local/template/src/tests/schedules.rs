@@ -26,20 +26,23 @@ fn a_schedule_is_on_and_has_eventbridges_own_event_by_default() {
 #[test]
 fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
     for (settings, expected) in [
-        ("Schedule: rate(1 minutes)", "belongs here, not rate(1 minutes)"),
-        ("Schedule: rate(2 minute)", "belongs here, not rate(2 minute)"),
-        ("Schedule: rate(0 minutes)", "belongs here, not rate(0 minutes)"),
-        ("Schedule: rate(+2 minutes)", "belongs here, not rate(+2 minutes)"),
-        ("Schedule: rate(30 seconds)", "rate(<n> minutes), hours or days belongs here"),
-        ("Schedule: rate(99999 days)", "belongs here, not rate(99999 days)"),
+        ("Schedule: rate(1 minutes)", ", not rate(1 minutes)"),
+        ("Schedule: rate(2 minute)", ", not rate(2 minute)"),
+        ("Schedule: rate(0 minutes)", ", not rate(0 minutes)"),
+        ("Schedule: rate(+2 minutes)", ", not rate(+2 minutes)"),
+        ("Schedule: rate(30 seconds)", "must be rate(<n> minutes), hours or days"),
+        ("Schedule: rate(99999 days)", ", not rate(99999 days)"),
         ("Schedule: 'cron(0 12 * * ? *)'", "cron expressions are not run here"),
-        ("Schedule: every minute", "belongs here, not every minute"),
+        ("Schedule: every minute", ", not every minute"),
         ("Description: d", "Schedule is missing"),
         ("Schedule: rate(1 minute), Input: '{'", "the input is not JSON"),
-        ("Schedule: rate(1 minute), Enabled: maybe", "true or false belongs here, not maybe"),
-        ("Schedule: rate(1 minute), State: 'ON'", "ENABLED or DISABLED belongs here, not ON"),
+        ("Schedule: rate(1 minute), Enabled: maybe", "must be true or false, not maybe"),
+        ("Schedule: rate(1 minute), State: 'ON'", "must be ENABLED or DISABLED, not ON"),
         ("Schedule: rate(1 minute), Enabled: true, State: ENABLED", "not both"),
-        ("Schedule: rate(1 minute), RetryPolicy: {MaximumRetryAttempts: 1}", "RetryPolicy: this property is not known"),
+        (
+            "Schedule: rate(1 minute), RetryPolicy: {MaximumRetryAttempts: 1}",
+            "RetryPolicy: this property is not supported",
+        ),
     ] {
         let error = with_schedule(settings).unwrap_err();
         assert!(error.to_string().contains(expected), "{settings} gave {error}");
@@ -57,6 +60,6 @@ fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next() {
         assert!(schedule.enabled && schedule.input.is_none());
         let function = template.function(&schedule.function).unwrap();
         assert!(function.timeout < schedule.every);
-        assert_eq!(function.asynchronous.maximum_retries, 0, "it comes by again");
+        assert_eq!(function.asynchronous.maximum_retries, 0, "the next scheduled run replaces a retry");
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
             if seen.find::<CategoryNode>(&parent.key()?)?.is_some() {
                 return Ok(Vec::new());
             }
-            // A move removes categories from the bottom, and gives back what it needs.
+            // A move removes categories from the leaves up, and may create this parent again.
             Ok(vec![
                 Problem::new(Kind::Link, "the category above is missing").lagging().repaired_by(seen.put(&parent)?),
             ])
@@ -94,7 +94,7 @@ fn list_key(id: &key_schema::id::ProductId, paths: Vec<CategoryPath>) -> Result<
     ProductCategories { product_id: id.clone(), paths }.key()
 }
 
-/// Returns the membership that a list names, with any values, for its key.
+/// Returns a membership with placeholder values, to compute the key of an entry of a list.
 fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
     Membership {
         id: list.product_id.clone(),
@@ -132,7 +132,7 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
         rating_rev: stats.as_ref().map_or(held.rating_rev, |stats| stats.meta.rev),
     };
     let what = if is_stocked { "the rating is behind the statistics" } else { "the availability is behind the stock" };
-    // The sources must be unchanged, and the product is what changes.
+    // The repair changes the product, on the condition that the sources are unchanged.
     let checks = [product::stock(&item.id)?.key().clone(), stats_key(item)?];
     let checks = checks.iter().map(|key| Check::of(key, seen.others.get(key))).collect();
     let change = sets(seen.item, &right.to_item()?, COPIED, true);

@@ -59,6 +59,7 @@ fn invitation_key(
         role: key_schema::organization::Role::Member,
         team: None,
         inviter: None,
+        inviter_born: None,
         expires_at: key_schema::instant::Instant::MAX,
     };
     invitation.key()

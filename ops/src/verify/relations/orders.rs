@@ -115,13 +115,13 @@ fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let Some(copy) = seen.find::<CustomerOrder>(&key)? else {
         let was_sent = matches!(item.status, OrderStatus::Shipped | OrderStatus::Delivered | OrderStatus::Returned);
         let has_profile = seen.find::<Customer>(customer::get(&item.customer_id)?.key())?.is_some();
-        // An expired copy is removed at any time before its order is.
+        // DynamoDB may remove an expired copy before its order.
         if !has_profile || item.expires_at.is_some() {
             return Ok(Vec::new());
         }
         let right = Stored { meta: item.meta.clone(), data: right };
         let problem = Problem::of(&right, Kind::Copy, "the customer's copy of the order is missing");
-        // Only the copy knew the carrier.
+        // Only the copy had the carrier, so a repair would lose it silently.
         return Ok(vec![if was_sent { problem } else { problem.repaired_by(seen.put(&right)?) }]);
     };
     let right = CustomerOrder {
@@ -185,7 +185,7 @@ fn sold(item: &Stored<OrderLine>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     let Some(row) = seen.find::<Sale>(&key)? else { return Ok(vec![problem().derived(&item.order_id)]) };
     let values = |sale: &Sale| (sale.product_id.clone(), sale.quantity, sale.total);
     if values(&row) == values(&right) {
-        // The place tells whether the order is reversed in the same way.
+        // The check of the order compares whether the sale is reversed.
         return Ok(Vec::new());
     }
     let right = Stored {
@@ -196,7 +196,7 @@ fn sold(item: &Stored<OrderLine>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     Ok(vec![problem().repaired_by(seen.correct(&right, names, false)?)])
 }
 
-/// Checks that an order that locks stock is among its customer's open orders.
+/// Checks that an order that reserves stock is among its customer's open orders.
 fn pending(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let is_open = matches!(item.status, OrderStatus::Placing | OrderStatus::Pending);
     let is_kept = item.lapses_at.is_some_and(|at| at.plus_seconds(KEPT_SECONDS) > seen.now);

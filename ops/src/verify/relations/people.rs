@@ -118,7 +118,7 @@ fn claims(item: &Stored<Customer>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip
     Ok(problems)
 }
 
-/// Checks that the customer of a claim has the claimed name. A claim that leads nowhere blocks a
+/// Checks that the customer of a claim has the claimed name. A claim without a customer blocks a
 /// name for ever, so the repair deletes it.
 fn claimed(seen: &Seen<'_>, id: &CustomerId, is_owner: impl Fn(&Customer) -> bool) -> Result<Vec<Problem>, Skip> {
     let key = customer::get(id)?.key().clone();

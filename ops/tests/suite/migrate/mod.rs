@@ -138,7 +138,7 @@ async fn is_migrated(shop: &Shop, items: usize) {
         let wallet = Stored::<Wallet>::from_item(wallet).unwrap();
         assert_eq!((wallet.currency, wallet.amount), (Currency::SHOP, 0));
         assert_eq!(wallet.balances().iter().map(|money| money.amount).sum::<i64>(), 4_500);
-        assert_eq!((wallet.meta.version, wallet.meta.rev), (3, 9), "the client's version stays");
+        assert_eq!((wallet.meta.version, wallet.meta.rev), (3, 9), "the version for clients is unchanged");
     }
     for number in 0..items / 2 {
         let mut right = sale(number);
@@ -171,8 +171,11 @@ async fn old_items_get_their_present_form_and_a_second_run_writes_nothing() {
     for (migration, count) in ALL.into_iter().zip([250, 1_000, 1_000, 500, 250]) {
         let dry = run_migration(&shop.items, migration, &MigrateOptions { dry_run: true, ..OPTIONS }).await.unwrap();
         assert_eq!((dry.migrated, dry.done), (count, 0), "{dry}");
-        assert!((1..=2).contains(&dry.sample.len()), "each way to change is shown once: {dry}");
-        assert!(!dry.to_string().contains("household") && !dry.to_string().contains("c1"), "no values: {dry}");
+        assert!((1..=2).contains(&dry.sample.len()), "each kind of change is shown once: {dry}");
+        assert!(
+            !dry.to_string().contains("household") && !dry.to_string().contains("c1"),
+            "the report shows values: {dry}"
+        );
     }
     assert!(all(&shop).await == before, "a dry run writes nothing");
     for (migration, count) in ALL.into_iter().zip([250, 1_000, 1_000, 500, 250]) {
@@ -226,7 +229,7 @@ async fn a_migration_by_the_stream_and_one_by_a_scan_give_the_same_rows() {
     let (consumer, _) = crate::events::deriving(&shop);
     crate::shop::deliver_to(&consumer, &[records::insert("000000000000000000001", &order(0))]).await;
     let migrated = run(&shop, &SALE_CUSTOMERS).await;
-    assert_eq!((migrated.migrated, migrated.done), (1, 1), "the stream was first with one of them");
+    assert_eq!((migrated.migrated, migrated.done), (1, 1), "the stream had upgraded one row");
     let rows = || async {
         let items = shop.table.items("SALES#").await.into_iter();
         let mut rows: Vec<Item> = items.filter(|item| item.contains_key("line")).collect();
@@ -314,15 +317,19 @@ async fn a_review_that_changes_meanwhile_gets_no_old_entry() {
     let ops::migrate::Plan::Write(writes) = (NEWEST_REVIEWS.plan)(&seen).unwrap() else { panic!("nothing to do") };
     let pace = ops::Pace::new(None);
     let entry = writes.last().unwrap();
-    assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "it is removed");
+    assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "the review is removed");
     let mut newer = old.clone();
     newer.meta.rev += 1;
     shop.table.put(&newer).await;
-    assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "it has changed");
+    assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "the review has changed");
     let mut again = old.clone();
     again.meta.born = Born::new("again").unwrap();
     shop.table.put(&again).await;
-    assert_eq!(shop.items.repair(entry, &pace).await.unwrap(), ops::items::Repaired::Refused, "it is another review");
+    assert_eq!(
+        shop.items.repair(entry, &pace).await.unwrap(),
+        ops::items::Repaired::Refused,
+        "the review was deleted and written again"
+    );
     assert_eq!(shop.table.keys("RECENTREVIEWS").await, []);
     shop.table.delete(&key).await;
     shop.table.put(&old).await;
@@ -336,7 +343,7 @@ async fn a_role_is_written_only_for_a_customer_with_a_profile() {
     let migrated = run(&shop, &DOCUMENT_ROLES).await;
     assert_eq!((migrated.migrated, migrated.kept.values().sum::<u64>()), (0, 1), "{migrated}");
     shop.table.sign_up("c1").await;
-    assert_eq!(run(&shop, &DOCUMENT_ROLES).await.migrated, 1, "the owner has signed up, the editor has not");
+    assert_eq!(run(&shop, &DOCUMENT_ROLES).await.migrated, 1, "the owner has a profile, the editor has none");
     shop.table.transact(&customer::create(&seed::stored(seed::customer("c2"))).unwrap()).await;
     assert_eq!(run(&shop, &DOCUMENT_ROLES).await.migrated, 1);
     assert_eq!(shop.table.keys("CUSTOMER#").await.iter().filter(|(_, sk)| sk.starts_with("DOCUMENT#")).count(), 2);

@@ -106,7 +106,7 @@ async fn put<T: Entity>(data: T, expected: &[(Kind, &str)], is_repaired: bool) {
 }
 
 #[tokio::test]
-async fn an_index_key_that_is_wrong_missing_or_too_much_is_written_again() {
+async fn a_wrong_missing_or_superfluous_index_key_is_written_again() {
     each([
         ("CUSTOMER#cleo PROFILE", Set("GSI3SK", text("Basel#cleo")), &[(Index, "CUSTOMER#cleo PROFILE")] as &[_], true),
         ("PRODUCT#tea REVIEW#ann", Remove("GSI3PK"), &[(Index, "PRODUCT#tea REVIEW#ann")], true),
@@ -155,7 +155,7 @@ async fn a_copy_of_the_same_transaction_is_written_again() {
             true,
         ),
         ("CUSTOMER#ann ORDER#0159f8e6-ea80-7111-9111-000000000001", Delete, &[(Copy, "CUSTOMER#ann ORDER#")], true),
-        // Only this copy knew the carrier.
+        // Only this copy has the carrier.
         ("CUSTOMER#ann ORDER#0159f8e6-ea80-7111-9111-000000000002", Delete, &[(Copy, "CUSTOMER#ann ORDER#")], false),
         ("CUSTOMER#ann QUESTION#", Set("text", text("?")), &[(Copy, "CUSTOMER#ann QUESTION#")], true),
         ("CUSTOMER#ann QUESTION#", Delete, &[(Copy, "CUSTOMER#ann QUESTION#")], true),
@@ -185,8 +185,8 @@ async fn a_copy_that_the_stream_left_behind_is_refreshed() {
     finds(&table, "membership", &[(Behind, "PRODUCT#tea IN#SUMMER")], true).await;
 }
 
-/// The totals lose what the rows lose. A repair derives the rows, and then the totals are right or
-/// are set.
+/// Without its row, a sale is also missing in the parts of its totals. The repair derives the rows,
+/// and then sets the totals that still differ.
 #[tokio::test]
 async fn sales_that_are_missing_are_derived_once() {
     let order = format!("SALES#{PAID}");
@@ -200,7 +200,7 @@ async fn sales_that_are_missing_are_derived_once() {
     finds(&table, "quantity", &[(Behind, "SALES#"), product[0]], true).await;
     table.delete_at(&order, "PLACE").await;
     finds(&table, "place", &[&place[..], &[(Behind, "ORDER#")]].concat(), true).await;
-    // The consumer has not taken a record at all.
+    // The consumer has received no record.
     let (pk, sk) = ("PRODUCT#tea", "PRODUCT#SALES");
     table.delete_at(pk, sk).await;
     for (pk, sk) in table.keys("SALES#").await.into_iter().chain(table.keys("PLACESALES#").await) {
@@ -218,7 +218,7 @@ async fn a_claim_without_owner_and_an_owner_without_claim_are_repaired() {
         ("EMAIL#bob@example.com", Delete, &[(Claim, "CUSTOMER#bob PROFILE")] as &[_], true),
         ("USERNAME#bob", Delete, &[(Claim, "CUSTOMER#bob PROFILE")], true),
         ("REFERENCE#basket-1#ann", Delete, &[(Claim, "ORDER#0159f8e6-ea80-7111-9111-000000000001")], true),
-        // The owner misses the claim, and the claim leads to another customer.
+        // The owner has no claim, and the claim names another customer.
         (
             "USERNAME#bob",
             Set("customer_id", text("ann")),
@@ -322,7 +322,8 @@ async fn a_count_is_set_to_the_sum_of_its_parts() {
     finds(&table, "amount", &[(Total, "PLACESALES#US#")], true).await;
 }
 
-/// The number of teams is set. No other item knows the team that a member names.
+/// The repair sets the number of teams. It cannot restore the team, because no other item has its
+/// name.
 #[tokio::test]
 async fn a_team_that_is_missing_is_reported() {
     let table = TestTable::create().await;
@@ -334,7 +335,7 @@ async fn a_team_that_is_missing_is_reported() {
     assert_eq!((left.kind, left.key.as_str()), (Total, "ORG#chess TEAM#a"));
 }
 
-/// A count that does not exist is made. The orphan has no source of truth.
+/// The repair creates the missing count. The orphan has no source of truth.
 #[tokio::test]
 async fn a_like_of_nobody_is_counted_and_reported() {
     let table = TestTable::create().await;

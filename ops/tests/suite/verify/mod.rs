@@ -15,7 +15,7 @@ use ops::Items;
 use ops::verify::{MAX_TOTALS, Verified, VerifyOptions, verify};
 
 /// The options of a test: no limits, and a short wait for copies that nothing refreshes.
-fn options(fix: bool) -> VerifyOptions {
+pub fn options(fix: bool) -> VerifyOptions {
     VerifyOptions {
         fix,
         entities: Vec::new(),

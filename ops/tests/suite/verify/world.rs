@@ -4,7 +4,7 @@ use fixture::{TestTable, seed};
 use key_schema::customer::{self, Customer, Place};
 use key_schema::document::{self, Edit, Right};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{Born, CustomerId, EntryId, OrderId, ProductId};
+use key_schema::id::{Born, CustomerId, EntryId, OrderId, ProductId, time_of};
 use key_schema::idempotency::{self, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::invoice::{self, Invoice, InvoiceCounter};
@@ -97,7 +97,7 @@ async fn catalogue(table: &TestTable) {
 }
 
 fn head(order: &str, number: u64) -> Stored<Order> {
-    let now = Instant::now();
+    let now = time_of(order).unwrap();
     let data = Order::new(order.parse().unwrap(), id("ann"), now, seed::usd(258), 2);
     let reference = Some(format!("basket-{number}").parse().unwrap());
     Stored::new(Order { reference, ..data }, seed::born(), now)
@@ -190,6 +190,7 @@ async fn club(table: &TestTable) {
         role: Role::Member,
         team: None,
         inviter: Some(id("ann")),
+        inviter_born: None,
         expires_at: now.plus_seconds(invitation::LIFETIME_SECONDS),
     };
     let (invitation, admin) = (seed::stored(invitation), id("ann"));

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::pool::Kept;
+use super::pool::PooledConnection;
 
 /// A response's body.
 ///
@@ -15,21 +15,21 @@ use super::pool::Kept;
 #[derive(Debug)]
 pub(crate) struct Answer {
     body: Incoming,
-    kept: Option<Kept>,
+    connection: Option<PooledConnection>,
 }
 
 impl Answer {
-    pub(super) fn new(body: Incoming, kept: Option<Kept>) -> Self {
-        let mut answer = Self { body, kept };
+    pub(super) fn new(body: Incoming, connection: Option<PooledConnection>) -> Self {
+        let mut answer = Self { body, connection };
         answer.end_if_read();
         answer
     }
 
     fn end_if_read(&mut self) {
         if self.body.is_end_stream()
-            && let Some(kept) = self.kept.take()
+            && let Some(connection) = self.connection.take()
         {
-            kept.give_back();
+            connection.release();
         }
     }
 }
@@ -42,10 +42,10 @@ impl Body for Answer {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
             Some(Ok(_)) => self.end_if_read(),
-            Some(Err(_)) => self.kept = None,
+            Some(Err(_)) => self.connection = None,
             None => {
-                if let Some(kept) = self.kept.take() {
-                    kept.give_back();
+                if let Some(connection) = self.connection.take() {
+                    connection.release();
                 }
             }
         }

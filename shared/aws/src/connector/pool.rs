@@ -72,8 +72,8 @@ impl Pool {
     }
 
     /// Wraps a connection that returns to the pool when its response has been read.
-    pub fn kept(self: &Arc<Self>, origin: Origin, sender: Sender) -> Kept {
-        Kept { pool: Arc::clone(self), origin, sender }
+    pub fn lend(self: &Arc<Self>, origin: Origin, sender: Sender) -> PooledConnection {
+        PooledConnection { pool: Arc::clone(self), origin, sender }
     }
 
     fn put(&self, origin: Origin, sender: Sender) {
@@ -90,16 +90,16 @@ impl Pool {
     }
 }
 
-/// A connection in use. Dropping it without [`Kept::give_back`] closes the connection.
+/// A connection in use. Dropping it without [`PooledConnection::release`] closes the connection.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct PooledConnection {
     pool: Arc<Pool>,
     origin: Origin,
     sender: Sender,
 }
 
-impl Kept {
-    pub fn give_back(self) {
+impl PooledConnection {
+    pub fn release(self) {
         let Self { pool, origin, sender } = self;
         pool.put(origin, sender);
     }

@@ -6,6 +6,8 @@ use crate::{boolean_variable, variable};
 /// A service of AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
+    /// AWS CloudFormation.
+    CloudFormation,
     /// Amazon CloudWatch.
     CloudWatch,
     /// Amazon EventBridge.
@@ -42,6 +44,7 @@ impl Api {
     /// Returns the service's name in signatures.
     pub(crate) const fn signed_as(self) -> &'static str {
         match self {
+            Self::CloudFormation => "cloudformation",
             Self::CloudWatch => "monitoring",
             Self::EventBridge => "events",
             Self::S3 => "s3",
@@ -52,6 +55,7 @@ impl Api {
     /// Returns the variable that sets the endpoint of this service alone.
     const fn endpoint_variable(self) -> &'static str {
         match self {
+            Self::CloudFormation => "AWS_ENDPOINT_URL_CLOUDFORMATION",
             Self::CloudWatch => "AWS_ENDPOINT_URL_CLOUDWATCH",
             Self::EventBridge => "AWS_ENDPOINT_URL_EVENTBRIDGE",
             Self::S3 => "AWS_ENDPOINT_URL_S3",

@@ -82,7 +82,7 @@ async fn a_request_has_its_host_and_its_path() {
     let named = Request::get(format!("http://127.0.0.1:{port}/x")).header("host", "bucket.example");
     let response = connector.call(named.body(SdkBody::empty()).unwrap().try_into().unwrap()).await.unwrap();
     let head = response.into_body().collect().await.unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&head).contains("\nhost: bucket.example"), "who has named it is left alone");
+    assert!(String::from_utf8_lossy(&head).contains("\nhost: bucket.example"), "a given host header stays");
     for url in ["/x", "ftp://127.0.0.1/x"] {
         assert!(ask(&connector, url, "").await.unwrap_err().is_user(), "{url}");
     }
@@ -201,7 +201,7 @@ async fn a_connection_that_is_not_open_in_time_is_given_up() {
     assert!(error.is_timeout(), "{error:?}");
     assert!(started.elapsed() < Duration::from_secs(5));
     drop(silent);
-    assert!(ask(&connector, &url, "").await.unwrap_err().is_io(), "nobody listens");
+    assert!(ask(&connector, &url, "").await.unwrap_err().is_io(), "no server listens");
 }
 
 #[test]

@@ -214,7 +214,7 @@ async fn a_public_response_may_be_cached() {
 }
 
 #[tokio::test]
-async fn each_caller_reaches_only_the_own_items() {
+async fn callers_reach_only_their_own_items() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1");
     is(&send(list()).await, 401, "unauthenticated");
     assert_eq!(send(list()).await.header("www-authenticate"), Some("Bearer"));

@@ -111,13 +111,13 @@ fn a_new_key_seals_and_the_old_one_still_opens_until_it_is_gone() {
     let after = new.seal(&SCOPE, SORT_KEY, now()).unwrap();
     assert_eq!(new.open(&SCOPE, &before, now()), Ok(SORT_KEY.to_owned()));
     assert_eq!(new.open(&SCOPE, &after, now()), Ok(SORT_KEY.to_owned()));
-    assert_eq!(old.open(&SCOPE, &after, now()), Err(CursorInvalid), "the new key is unknown to it");
+    assert_eq!(old.open(&SCOPE, &after, now()), Err(CursorInvalid), "the former release does not know the new key");
     assert_eq!(
         cursors(&[key("old", 3)]).open(&SCOPE, &before, now()),
         Err(CursorInvalid),
-        "the same name, another key"
+        "another key with the same name"
     );
-    assert_eq!(cursors(&[key("new", 2)]).open(&SCOPE, &before, now()), Err(CursorInvalid), "the old key is gone");
+    assert_eq!(cursors(&[key("new", 2)]).open(&SCOPE, &before, now()), Err(CursorInvalid), "the old key was removed");
 }
 
 #[test]

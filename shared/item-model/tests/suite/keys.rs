@@ -117,5 +117,5 @@ fn shards_are_where_they_have_always_been() {
         ["2375", "1082185", "#", "日本語", "0196b2d8-7c00-7000-8000-000000000000"].map(of_four),
         [2, 2, 2, 3, 0]
     );
-    assert_eq!(Shards(0).of("x"), 0, "a list has one shard at least");
+    assert_eq!(Shards(0).of("x"), 0, "a list has at least one shard");
 }

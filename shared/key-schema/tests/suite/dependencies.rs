@@ -99,7 +99,7 @@ fn the_parts_of_the_local_system_depend_on_no_function() {
     let parts = in_folder(&packages, "local/");
     let names: Vec<&str> = parts.iter().map(|part| part.folder.as_str()).collect();
     for part in ["local/emulators", "local/runtime-api", "local/stream-poller", "local/template"] {
-        assert!(names.contains(&part), "{part} is gone");
+        assert!(names.contains(&part), "{part} is missing");
     }
     assert_apart(&parts, &in_folder(&packages, "functions/"));
 }

@@ -142,6 +142,13 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Member", world.member(Role::Admin), Any::Member),
         Golden::of("Invitation", world.invitation(), Any::Invitation),
         Golden::of("Invitation-by-admin", world.invitation_by_admin(), Any::Invitation),
+        Golden::of(
+            "Invitation-by-member",
+            with(world.invitation_by_admin(), |invitation| {
+                invitation.inviter_born = Some(world.member(Role::Admin).meta.born)
+            }),
+            Any::Invitation,
+        ),
         Golden::of("Invitations", world.invitations(), Any::Invitations),
         Golden::of("Document", world.document(false), Any::Document),
         Golden::of("Document-draft", world.document(true), Any::Document),
@@ -212,7 +219,7 @@ fn no_two_entities_share_a_key() {
     let mut seen = BTreeSet::new();
     for golden in goldens(&World::plain()).iter().filter(|golden| !golden.name.contains('-')) {
         let key = key_of(&golden.item).unwrap();
-        assert!(seen.insert(key.clone()), "{} lies where another does: {key:?}", golden.name);
+        assert!(seen.insert(key.clone()), "{} has the key of another item: {key:?}", golden.name);
     }
 }
 
@@ -225,7 +232,7 @@ fn no_field_of_an_entity_shadows_an_attribute_of_the_schema() {
     let attributes = INDEXES.iter().flat_map(|index| [index.partition_attribute(), index.sort_attribute()]);
     for reserved in RESERVED.into_iter().chain(attributes) {
         let refused = std::panic::catch_unwind(|| key_schema::item::assert_not_reserved(&["name", reserved])).is_err();
-        assert!(refused, "{reserved} may be a field");
+        assert!(refused, "{reserved} is not reserved");
     }
     key_schema::item::assert_not_reserved(&["names", "Version", "PK2", "TTL"]);
 }
@@ -251,7 +258,7 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
     for golden in goldens(&World::plain()) {
         for index in INDEXES {
             let half = golden.is_in(index) != golden.item.contains_key(index.sort_attribute());
-            assert!(!half, "{} has half a key of {}", golden.name, index.name());
+            assert!(!half, "{} has only a part of the key of {}", golden.name, index.name());
             assert_eq!(index_entry_size(&golden.item, index).is_some(), golden.is_in(index));
         }
     }

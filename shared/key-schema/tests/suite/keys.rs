@@ -73,8 +73,8 @@ fn an_id_that_an_earlier_version_took_stays_readable() {
 
 /// Technique F3 in `docs/patterns.md`. Three views read a part of their own index key, because the
 /// index does not carry the attribute. `ops verify` hides personal texts by the prefix of a key.
-/// Two cursors continue from the instant in a sort key, and CloudWatch names a throttled partition
-/// by its key alone.
+/// Two cursors continue from the instant in a sort key. CloudWatch names a throttled partition by
+/// its key alone, and `ops hot` explains it by the prefix.
 #[test]
 fn a_key_is_taken_apart_in_the_named_places_only() {
     let named = BTreeSet::from([
@@ -84,6 +84,7 @@ fn a_key_is_taken_apart_in_the_named_places_only() {
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
         "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| \
         path.to_owned()),",
+        "mod.rs: partition.split('#').next().unwrap_or(partition)",
         "report.rs: match pk.split_once('#') {",
         "residence.rs: Some(AttributeValue::S(key)) => split(key)?.into_iter().nth(position),",
         "sales.rs: sort_key.split('#').next().unwrap_or_default().parse()",

@@ -29,7 +29,7 @@ fn list<V: FromItem + Debug + PartialEq>(pattern: &'static Pattern, name: &str) 
     assert!(golden.is_in(index), "{name} is not in {}", index.name());
     let whole = V::from_item(golden.item.clone()).unwrap();
     let from_index = |without: Option<&str>| V::from_item(entry(&golden.item, index, without));
-    assert_eq!(from_index(None).unwrap(), whole, "{} loses something that it shows", pattern.id);
+    assert_eq!(from_index(None).unwrap(), whole, "{} loses a shown attribute", pattern.id);
     let needed = index.projected().iter().copied().filter(|name| from_index(Some(name)).ok().as_ref() != Some(&whole));
     List { pattern, needed: needed.collect() }
 }

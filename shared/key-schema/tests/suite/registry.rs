@@ -22,7 +22,7 @@ fn every_pattern_has_a_unique_id_with_an_area_and_an_action() {
                 && word.split('-').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase()))
         };
         assert!(matches!(pattern.id.split_once('.'), Some((area, what)) if word(area) && word(what)), "{}", pattern.id);
-        assert!(seen.insert(pattern.id), "{} is there twice", pattern.id);
+        assert!(seen.insert(pattern.id), "{} is registered twice", pattern.id);
     }
 }
 
@@ -121,7 +121,7 @@ fn only_orders_profile_and_questions_sort_between_them_in_a_customers_partition(
             "CustomerQuestion" => key.sk.as_str().starts_with("QUESTION#"),
             _ => false,
         };
-        assert_eq!(between, known, "{} lies at {}", golden.name, key.sk);
+        assert_eq!(between, known, "{} has the sort key {}", golden.name, key.sk);
     }
 }
 

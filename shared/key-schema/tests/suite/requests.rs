@@ -99,7 +99,7 @@ fn a_pattern_names_the_prefix_of_every_key_that_its_requests_use() {
         let keys = shown.keys.iter().map(|key| key.pk.as_str());
         for partition in keys.chain(shown.partitions.iter().map(|partition| partition.as_str())) {
             let prefix = partition.split('#').next().unwrap();
-            assert!(shown.pattern.key.contains(prefix), "{} does not say {prefix}", shown.pattern.id);
+            assert!(shown.pattern.key.contains(prefix), "{} lacks {prefix}", shown.pattern.id);
         }
     }
 }

@@ -73,7 +73,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
     let labels: Vec<OrderAction> = labels(&all).concat();
     assert_eq!(labels[..3], [OrderAction::Order, OrderAction::History, OrderAction::History]);
-    assert_eq!(labels.iter().filter(|label| **label == OrderAction::Order).count(), 3, "each has the head");
+    assert_eq!(labels.iter().filter(|label| **label == OrderAction::Order).count(), 3, "each transaction has the head");
 
     let (ttl, date) = (AttributeValue::N(expires_at.as_seconds().to_string()), expires_at.to_string());
     let date = Step::Set("expires_at", AttributeValue::S(date));
@@ -83,7 +83,10 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     };
     let head = &first.actions()[0].1;
     assert!(steps(head).contains(&date) && steps(head).contains(&Step::Add("version", 1)));
-    assert!(!steps(head).iter().any(|step| matches!(step, Step::Set("ttl", _) | Step::Remove(_))), "found and kept");
+    assert!(
+        !steps(head).iter().any(|step| matches!(step, Step::Set("ttl", _) | Step::Remove(_))),
+        "the order is in its lists and does not expire"
+    );
     assert_eq!(condition(head), format!("({AS_READ})"));
     let head = &second.actions()[0].1;
     assert!(matches!(head.write, Write::Check { .. }));

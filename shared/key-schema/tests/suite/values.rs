@@ -241,7 +241,7 @@ fn an_orders_life_is_that_of_the_design() {
         }
         assert_eq!(from.returns_stock(), [Cancelled, Returned].contains(&from), "{from}");
         assert_eq!(from.is_sale(), [Pending, Paid, Picking, Shipped, Delivered].contains(&from), "{from}");
-        assert_eq!(serde_json::to_value(from).unwrap(), from.as_str(), "JSON and keys name it alike");
+        assert_eq!(serde_json::to_value(from).unwrap(), from.as_str(), "JSON and keys have the same name");
     }
     let visible: BTreeSet<String> = OrderStatus::VISIBLE.iter().map(ToString::to_string).collect();
     assert_eq!(visible, all.iter().filter(|status| **status != Placing).map(ToString::to_string).collect());

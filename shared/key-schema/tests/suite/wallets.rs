@@ -91,7 +91,7 @@ fn a_balance_stays_between_zero_and_its_limit() {
     assert_eq!(plus(Some(&wallet(MAX_BALANCE - 1)), usd(1)), Ok(usd(MAX_BALANCE)));
     assert_eq!(plus(Some(&wallet(MAX_BALANCE)), usd(1)), Err(WalletError::TooMuch));
     assert_eq!(plus(Some(&wallet(MAX_BALANCE)), usd(i64::MAX)), Err(WalletError::TooMuch));
-    assert_eq!(plus(Some(&wallet(MAX_BALANCE)), euros(1)), Ok(euros(1)), "each currency has its own room");
+    assert_eq!(plus(Some(&wallet(MAX_BALANCE)), euros(1)), Ok(euros(1)), "each currency has its own limit");
 }
 
 fn added(guarded: &Guarded) -> i64 {
@@ -128,7 +128,7 @@ fn every_movement_adds_the_amount_of_its_entry_to_a_balance() {
     let moved = wallet::transfer(&world.transfer(), claim).unwrap();
     let actions = moved.actions();
     let sums = [added(&actions[0].1), added(&actions[1].1)];
-    assert_eq!(sums, [-2_500, 2_500], "what one loses the other gets");
+    assert_eq!(sums, [-2_500, 2_500], "the amounts of both entries sum to 0");
     assert_eq!([2, 3].map(|at: usize| put(&actions[at].1)["amount"].clone()), sums.map(number));
     assert_eq!([2, 3].map(|at: usize| put(&actions[at].1)["id"].clone())[0], put(&actions[3].1)["id"]);
 }

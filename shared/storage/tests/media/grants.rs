@@ -40,7 +40,7 @@ async fn a_presigned_url_has_only_the_rights_of_its_signer() {
     assert!(allowed.copy("pending/a", "kept/a").await.unwrap());
     assert!(other.copy("pending/a", "kept/b").await.is_err());
     server.put(BUCKET, "secret", Bytes::from_static(b"x")).unwrap();
-    assert!(allowed.copy("secret", "kept/b").await.is_err(), "what is copied is read");
+    assert!(allowed.copy("secret", "kept/b").await.is_err(), "a copy also reads its source");
     assert!(allowed.copy("pending/a", "elsewhere/b").await.is_err());
     // S3 reports a missing object only to callers that may list the bucket.
     assert!(allowed.describe("pending/b").await.is_err());

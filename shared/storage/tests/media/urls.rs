@@ -55,7 +55,7 @@ async fn an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_ob
         let url = url.clone();
         tokio::task::spawn_blocking(move || chunked(&url)).await.unwrap()
     };
-    assert_eq!(unsaid, "HTTP/1.1 403 Forbidden", "a length that is not said");
+    assert_eq!(unsaid, "HTTP/1.1 403 Forbidden", "no length");
     let more = [WEBP, ("x-amz-acl", "public-read")];
     assert_eq!(
         send(Method::PUT, &url, &more, BODY).await,
@@ -66,7 +66,7 @@ async fn an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_ob
     let upload = media.upload(NAME, Expected { sha256: Some(&sum), ..expected() }, SystemTime::now()).await.unwrap();
     let headers = [WEBP, ("x-amz-checksum-sha256", sum.as_str())];
     assert_eq!(send(Method::PUT, &upload.url, &headers, BODY).await, (400, "BadDigest".to_owned()));
-    assert_eq!(send(Method::PUT, &upload.url, &[WEBP], BODY).await, refused, "no sum");
+    assert_eq!(send(Method::PUT, &upload.url, &[WEBP], BODY).await, refused, "no checksum");
     assert!(server.list(BUCKET, None, 10).unwrap().items.is_empty());
 }
 

@@ -51,7 +51,7 @@ async fn a_call_gives_up_when_its_attempts_are_used_up() {
             _ => assert!(matches!(error, ObjectError::Unavailable(_)), "{error:?}"),
         }
         assert_eq!(fired(&server), 4, "{kind:?}");
-        assert_eq!(server.get(BUCKET, "a").unwrap(), None, "nothing was done");
+        assert_eq!(server.get(BUCKET, "a").unwrap(), None, "the request was not executed");
     }
 }
 

@@ -175,7 +175,7 @@ async fn a_cancelled_transaction_names_every_refused_action_with_its_existing_it
         [CustomerAction::Email, CustomerAction::Username]
     );
     for (refusal, owner) in refusals.iter().zip([customer_id(1), customer_id(2)]) {
-        let item = refusal.item.as_ref().expect("the claim as it is");
+        let item = refusal.item.as_ref().expect("the refusal returns the stored claim");
         assert_eq!(item.get("customer_id"), Some(&serde_dynamo::AttributeValue::S(owner.to_string())));
     }
     assert_eq!(table.get(&customer::get(&customer_id(3)).unwrap()).await.unwrap(), None, "nothing was written");
@@ -240,7 +240,7 @@ async fn a_lost_response_neither_repeats_a_write_nor_fails_its_own_retry() {
         let answer = table.update(&customer::update(&data::customer(1), change).unwrap()).await;
         assert!(matches!(answer, Err(TableError::Unavailable(_))), "{answer:?}");
         let now = table.get(&customer::read_for_update(&customer_id(1)).unwrap()).await.unwrap().unwrap();
-        assert_eq!((now.meta.version, now.data.name.as_str()), (2, "Augusta"), "done once");
+        assert_eq!((now.meta.version, now.data.name.as_str()), (2, "Augusta"), "the write was executed once");
     };
     let transaction = async {
         let test = TestTable::create().await;

@@ -45,10 +45,10 @@ async fn a_table_that_was_reached_answers_the_first_request_over_the_same_connec
     let table = at_endpoint(&test, &url);
     table.reach(&reach::nothing().unwrap()).await;
     assert_eq!(connections.load(Ordering::Relaxed), 1);
-    assert!(table.meter().take().is_empty(), "nobody's request was that");
+    assert!(table.meter().take().is_empty(), "the first request is counted for a client");
     let found = table.get(&customer::get(&data::customer_id(1)).unwrap()).await.unwrap();
     assert!(found.is_some());
-    assert_eq!(connections.load(Ordering::Relaxed), 1, "the first request waits for no connection");
+    assert_eq!(connections.load(Ordering::Relaxed), 1, "the first request opens no connection");
 }
 
 #[tokio::test]

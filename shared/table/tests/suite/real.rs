@@ -75,6 +75,6 @@ fn a_tests_table_is_in_the_dynamodb_that_the_environment_names() {
     });
     // The child has ended, so it sends no request any more.
     let ended = child.wait().unwrap();
-    assert!(!ended.success(), "the table was created elsewhere");
+    assert!(!ended.success(), "the tests passed without DynamoDB Local");
     assert!(accepted.join().unwrap().contains("DynamoDB_20120810.CreateTable"));
 }

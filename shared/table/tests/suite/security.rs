@@ -108,8 +108,15 @@ fn the_compiler_is_pinned_to_the_version_of_the_manifest() {
         line.unwrap_or_else(|| panic!("{file} has no {name}")).trim_matches('"').to_owned()
     };
     let (pinned, least) = (value("rust-toolchain.toml", "channel"), value("Cargo.toml", "rust-version"));
-    assert!(pinned == least || pinned.starts_with(&format!("{least}.")), "{pinned} is pinned, {least} asked for");
-    assert_eq!(pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3, "{pinned} is no whole version");
+    assert!(
+        pinned == least || pinned.starts_with(&format!("{least}.")),
+        "{pinned} is pinned, but at least {least} is required"
+    );
+    assert_eq!(
+        pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(),
+        3,
+        "{pinned} is not a full version"
+    );
 }
 
 /// Returns whether this is the name of a secret.
@@ -142,7 +149,7 @@ fn every_secret_is_a_hidden_parameter() {
         for variable in function.environment.keys().filter(|variable| is_secret(variable)) {
             assert!(
                 !function.literals.contains(variable),
-                "{}: {variable} stands in the template",
+                "{}: the template contains the value of {variable}",
                 function.logical_id
             );
             given += 1;

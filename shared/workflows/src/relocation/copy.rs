@@ -65,7 +65,7 @@ impl Mover<'_> {
             // A client changed the description after it was read. The loop reads and copies it
             // again, for a limited number of times.
             if refusals.names(CategoryMoveAction::AboutTo) || !backoff.wait().await {
-                tracing::warn!("a category stays where it was: something else is said about its successor");
+                tracing::warn!("a category was not moved: its new path has another description");
                 return Ok(Copied::Stays);
             }
         }

@@ -14,7 +14,7 @@ pub enum Lapsed {
     /// This call has cancelled the order.
     Cancelled,
     /// The order is not pending, or not yet due.
-    Kept,
+    NotDue,
 }
 
 /// Cancels an order that has lapsed at `now`, and returns its stock. It does nothing if a payment,
@@ -37,7 +37,7 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     }
     let due = |lapses_at: Instant| lapses_at <= now;
     let Some(head) = head.filter(|head| head.status == OrderStatus::Pending && head.lapses_at.is_some_and(due)) else {
-        return Ok(Lapsed::Kept);
+        return Ok(Lapsed::NotDue);
     };
     if u64::try_from(lines.len()) != Ok(head.line_count) {
         return Err(StagingError::Contended);
@@ -47,7 +47,7 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     lines.sort_by_key(|line| line.line);
     match advance(table, order::lapse(&head, &lines, at)?).await? {
         Ok(()) => {}
-        Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::Kept),
+        Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::NotDue),
         Err(refusals) => return Err(refusals.into()),
     }
     telemetry::crash_point("orders.lapsed");

@@ -65,7 +65,7 @@ async fn a_move_takes_exactly_the_subtree_along() {
     let before = shop.categories(&TOPS).await;
     shop.begin(&from(), &to()).await;
     let waiting = shop.mover().go_on(far()).await.unwrap().unwrap();
-    assert_eq!(waiting.phase, Phase::Settling, "it waits for others");
+    assert_eq!(waiting.phase, Phase::Settling, "the move waits for running requests");
     assert_eq!((waiting.categories, waiting.products, waiting.memberships), (6, 8, 3));
     let done = shop.finish().await;
     assert_eq!((done.categories, done.products, done.memberships), (6, 8, 3));
@@ -79,8 +79,8 @@ async fn a_move_takes_exactly_the_subtree_along() {
     assert_eq!(shop.categories(&TOPS).await.into_keys().collect::<Vec<_>>(), expected);
     let (moved, _) = shop.read("p0").await;
     let (stayed, _) = shop.read("p7").await;
-    assert_eq!((moved.meta.version, stayed.meta.version), (2, 1), "people see that it moved");
-    assert_eq!(shop.finish().await, done, "what is over stays so");
+    assert_eq!((moved.meta.version, stayed.meta.version), (2, 1), "only the moved product has a new version");
+    assert_eq!(shop.finish().await, done, "a finished move does not change");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn work_interrupted_at_any_point_continues_where_it_stopped() {
             break;
         }
         broken += 1;
-        assert!(broken < 2000, "it gets nowhere");
+        assert!(broken < 2000, "the move makes no progress");
     }
     assert!(broken > 4, "{broken}");
     let done = shop.current().await;

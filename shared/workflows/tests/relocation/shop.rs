@@ -190,7 +190,7 @@ impl Shop {
         }
         let exists = |path: &CategoryPath| path.lineage().all(|above| categories.contains_key(&above));
         for path in categories.keys() {
-            assert!(exists(path), "{path} has nothing above it");
+            assert!(exists(path), "{path} has no parent");
         }
         let mut listed: BTreeMap<String, BTreeSet<(String, Option<String>)>> = BTreeMap::new();
         for top in tops {
@@ -211,7 +211,7 @@ impl Shop {
         for (name, (place, further)) in &model.products {
             let (product, list) = self.read(name).await;
             assert_eq!(&product.category_path, place, "{name}");
-            assert!(exists(place), "{name} stands in {place}, which does not exist");
+            assert!(exists(place), "{name} is in {place}, which does not exist");
             let list: BTreeSet<CategoryPath> =
                 list.map(|list| list.data.paths).unwrap_or_default().into_iter().collect();
             assert_eq!(&list, further, "{name}");
@@ -226,7 +226,7 @@ impl Shop {
             let expected: BTreeSet<_> = further.iter().map(|path| Some(path.key_text())).chain([None]).collect();
             assert_eq!(shown, expected, "{name} in the lists");
         }
-        assert_eq!(listed, BTreeMap::new(), "products that nobody knows");
+        assert_eq!(listed, BTreeMap::new(), "unknown products");
         assert_eq!(self.titles(tops).await, model.titles);
     }
 

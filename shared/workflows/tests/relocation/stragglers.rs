@@ -63,7 +63,7 @@ async fn a_category_created_behind_the_walk_moves_with_its_description() {
     let new = path(&["A", "B #1", "a", "new"]);
     shop.create("new", &new).await;
     assert!(shop.describe(&new, "New").await);
-    assert!(!shop.describe(&path(&["A", "B #1", "x"]), "X").await, "what has its successor is described there");
+    assert!(!shop.describe(&path(&["A", "B #1", "x"]), "X").await, "a moved category is described at its new path");
     assert!(shop.describe(&path(&["Neu / 新", "100 %", "x"]), "X").await);
     shop.finish().await;
     shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
@@ -82,12 +82,12 @@ async fn a_product_with_a_path_too_deep_for_the_new_place_stays_with_its_categor
     shop.begin(&from, &to).await;
     assert_eq!(shop.mover().go_on(far()).await.unwrap().unwrap().phase, Phase::Settling);
     let categories = shop.categories(&TOPS).await;
-    assert!(deep.lineage().all(|above| categories.contains_key(&above)), "it is never without those above it");
+    assert!(deep.lineage().all(|above| categories.contains_key(&above)), "a category always has its ancestors");
     shop.finish().await;
     shop.assert_is(&shop.known.moved(&from, &to), &TOPS).await;
     let categories = shop.categories(&TOPS).await;
-    assert!(!categories.contains_key(&path(&["A", "B", "C", "side"])), "what has room has gone");
-    assert!(shop.describe(&from, "Bee").await, "what stays can be described");
+    assert!(!categories.contains_key(&path(&["A", "B", "C", "side"])), "categories with a valid new path have moved");
+    assert!(shop.describe(&from, "Bee").await, "a remaining category can be described");
 }
 
 #[tokio::test]

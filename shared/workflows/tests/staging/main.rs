@@ -123,7 +123,7 @@ async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
             }
         }
     }
-    assert!(met > 3, "{met} points were met");
+    assert!(met > 3, "only {met} crash points were reached");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn an_interrupted_order_is_undone_unless_it_was_placed() {
         waits += stride();
     }
     shop.assert_placed(&basket, "at last").await;
-    assert!(undone > 3, "{undone} points were met");
+    assert!(undone > 3, "only {undone} crash points were reached");
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn a_placer_and_two_undoers_end_with_a_whole_order_or_no_order() {
                 break;
             }
             Undone::Gone => {
-                assert!(done.is_err(), "an order that was acknowledged is gone");
+                assert!(done.is_err(), "an acknowledged order is missing");
                 shop.assert_untouched(&basket, "gone").await;
                 gone += 1;
             }

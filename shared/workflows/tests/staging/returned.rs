@@ -51,7 +51,7 @@ async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions
         assert_eq!(shop.available().await, vec![STOCK; lines], "after {waits} waits");
         let head = shop.head(&basket.order.id).await.unwrap();
         assert_eq!((head.status, head.unfinished.is_none()), (OrderStatus::Cancelled, true));
-        assert_eq!(head.meta.version, version, "nobody's If-Match breaks");
+        assert_eq!(head.meta.version, version, "the version for clients is unchanged");
         assert!(shop.unfinished().await.is_empty());
         if done.is_some() {
             break;
@@ -137,7 +137,7 @@ async fn a_lapse_returns_all_stock_of_a_large_order_at_once() {
     basket.order.data.lapses_at = Some(due);
     shop.place(shop.own(), &basket).await.unwrap();
     let id = &basket.order.id;
-    assert_eq!(lapse(shop.own(), id, due.plus_millis(-1)).await.unwrap(), Lapsed::Kept);
+    assert_eq!(lapse(shop.own(), id, due.plus_millis(-1)).await.unwrap(), Lapsed::NotDue);
     assert_eq!(lapse(shop.own(), id, due).await.unwrap(), Lapsed::Cancelled);
     assert_eq!(shop.available().await, vec![STOCK; lines]);
     assert!(shop.unfinished().await.is_empty());

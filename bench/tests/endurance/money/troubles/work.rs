@@ -4,8 +4,8 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::super::steps::{plenty, scarce};
-use super::super::world::{CUSTOMERS, Fate, Request, World, customer};
-use super::{GIANT, GIVEN_BACK, LARGE, ROUNDS, order};
+use super::super::world::{CUSTOMERS, Outcome, Request, World, customer};
+use super::{GIANT, LARGE, RETURN_POINT, ROUNDS, order};
 use crate::support::{Answer, if_match};
 
 impl World {
@@ -21,10 +21,10 @@ impl World {
     /// Crashes the function while it places an order, so that a partial reservation remains. No
     /// client retries the request before the janitor runs.
     pub(super) async fn leave_half_placed(&self, rng: &mut Rng) {
-        self.die_once("orders.staged.reserved").await;
+        self.crash_orders_once("orders.staged.reserved").await;
         let body = order(plenty(rng, GIANT));
         let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path: "/v1/orders".to_owned(), body };
-        assert_eq!(self.send(&request).await, Fate::Unknown);
+        assert_eq!(self.send(&request).await, Outcome::Unknown);
     }
 
     /// Crashes the function while it cancels an order, so that only a part of the stock is
@@ -32,7 +32,7 @@ impl World {
     pub(super) async fn leave_half_cancelled(&self, rng: &mut Rng) {
         let body = order(plenty(rng, GIANT));
         let Some(order) = self.place(rng, body).await else { return };
-        self.die_once(GIVEN_BACK).await;
+        self.crash_orders_once(RETURN_POINT).await;
         let (path, version) = (format!("/v1/orders/{order}/status"), [("if-match", "\"1\"".to_owned())]);
         let answer = self.clients.staff("POST", &path, &version, Some(&json!({"to": "cancelled"}))).await;
         assert!(answer.status >= 500, "{}: the function has not crashed", answer.status);
@@ -40,7 +40,7 @@ impl World {
 
     /// Makes the orders function crash once at this point. Call it only while no other client is
     /// active.
-    async fn die_once(&self, point: &str) {
+    async fn crash_orders_once(&self, point: &str) {
         self.clients.fault(json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1})).await;
     }
 

@@ -296,7 +296,7 @@ impl Gate {
                 Operation::Transact { .. } => answer::cancelled(actions, culprit),
                 _ => answer::conflict(),
             }),
-            ConflictCheck::Taken(hold, time) => {
+            ConflictCheck::Acquired(hold, time) => {
                 tokio::time::sleep(time).await;
                 let response = self.passed_on(head, body).await;
                 drop(hold);

@@ -88,7 +88,7 @@ mod tests {
         assert_eq!((pages.too_many(128), pages.too_many(64), pages.too_many(1)), (64, 32, 1));
         assert_eq!(pages.limit(1000), 1);
         pages.fitted(1, 100);
-        assert_eq!(pages.limit(1000), 1, "an empty page says nothing");
+        assert_eq!(pages.limit(1000), 1, "a page with small records does not raise the limit");
         pages.fitted(1, MAX_PAGE);
         assert_eq!(pages.limit(1000), 1);
         (0..20).for_each(|_| pages.fitted(pages.limit(1000), 256_000));

@@ -34,7 +34,7 @@ pub(super) enum ConflictCheck<'u> {
     /// The request conflicts with no transaction, and begins none.
     Free,
     /// A transaction begins. It holds its items for at least this duration.
-    Taken(Hold<'u>, Duration),
+    Acquired(Hold<'u>, Duration),
     /// The request conflicts: action `culprit` of its `actions` actions uses an item of another
     /// transaction.
     Met { actions: usize, culprit: usize },
@@ -85,7 +85,7 @@ impl Transactions {
         }
         let items: Vec<String> = named.into_iter().filter(|named| named.is_written).map(|named| named.item).collect();
         taken.extend(items.iter().cloned());
-        ConflictCheck::Taken(Hold { underway: self, items }, setting.time)
+        ConflictCheck::Acquired(Hold { underway: self, items }, setting.time)
     }
 
     fn taken(&self) -> MutexGuard<'_, HashSet<String>> {

@@ -103,7 +103,7 @@ async fn a_call_gives_up_when_its_attempts_are_used_up() {
         let outcomes = client.bulk(&writes(2)).await.unwrap();
         assert!(outcomes.iter().all(|outcome| matches!(outcome, BulkOutcome::Retryable { .. })), "{outcomes:?}");
         server.faults().clear();
-        assert_eq!(live(&client).await, 0, "nothing was done");
+        assert_eq!(live(&client).await, 0, "the request was not executed");
     }
 }
 
@@ -300,7 +300,7 @@ async fn an_alias_is_moved_in_one_step() {
     ]});
     assert_eq!(send(&server, "POST", "/_aliases", &moved).await.0, 200);
     assert_eq!(live(&client).await, 0);
-    assert_eq!(send(&server, "POST", "/_aliases", &moved).await.0, 404, "the alias is no longer there");
+    assert_eq!(send(&server, "POST", "/_aliases", &moved).await.0, 404, "the alias does not exist");
     client.ensure_indices().await.unwrap();
     assert_eq!(client.bulk(&[write(1, 1)]).await.unwrap(), [BulkOutcome::Applied]);
     assert_eq!(live(&client).await, 1);
@@ -351,7 +351,7 @@ async fn a_document_that_comes_back_between_finding_and_purging_its_tombstone_su
         let page = purge.await.unwrap().unwrap();
         assert_eq!((page.purged, page.found), (0, page.replaced), "{page:?}");
         let stored = client.get::<ProductDocument>(&id).await.unwrap().unwrap();
-        assert!(stored.document.is_some(), "back at {rev}");
+        assert!(stored.document.is_some(), "the document has version {rev} again");
         server.faults().clear();
     }
 }

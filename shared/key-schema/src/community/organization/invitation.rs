@@ -11,12 +11,13 @@
 //!   them removes the other, or checks that it does not exist. So a removed member cannot return by
 //!   an old invitation.
 //! - An invitation is accepted once, unchanged, and before it expires, while its inviter is an
-//!   admin.
+//!   admin. An inviter who stops being an admin makes it void for ever, because the membership of a
+//!   former admin gets another birth mark.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The function counts them
 //!   with a strong read. Before that read, it reads the head's `invited`, the number of invitations
 //!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So no other
-//!   invitation was made after the count. An invitation that ends only makes room, so it does not
-//!   change `invited`.
+//!   invitation was made after the count. An invitation that ends or becomes void only makes room,
+//!   so it does not change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
 //!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
 //!   transaction that makes or ends one writes it, on the condition that it is unchanged.
@@ -42,13 +43,13 @@ use std::collections::BTreeMap;
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Role, partition};
+use super::{Member, Role, partition};
 use crate::customer;
 use crate::encoding::join;
-use crate::id::{CustomerId, OrganizationId, TeamId};
+use crate::id::{Born, CustomerId, OrganizationId, TeamId};
 use crate::index::GSI1;
 use crate::instant::Instant;
-use crate::item::{Entity, Meta};
+use crate::item::{Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey, hash};
 
 pub use patterns::*;
@@ -86,10 +87,26 @@ entity! {
             /// none.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             inviter: Option<CustomerId>,
+            /// The birth mark of the inviter's membership. Invitations of earlier versions have
+            /// none. They are valid again when the inviter becomes an admin again.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            inviter_born: Option<Born>,
             /// When the invitation expires, which is also its time to live.
             expires_at: Instant,
         }
         mutable {}
+    }
+}
+
+impl Invitation {
+    /// Returns whether the inviter may no longer invite, so that nobody can accept the invitation.
+    /// `inviter` is the inviter's current membership.
+    #[must_use]
+    pub fn is_void(&self, inviter: Option<&Stored<Member>>) -> bool {
+        let is_current = |member: &Stored<Member>| {
+            member.role == Role::Admin && self.inviter_born.as_ref().is_none_or(|born| *born == member.meta.born)
+        };
+        self.inviter.is_some() && !inviter.is_some_and(is_current)
     }
 }
 

@@ -51,8 +51,8 @@ use crate::request::{BatchGet, Get, Query, Range};
 
 pub use patterns::*;
 pub use write::{
-    Authority, change_team, create, create_team, delete_team, erase_member, put_member, remove_ghost, remove_member,
-    rename,
+    Authority, change_team, changed, create, create_team, delete_team, erase_member, put_member, remove_ghost,
+    remove_member, rename,
 };
 pub(crate) use write::{admin_check, member_check};
 
@@ -172,14 +172,13 @@ entity! {
             id: OrganizationId,
             /// The customer who is the member.
             customer_id: CustomerId,
-        }
-        mutable by MemberChanges {
             /// The role of the member.
             role: Role,
             /// The team of the member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
         }
+        mutable {}
     }
 }
 

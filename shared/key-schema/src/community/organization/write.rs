@@ -3,14 +3,14 @@
 use item_model::prelude::*;
 
 use super::{
-    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, MemberChanges as _, Organization,
-    OrganizationAction, OrganizationChanges as _, PUT_MEMBER, REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team,
-    TeamChanges as _, key, member_key, team_key,
+    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, Organization, OrganizationAction,
+    OrganizationChanges as _, PUT_MEMBER, REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team, TeamChanges as _, key,
+    member_key, team_key,
 };
 use crate::change::Change;
 use crate::customer;
 use crate::expression::{Condition, number, value};
-use crate::id::{CustomerId, OrganizationId, TeamId};
+use crate::id::{Born, CustomerId, OrganizationId, TeamId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
@@ -117,6 +117,18 @@ pub fn delete_team(
     authority.checked(transaction, id, None)
 }
 
+/// Returns the membership that was read (`old`), changed to `new`. A former admin's membership gets
+/// the birth mark `born`, which makes the invitations by that admin void for ever.
+#[must_use]
+pub fn changed(old: &Stored<Member>, new: Member, born: Born, at: Instant) -> Stored<Member> {
+    let mut meta = old.meta.clone();
+    (meta.version, meta.rev, meta.updated_at) = (meta.version + 1, meta.rev + 1, at);
+    if old.role == Role::Admin && new.role != Role::Admin {
+        meta.born = born;
+    }
+    Stored { meta, data: new }
+}
+
 /// Creates a membership, or changes the one that was read (`old`) to `new`.
 ///
 /// # Errors
@@ -129,12 +141,11 @@ pub fn put_member(
     let Member { id, customer_id, role, team } = &new.data;
     let write = match old {
         Some(old) => {
-            let change = Change::<Member>::visible(new.meta.updated_at).role(role)?.team(team)?;
             let mut unchanged = is(old)?;
             if authority.is(customer_id) {
                 unchanged = unchanged.and(is_admin()?);
             }
-            Guarded::update(member_key(id, customer_id)?, change, unchanged)
+            Guarded::put(new, unchanged)?
         }
         // Callers cannot make themselves members. DynamoDB also refuses a caller who became an
         // admin after the read. A retry reads the new membership.
@@ -262,7 +273,7 @@ pub(super) fn is<T>(item: &Stored<T>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("rev", number(item.meta.rev)).and(Condition::Is("born", value(&item.meta.born)?)))
 }
 
-fn is_admin() -> Result<Condition, EncodeError> {
+pub(super) fn is_admin() -> Result<Condition, EncodeError> {
     Ok(Condition::Is("role", value(Role::Admin)?))
 }
 

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::placement::stored;
-use super::{Order, OrderStatus};
+use super::{MAX_LINES, Order, OrderStatus};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
@@ -58,6 +58,8 @@ pub const PENDING_MINUTES: RangeInclusive<u64> = 1..=43_200;
 pub const MAX_PENDING_ORDERS: RangeInclusive<u64> = 1..=MAX_ORDERS;
 /// The permitted values of [`Limits::max_pending_quantity`].
 pub const MAX_PENDING_QUANTITY: RangeInclusive<u64> = 1..=1_000_000_000;
+/// The permitted values of [`Limits::max_pending_lines`]. Each of them permits the largest order.
+pub const MAX_PENDING_LINES: RangeInclusive<u64> = MAX_LINES as u64..=MAX_ORDERS * MAX_LINES as u64;
 /// The permitted values of [`Limits::max_orders_per_day`].
 pub const MAX_ORDERS_PER_DAY: RangeInclusive<u64> = 1..=1_000_000;
 /// The largest number of open orders that the settings allow a customer.
@@ -74,13 +76,22 @@ pub struct Limits {
     pub max_pending_orders: u64,
     /// The largest number of pieces of one product in a customer's open orders.
     pub max_pending_quantity: u64,
+    /// The largest number of lines in a customer's open orders. It bounds what the placing function
+    /// reads.
+    pub max_pending_lines: u64,
     /// The largest number of orders that a customer may place on a day of UTC.
     pub max_orders_per_day: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { pending_minutes: 60, max_pending_orders: 20, max_pending_quantity: 1_000, max_orders_per_day: 1_000 }
+        Self {
+            pending_minutes: 60,
+            max_pending_orders: 20,
+            max_pending_quantity: 1_000,
+            max_pending_lines: 1_000,
+            max_orders_per_day: 1_000,
+        }
     }
 }
 

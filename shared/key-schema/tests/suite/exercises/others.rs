@@ -169,9 +169,11 @@ pub(super) fn invitations(world: &World) -> Vec<Shown> {
     let mut teamless = open.clone();
     teamless.data.team = None;
     let invite = |head, state, new| invitation::invite(head, state, new, &admin).unwrap().show("organization::invite");
-    let accept = |state: &State, role| {
+    let mut by_member = open.clone();
+    by_member.data.inviter_born = Some(world.member(Role::Admin).meta.born);
+    let accept = |open, state: &State, role| {
         let member = world.member(role);
-        invitation::accept(&open, state, &member).unwrap().show("organization::accept")
+        invitation::accept(open, state, &member).unwrap().show("organization::accept")
     };
     let end = |state: &State| {
         let put = organization::put_member(None, &world.member(Role::Member), Authority::Staff).unwrap();
@@ -184,8 +186,9 @@ pub(super) fn invitations(world: &World) -> Vec<Shown> {
         invitation::open(id).unwrap().show("organization::open"),
         invite(&unasked, &none, &open),
         invite(&world.organization(), &two, &teamless),
-        accept(&one, Role::Admin),
-        accept(&two, Role::Member),
+        invitation::inviters(std::slice::from_ref(&open)).unwrap().show("organization::inviters"),
+        accept(&open, &one, Role::Admin),
+        accept(&by_member, &two, Role::Member),
         end(&none),
         end(&one),
         end(&two),

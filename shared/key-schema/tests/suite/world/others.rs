@@ -165,6 +165,7 @@ impl World {
             role: Role::Member,
             team: Some(self.team.clone()),
             inviter: None,
+            inviter_born: None,
             expires_at: at("2026-12-04T12:00:00.000Z"),
         })
     }

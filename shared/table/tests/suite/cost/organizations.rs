@@ -83,6 +83,7 @@ async fn invitations(bench: &mut Bench) {
         role: Role::Member,
         team: Some(team.clone()),
         inviter: Some(admin.clone()),
+        inviter_born: Some(born(1)),
         expires_at: at(100_000),
     };
     let open = Stored::new(data, born(3), at(603));
@@ -98,6 +99,7 @@ async fn invitations(bench: &mut Bench) {
             bench.transact("into a team", invite).await;
             bench.batch_get("all of them", invitation::prepare(&id, &customer, &admin).unwrap()).await;
             bench.query("one invitation", 1, invitation::open(&id).unwrap().limit(100)).await;
+            bench.batch_get("one inviter", invitation::inviters(std::slice::from_ref(&open)).unwrap()).await;
             bench.query("one invitation", 1, invitation::of_organization(&id).unwrap().limit(20)).await;
             bench.query("one invitation", 1, invitation::of_customer(&customer, at(603)).unwrap().limit(20)).await;
             let new = member(customer.clone(), Role::Member, Some(&team));

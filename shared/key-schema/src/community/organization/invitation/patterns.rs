@@ -27,6 +27,15 @@ patterns! {
         consistency: Consistency::Strong("a missed invitation would be one too many"),
         callers: "owner",
     }
+    INVITERS {
+        id: "invitations.inviters",
+        purpose: "Leave void invitations out of the count",
+        request: BatchGetItem,
+        key: "PK = ORG#<id>, SK = MEMBER#<inviter>, for each inviter",
+        returns: "the inviters' memberships",
+        consistency: Consistency::Strong("a demotion must make room at once"),
+        callers: "owner",
+    }
     ACCEPT {
         id: "invitations.accept",
         purpose: "Accept an invitation",
@@ -34,7 +43,7 @@ patterns! {
         key: "PK = ORG#<id>, SK = INVITATION#<customer>, MEMBER#<customer>, ORG, TEAM#<team> and \
             MEMBER#<inviter> (check); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and \
             PROFILE (check)",
-        requires: "the invitation is unchanged and has not expired; its inviter is an admin; the \
+        requires: "the invitation is unchanged and has not expired; its inviter is still an admin; the \
             customer is no member and exists; the organization and the team exist; ADD to the \
             counts",
         callers: "owner",

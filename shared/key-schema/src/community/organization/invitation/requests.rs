@@ -2,16 +2,16 @@
 
 use item_model::prelude::*;
 
-use super::super::write::{add_admins, admin_check, count_members, is};
+use super::super::write::{add_admins, count_members, is, is_admin};
 use super::super::{Authority, Member, Organization, OrganizationAction, Role, key, member_key, partition, team_key};
 use super::{
-    ACCEPT, ERASE, FORGET, INVITE, Invitation, InvitationSummary, Invitations, OF_CUSTOMER, OF_ORGANIZATION, OPEN,
-    OpenInvitation, PREPARE, ROSTER, WITHDRAW, invitation_key, invited_partition, roster_key,
+    ACCEPT, ERASE, FORGET, INVITE, INVITERS, Invitation, InvitationSummary, Invitations, OF_CUSTOMER, OF_ORGANIZATION,
+    OPEN, OpenInvitation, PREPARE, ROSTER, WITHDRAW, invitation_key, invited_partition, roster_key,
 };
 use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
-use crate::expression::{Condition, first_alive, number};
+use crate::expression::{Condition, first_alive, number, value};
 use crate::id::{Born, CustomerId, OrganizationId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Meta, Stored};
@@ -135,7 +135,13 @@ pub fn accept(
         Role::Admin => add_admins(id, 1, Condition::Exists)?,
         Role::Member => Guarded::check(key(id)?, Condition::Exists),
     };
-    let inviter = invitation.inviter.as_ref().map(|inviter| admin_check(id, inviter)).transpose()?;
+    let still_admin = |inviter| {
+        let born = invitation.inviter_born.as_ref().map(value).transpose()?;
+        let is_admin = is_admin()?;
+        let condition = born.into_iter().fold(is_admin, |both, born| both.and(Condition::Is("born", born)));
+        Ok::<_, EncodeError>(Guarded::check(member_key(id, inviter)?, condition))
+    };
+    let inviter = invitation.inviter.as_ref().map(still_admin).transpose()?;
     let transaction = Transaction::new(&ACCEPT)
         .action(OrganizationAction::Member, Guarded::put(new, Condition::NotExists)?)
         .action(OrganizationAction::Invitation, Guarded::delete(invitation_key(id, customer_id)?, open))
@@ -185,6 +191,15 @@ pub fn withdraw(
 /// [`KeyError`].
 pub fn open(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> {
     Ok(Query::new(&OPEN, partition(id)?, Range::under("INVITATION")))
+}
+
+/// Reads the memberships of the inviters of these invitations, to find the void ones.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn inviters(open: &[Stored<Invitation>]) -> Result<BatchGet<Stored<Member>>, KeyError> {
+    let inviters = open.iter().filter_map(|open| Some(member_key(&open.id, open.inviter.as_ref()?)));
+    Ok(BatchGet::new(&INVITERS, inviters.collect::<Result<_, _>>()?))
 }
 
 /// Lists an organization's invitations by customer id, expired ones as well.

@@ -17,7 +17,7 @@ const PAGE: u16 = 1_000;
 
 /// An object in the bucket.
 #[derive(Debug)]
-pub enum Kept {
+pub enum FailedObject {
     /// A record that a sink refused.
     Record(Quarantined),
     /// A batch that Lambda gave up.
@@ -92,7 +92,7 @@ pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, Op
     Ok(page.items.first().is_some_and(|object| object.name == name))
 }
 
-impl Kept {
+impl FailedObject {
     /// Decodes an object with this name.
     ///
     /// # Errors

@@ -14,24 +14,24 @@ const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
 
 /// Stored texts, each with the kind of its place: an item's entity, a document's index, or the name
 /// of another list.
-pub struct Kept(Vec<(String, String)>);
+pub struct StoredTexts(Vec<(String, String)>);
 
-impl Kept {
-    pub async fn everything(system: &System) -> Self {
+impl StoredTexts {
+    pub async fn read(system: &System) -> Self {
         let item = |item: Json| (item["entity"]["S"].as_str().unwrap().to_owned(), item.to_string().to_lowercase());
-        let mut kept: Vec<(String, String)> = scan(system).await.into_values().map(item).collect();
+        let mut texts: Vec<(String, String)> = scan(system).await.into_values().map(item).collect();
         for collection in ["products", "orders"] {
             let url = format!("{}/{}-{collection}-v1/_search", system.search_url(), system.table());
             let query = json!({ "query": { "match_all": {} }, "size": 1000 });
             let found: Json = http().post(url).json(&query).send().await.unwrap().json().await.unwrap();
             let hits = found["hits"]["hits"].as_array().unwrap_or_else(|| panic!("{found}"));
-            kept.extend(hits.iter().map(|hit| (format!("index of {collection}"), hit.to_string().to_lowercase())));
+            texts.extend(hits.iter().map(|hit| (format!("index of {collection}"), hit.to_string().to_lowercase())));
         }
         for list in LISTS {
             let things = all(system, &format!("/_local/{list}")).await;
-            kept.extend(things.iter().map(|thing| (list.to_owned(), thing.to_string().to_lowercase())));
+            texts.extend(things.iter().map(|thing| (list.to_owned(), thing.to_string().to_lowercase())));
         }
-        Self(kept)
+        Self(texts)
     }
 
     /// Returns the kinds of places that contain this mark.

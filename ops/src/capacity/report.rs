@@ -1,0 +1,221 @@
+//! The comparison of both modes, and the recommendation.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::metrics::{Kind, MINUTE, Series};
+use super::simulation::{Bounds, bounds, simulate};
+use crate::cost::money::Nano;
+use crate::cost::prices::Prices;
+use crate::error::OpsError;
+
+/// Hours of an average month.
+const MONTH_HOURS: i128 = 730;
+/// Provisioned capacity must save at least this part, in percent. Auto scaling is slower than
+/// on-demand capacity, and a saving below does not pay for that.
+const WORTH_PERCENT: i128 = 10;
+/// The recommendation for a shorter series is marked as weak, because traffic differs by weekday.
+const WEEK_HOURS: i128 = 7 * 24;
+
+/// A capacity mode of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Each unit is billed.
+    OnDemand,
+    /// The capacity is billed by the hour, used or not.
+    Provisioned,
+}
+
+impl Mode {
+    /// Returns the value of the template's parameter.
+    #[must_use]
+    pub const fn parameter(self) -> &'static str {
+        match self {
+            Self::OnDemand => "on-demand",
+            Self::Provisioned => "provisioned",
+        }
+    }
+}
+
+/// One kind of capacity of the table or of an index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Throughput {
+    /// The table or the index.
+    pub place: String,
+    /// The kind.
+    pub kind: Kind,
+    /// The consumed units of the series.
+    pub units: u64,
+    /// The busiest minute, in units a second, rounded up.
+    pub peak: u64,
+    /// The bounds of auto scaling.
+    pub bounds: Bounds,
+    /// The amount a month on demand.
+    #[serde(rename = "on_demand_nano_dollars")]
+    pub on_demand: Nano,
+    /// The amount a month with auto scaling.
+    #[serde(rename = "provisioned_nano_dollars")]
+    pub provisioned: Nano,
+    /// The minutes of the series in which requests would have been throttled.
+    pub throttled_minutes: u64,
+    /// The units of these requests.
+    pub throttled_units: u64,
+}
+
+/// The result of the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The Region of the prices.
+    pub region: String,
+    /// The date of the prices.
+    pub prices_of: String,
+    /// The target utilization in percent.
+    pub target_percent: u64,
+    /// The hours that the series covers.
+    pub hours: i128,
+    /// Each kind of capacity.
+    pub throughputs: Vec<Throughput>,
+    /// The sum on demand, a month.
+    #[serde(rename = "on_demand_nano_dollars")]
+    pub on_demand: Nano,
+    /// The sum with auto scaling, a month.
+    #[serde(rename = "provisioned_nano_dollars")]
+    pub provisioned: Nano,
+    /// The recommended mode.
+    pub recommended: Mode,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// The parameters of the template for the recommended mode.
+    pub parameters: BTreeMap<&'static str, String>,
+    /// The stack that is being updated.
+    pub updated: Option<String>,
+}
+
+impl Report {
+    /// Compares the modes over series that cover the same time.
+    ///
+    /// # Errors
+    /// [`OpsError::Usage`] if there is less than an hour of data, or if a price is missing.
+    pub fn new(series: &[Series], prices: &Prices, target_percent: u64) -> Result<Self, OpsError> {
+        let minutes = || series.iter().flat_map(|series| series.minutes.keys().copied());
+        let (start, end) = (minutes().min().unwrap_or_default(), minutes().max().unwrap_or_default() + MINUTE);
+        let hours = i128::from((end - start) / 3_600);
+        if hours == 0 {
+            return Err(OpsError::Usage("the metrics cover less than an hour".to_owned()));
+        }
+        let seconds = i128::from(end - start);
+        let throughput = |series: &Series| {
+            let (unit, hour, parts) = match series.kind {
+                Kind::Reads => ("dynamodb.reads", "dynamodb.read-capacity", 2),
+                Kind::Writes => ("dynamodb.writes", "dynamodb.write-capacity", 2),
+            };
+            let a_month = |Nano(nano)| Nano(nano * MONTH_HOURS * 3_600 / seconds);
+            let half_units: u64 = series.minutes.values().sum();
+            let bounds = bounds(series, (start, end), target_percent);
+            let simulated = simulate(series, (start, end), bounds, target_percent);
+            Ok(Throughput {
+                place: series.place.clone(),
+                kind: series.kind,
+                units: half_units.div_ceil(2),
+                peak: series.minutes.values().copied().max().unwrap_or_default().div_ceil(2 * MINUTE.unsigned_abs()),
+                bounds,
+                on_demand: a_month(prices.amount(unit, half_units.into(), parts)?),
+                provisioned: a_month(prices.amount(hour, simulated.unit_hours.into(), 1)?),
+                throttled_minutes: simulated.throttled_minutes,
+                throttled_units: simulated.throttled_units,
+            })
+        };
+        let throughputs: Vec<Throughput> = series.iter().map(throughput).collect::<Result<_, OpsError>>()?;
+        let on_demand = throughputs.iter().map(|one| one.on_demand).sum();
+        let provisioned = throughputs.iter().map(|one| one.provisioned).sum();
+        let (recommended, reasons) = recommend(&throughputs, on_demand, provisioned, hours);
+        Ok(Self {
+            region: prices.region.clone(),
+            prices_of: prices.date.clone(),
+            target_percent,
+            hours,
+            parameters: parameters(recommended, &throughputs, target_percent),
+            throughputs,
+            on_demand,
+            provisioned,
+            recommended,
+            reasons,
+            updated: None,
+        })
+    }
+
+    /// Returns the change of the parameters as text.
+    #[must_use]
+    pub fn change(&self) -> String {
+        let pairs = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn recommend(throughputs: &[Throughput], on_demand: Nano, provisioned: Nano, hours: i128) -> (Mode, Vec<String>) {
+    let saved = (on_demand - provisioned).0 * 100 / on_demand.0.max(1);
+    let throttled: u64 = throughputs.iter().map(|one| one.throttled_minutes).sum();
+    let mut reasons = vec![format!("on demand costs {on_demand} dollars a month, and provisioned {provisioned}")];
+    let mode = if saved < WORTH_PERCENT {
+        reasons.push(format!("provisioned capacity must save at least {WORTH_PERCENT} percent to be worth it"));
+        Mode::OnDemand
+    } else if throttled > 0 {
+        let minutes = format!("auto scaling would have throttled requests in {throttled} minutes");
+        reasons.push(format!("{minutes}, because the traffic rises faster than the capacity"));
+        Mode::OnDemand
+    } else {
+        reasons.push(format!("provisioned capacity saves {saved} percent and would have throttled nothing"));
+        Mode::Provisioned
+    };
+    if hours < WEEK_HOURS {
+        reasons.push(format!("WEAK: the data cover {hours} hours, and traffic differs by weekday"));
+    }
+    (mode, reasons)
+}
+
+/// Returns the values of the template's parameters. The lists have a lower and an upper bound for
+/// the table and for each index.
+fn parameters(mode: Mode, throughputs: &[Throughput], target: u64) -> BTreeMap<&'static str, String> {
+    let mut parameters = BTreeMap::from([("CapacityMode", mode.parameter().to_owned())]);
+    if mode == Mode::Provisioned {
+        let list = |kind| {
+            let of_kind = throughputs.iter().filter(|one| one.kind == kind);
+            of_kind.map(|one| format!("{},{}", one.bounds.min, one.bounds.max)).collect::<Vec<_>>().join(",")
+        };
+        parameters.insert("ReadCapacity", list(Kind::Reads));
+        parameters.insert("WriteCapacity", list(Kind::Writes));
+        parameters.insert("CapacityTarget", target.to_string());
+    }
+    parameters
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { region, prices_of, target_percent, hours, .. } = self;
+        writeln!(f, "{hours} hours, prices of {region} on {prices_of}, target {target_percent} percent\n")?;
+        writeln!(f, "place  kind    peak a second  on demand  provisioned  auto scaling  throttled minutes")?;
+        for one in &self.throughputs {
+            let kind = if one.kind == Kind::Reads { "reads" } else { "writes" };
+            let Throughput { place, peak, on_demand, provisioned, throttled_minutes, .. } = one;
+            let bounds = format!("{} to {}", one.bounds.min, one.bounds.max);
+            write!(f, "{place:<5}  {kind:<6}  {peak:>13}  {on_demand:>9}  {provisioned:>11}  ")?;
+            writeln!(f, "{bounds:>12}  {throttled_minutes:>17}")?;
+        }
+        writeln!(f, "sum    {:>29}  {:>11}\n", self.on_demand, self.provisioned)?;
+        writeln!(f, "recommended: {}", self.recommended.parameter())?;
+        for reason in &self.reasons {
+            writeln!(f, "  {reason}")?;
+        }
+        writeln!(f, "parameters: {}", self.change())?;
+        if let Some(stack) = &self.updated {
+            writeln!(
+                f,
+                "the update of {stack} has begun: aws cloudformation wait stack-update-complete --stack-name {stack}"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! `ops export`: writes the items of the table to files that `ops import` restores.
+//!
+//! Each segment of the scan has a file. After each page the command makes the file durable, and
+//! then stores the position of the scan beside it. So a run that was stopped continues at that
+//! position, and each item that the scan passes is in the files once.
+//!
+//! A scan is no snapshot: an item that changes meanwhile is in the files in its state before or
+//! after the change. For the state of one second, restore the table from its backup and export the
+//! restored table.
+//!
+//! A line is `{"Item": {…}}`, the format of DynamoDB's own exports to S3 ("DynamoDB table export
+//! output format", Developer Guide). So DynamoDB's import from S3 reads the files, too.
+
+mod folder;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::Args;
+use futures::future::try_join_all;
+use key_schema::item::entity_name;
+use serde::Serialize;
+
+pub use folder::{Export, Line, Manifest};
+
+use crate::error::OpsError;
+use crate::items::{Items, Walk};
+use crate::migrate::Speed;
+use crate::outcome::Outcome;
+use crate::pace::Pace;
+use crate::progress::Progress;
+use crate::verify;
+
+/// The arguments of `ops export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops export --to shop-2026-11-25\n  ops export --to orders --entity Order --entity \
+                        OrderLine --entity OrderStatusEvent\n  ops export --to shop-2026-11-25 --segments 16 \
+                        --max-read-units 4000\n\nThe command may be stopped at any time and run again with the same \
+                        folder. The files contain personal data."
+)]
+pub struct ExportArgs {
+    /// The folder to write. It is created, or continued if an earlier run was stopped.
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Export only items of this entity. May be given more than once.
+    #[arg(long, value_name = "NAME", value_parser = verify::entity)]
+    entity: Vec<String>,
+    /// How fast the command reads the table.
+    #[command(flatten)]
+    speed: Speed,
+}
+
+pub(crate) async fn run(args: ExportArgs) -> Result<Outcome, OpsError> {
+    let ExportArgs { to, mut entity, speed } = args;
+    entity.sort_unstable();
+    entity.dedup();
+    let items = Items::from_env().await?;
+    let exported = export(&items, to, entity, speed).await?;
+    Ok(Outcome::new(&exported, true))
+}
+
+/// The result of an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    /// The number of items in the files, by entity.
+    pub items: BTreeMap<String, u64>,
+    /// The number of bytes of the files.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Exported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (entity, count) in &self.items {
+            writeln!(f, "{count:>10}  {entity}")?;
+        }
+        writeln!(f, "{} items exported, {} bytes", self.items.values().sum::<u64>(), self.bytes)
+    }
+}
+
+/// Exports items of these entities, or of all entities if there are none, to a folder.
+///
+/// # Errors
+/// [`OpsError::Usage`] when the folder has the export of another table or of other entities.
+pub async fn export(items: &Items, to: PathBuf, entities: Vec<String>, speed: Speed) -> Result<Exported, OpsError> {
+    let mut export = Export::begin(to, items.name(), &entities, speed.segments)?;
+    // A continued run has the segments of the first one.
+    let parts = export.parts()?;
+    let (units, progress) = (Pace::new(Some(speed.max_read_units)), Progress::new("export", items.estimate().await?));
+    let names: Vec<&str> = entities.iter().map(String::as_str).collect();
+    let walk = Walk { entities: &names, segments: export.segments(), units: &units, progress: &progress };
+    let walk = &walk;
+    let segments = (0..).zip(parts).map(async |(segment, mut part)| {
+        if part.is_complete() {
+            return Ok(part);
+        }
+        let after = part.next();
+        let pages = items.segment(walk, segment, after.as_ref(), async |page, next| {
+            part.append(&page, next.as_ref(), |item| entity_name(item).unwrap_or_default().to_owned())
+        });
+        pages.await?;
+        Ok::<_, OpsError>(part)
+    });
+    export.complete(try_join_all(segments).await?)?;
+    Ok(Exported { items: export.counts(), bytes: export.bytes() })
+}

@@ -1,0 +1,61 @@
+//! Advice against a hot key, by the kind of its partition.
+//!
+//! A partition of the table or of an index allows 1,000 write units and 3,000 read units a second.
+//! The capacity of the table does not change this. So the limits of the table are a reason only if
+//! many unrelated keys are throttled.
+
+use super::kind;
+
+/// The kinds of partitions that many requests share, with their advice. `docs/design/hot-items.md`
+/// has the rates.
+pub const ADVICE: [(&str, &str); 15] = [
+    (
+        "COUNTER",
+        "The splitter doubles the shards of a counter by itself, within some minutes. After the largest \
+        number of shards, add in larger steps: several units in one request.",
+    ),
+    (
+        "PRODUCT",
+        "Orders of one product write its stock and its sales. Spread the stock over several products, or \
+        sell in batches.",
+    ),
+    ("PICKING", "All stations are one item. The messages return to the queue and are repeated, so nothing is lost."),
+    ("WALLET", "Many payments to one wallet. Give the payee several wallets."),
+    ("ORG", "Many members join at the same time. Their clients repeat the request after Retry-After."),
+    ("DOC", "Many editors write one document. Split it into several documents."),
+    ("METRIC", "Points are spread over shards by their ids. Send points with distinct ids, or under several names."),
+    (
+        "PLACESALES",
+        "The sales of a country and month have 16 shards. The stream repeats its records, so nothing is \
+        lost.",
+    ),
+    ("AUDIT", "The entries of a day have shards. Retire fewer orders at once."),
+    (
+        "SETTINGS",
+        "Every function reads a copy every few seconds. Look for a client that calls GET /v1/settings in a \
+        loop.",
+    ),
+    (
+        "CUSTOMER",
+        "The requests of one customer. Look for a client that repeats requests in a loop, and for the shop's \
+        own service account.",
+    ),
+    ("STATUS", "Many orders change to one status at the same time. Imports should run at a lower rate."),
+    ("CATEGORYLIST", "The products of one category change at the same time. Imports should run at a lower rate."),
+    ("TIER", "Many customers change their tier at the same time. Change them at a lower rate."),
+    ("RECENTREVIEWS", "Many reviews arrive at the same time. Their authors repeat the request after Retry-After."),
+];
+/// The advice for other keys.
+const OTHER: &str = "If many unrelated keys are throttled, raise MaxReadUnits and MaxWriteUnits, or the bounds of \
+    `ops capacity`. Otherwise look for one client that repeats requests in a loop.";
+const INVOICES: &str = "Consecutive numbers of invoices come from one item. Issue invoices at a lower rate.";
+
+/// Returns what helps against a hot key.
+#[must_use]
+pub fn advice(partition: &str) -> &'static str {
+    if partition == "COUNTER#invoices" {
+        return INVOICES;
+    }
+    let kind = kind(partition);
+    ADVICE.iter().find(|(prefix, _)| *prefix == kind).map_or(OTHER, |(_, help)| help)
+}

@@ -1,0 +1,222 @@
+//! `ops import`: writes the items of an export to a table.
+//!
+//! An item is written only if its key is free. An existing item is compared. So a run that was
+//! stopped can be repeated for the price of reads, and no run overwrites anything.
+//!
+//! The items get a mark ([`IMPORTED`]). So the consumer of a running shop adds them to the search
+//! index, but publishes no events for them. It does not derive their sales either, because the
+//! export has them as items.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::Args;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use key_schema::entity::AnyEntity;
+use key_schema::heartbeat::Heartbeat;
+use key_schema::item::{CAUSE, Entity as _, IMPORTED, Item, MAX_ITEM_BYTES, entity_name, key_of, size};
+use key_schema::request::MAX_BATCH_GET;
+use serde::Serialize;
+use serde_dynamo::AttributeValue;
+
+use crate::error::OpsError;
+use crate::export::{Export, Line};
+use crate::items::{Items, set};
+use crate::outcome::Outcome;
+use crate::pace::Pace;
+use crate::progress::Progress;
+use crate::verify;
+
+/// The number of items that are written concurrently.
+const CONCURRENCY: usize = 32;
+/// The maximum number of lines that the summary names.
+const NAMED: usize = 20;
+
+/// The arguments of `ops import`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops import shop-2026-11-25 --dry-run\n  ops import shop-2026-11-25\n  ops import \
+                        shop-2026-11-25 --entity Product --max-write-units 2000\n\nThe command may be stopped at any \
+                        time and run again. Run `ops verify` afterwards."
+)]
+pub struct ImportArgs {
+    /// The folder of a complete export.
+    folder: PathBuf,
+    /// Import only items of this entity. May be given more than once.
+    #[arg(long, value_name = "NAME", value_parser = verify::entity)]
+    entity: Vec<String>,
+    /// Write nothing. Count what would be written.
+    #[arg(long)]
+    dry_run: bool,
+    /// The maximum number of write capacity units per second.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    max_write_units: u32,
+    /// The maximum number of read capacity units per second.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    max_read_units: u32,
+}
+
+pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
+    let ImportArgs { folder, entity, dry_run, max_write_units, max_read_units } = args;
+    let export = Export::open(folder)?;
+    let options = ImportOptions {
+        entities: entity,
+        dry_run,
+        max_read_units: Some(max_read_units),
+        max_write_units: Some(max_write_units),
+    };
+    let imported = import(&Items::from_env().await?, &export, &options).await?;
+    Ok(Outcome::new(&imported, imported.is_complete()))
+}
+
+/// The options of an import.
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions {
+    /// The entities to import. Empty for all.
+    pub entities: Vec<String>,
+    /// Whether to write nothing.
+    pub dry_run: bool,
+    /// The limit of read units per second.
+    pub max_read_units: Option<u32>,
+    /// The limit of write units per second.
+    pub max_write_units: Option<u32>,
+}
+
+/// The result of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Whether the run wrote nothing.
+    pub dry_run: bool,
+    /// The number of items that were written, by entity, or would be in a dry run.
+    pub imported: BTreeMap<String, u64>,
+    /// The number of items that the table has in the same state.
+    pub present: u64,
+    /// The number of items that the table has in another state. They stay as they are.
+    pub different: u64,
+    /// The number of lines that are no valid item.
+    pub invalid: u64,
+    /// Some of the lines that were not imported, each with its reason.
+    pub named: Vec<String>,
+}
+
+impl Imported {
+    /// Returns whether the table has every item of the export in the same state.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.different == 0 && self.invalid == 0
+    }
+
+    fn refuse(&mut self, place: &str, reason: &str) {
+        if self.named.len() < NAMED {
+            self.named.push(format!("{place}: {reason}"));
+        }
+    }
+
+    fn differs(&mut self, place: &str) {
+        self.different += 1;
+        self.refuse(place, "the table has another item with this key");
+    }
+}
+
+impl fmt::Display for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (entity, count) in &self.imported {
+            writeln!(f, "{count:>10}  {entity}")?;
+        }
+        let what = if self.dry_run { "would be imported" } else { "imported" };
+        let Self { imported, present, .. } = self;
+        writeln!(f, "{} items {what}, {present} existed already", imported.values().sum::<u64>())?;
+        for line in &self.named {
+            writeln!(f, "  NOT IMPORTED: {line}")?;
+        }
+        let all = self.different + self.invalid;
+        if all > 0 {
+            writeln!(f, "  {all} lines were not imported")?;
+        }
+        Ok(())
+    }
+}
+
+/// Imports an export.
+///
+/// # Errors
+/// [`OpsError`], for example when the table cannot be reached. Items that were written before the
+/// error stay.
+pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> Result<Imported, OpsError> {
+    let (reads, writes) = (Pace::new(options.max_read_units), Pace::new(options.max_write_units));
+    let progress = Progress::new("import", Some(export.counts().values().sum()));
+    let mut result = Imported { dry_run: options.dry_run, ..Imported::default() };
+    let mut lines = export.lines();
+    loop {
+        let page: Vec<Line> = lines.by_ref().take(MAX_BATCH_GET).collect::<Result<_, _>>()?;
+        if page.is_empty() {
+            return Ok(result);
+        }
+        progress.step(page.len());
+        let valid = page.into_iter().filter_map(|line| checked(line, options, &mut result)).collect::<Vec<_>>();
+        let keys: Vec<_> = valid.iter().filter_map(|(_, item)| key_of(item)).collect();
+        let present = items.get_within(&keys, &reads).await?;
+        let mut missing = Vec::new();
+        for (place, item) in valid {
+            match key_of(&item).and_then(|key| present.get(&key)) {
+                Some(other) => compare(&place, &item, other, &mut result),
+                None => missing.push((place, item)),
+            }
+        }
+        let written = stream::iter(missing)
+            .map(async |(place, item)| {
+                let other = if options.dry_run { None } else { items.put_new(&item, &writes).await? };
+                Ok::<_, OpsError>((place, item, other))
+            })
+            .buffer_unordered(CONCURRENCY)
+            .try_collect::<Vec<_>>()
+            .await?;
+        for (place, item, other) in written {
+            match other {
+                // The response of this write was lost, or another writer was faster.
+                Some(other) => compare(&place, &item, &other, &mut result),
+                None => *result.imported.entry(entity_name(&item).unwrap_or_default().to_owned()).or_default() += 1,
+            }
+        }
+    }
+}
+
+/// Returns a line's item with the mark of an import, if it is a valid item of the entities to
+/// import.
+fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imported) -> Option<(String, Item)> {
+    let mut refuse = |reason: &str| {
+        result.invalid += 1;
+        result.refuse(&place, reason);
+        None
+    };
+    let Some(item) = item else { return refuse("the line is no item") };
+    let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
+        return refuse("the item has an unknown entity");
+    };
+    // Each table has its own heartbeat.
+    let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);
+    if name == Heartbeat::NAME || !is_wanted {
+        return None;
+    }
+    if let Err(reason) = verify::readable(&item) {
+        return refuse(&reason);
+    }
+    let item = set(item, CAUSE, AttributeValue::S(IMPORTED.to_owned()));
+    if size(&item) > MAX_ITEM_BYTES {
+        return refuse("the item is too large with the mark of an import");
+    }
+    Some((place, item))
+}
+
+/// Compares an item with the one in the table, without the id of the request that wrote it.
+fn compare(place: &str, item: &Item, other: &Item, result: &mut Imported) {
+    let content = |item: &Item| -> HashMap<String, AttributeValue> {
+        item.iter().filter(|(name, _)| *name != CAUSE).map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    if content(item) == content(other) {
+        result.present += 1;
+    } else {
+        result.differs(place);
+    }
+}

@@ -1,0 +1,228 @@
+//! Tests of `ops export`, `ops import` and `ops analytics`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fixture::TestTable;
+use flate2::read::GzDecoder;
+use key_schema::item::{CAUSE, IMPORTED};
+use ops::Items;
+use ops::export::Export;
+use ops::import::{ImportOptions, Imported};
+use ops::migrate::Speed;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::things::product;
+use crate::verify::{options, world};
+
+const FAST: Speed = Speed { segments: 3, max_read_units: u32::MAX };
+
+fn items(table: &TestTable) -> Items {
+    Items::new(table.client(), table.name().to_owned())
+}
+
+async fn shop() -> TestTable {
+    let table = TestTable::create().await;
+    world::fill(&table).await;
+    table
+}
+
+/// Exports a table and returns the folder with the export.
+async fn exported(table: &TestTable, entities: &[&str]) -> (TempDir, Export) {
+    let folder = tempfile::tempdir().unwrap();
+    let entities = entities.iter().map(|name| (*name).to_owned()).collect();
+    ops::export::export(&items(table), folder.path().join("shop"), entities, FAST).await.unwrap();
+    let export = Export::open(folder.path().join("shop")).unwrap();
+    (folder, export)
+}
+
+async fn import(table: &TestTable, export: &Export) -> Imported {
+    ops::import::import(&items(table), export, &ImportOptions::default()).await.unwrap()
+}
+
+/// Returns all items without the ids of the requests that wrote them.
+async fn content(table: &TestTable) -> BTreeSet<String> {
+    let without_cause = |mut item: Value| {
+        item.as_object_mut().unwrap().remove(CAUSE);
+        item.to_string()
+    };
+    let items = table.items("").await.into_iter();
+    items.map(|item| without_cause(serde_json::to_value(item).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn an_export_is_restored_item_by_item() {
+    let shop = shop().await;
+    let (_folder, export) = exported(&shop, &[]).await;
+    let count = shop.items("").await.len();
+    assert_eq!(export.counts().values().sum::<u64>(), count as u64);
+    let other = TestTable::create().await;
+    let dry = ImportOptions { dry_run: true, ..ImportOptions::default() };
+    let planned = ops::import::import(&items(&other), &export, &dry).await.unwrap();
+    assert!(other.items("").await.is_empty());
+    let imported = import(&other, &export).await;
+    assert!(imported.is_complete() && imported.imported == planned.imported, "{imported}");
+    assert_eq!(imported.imported, export.counts());
+    assert_eq!(content(&other).await, content(&shop).await);
+    let verified = ops::verify::verify(&items(&other), &options(false)).await.unwrap();
+    assert!(verified.is_clean(), "{verified}");
+    let again = import(&other, &export).await;
+    assert_eq!((again.present, again.imported.len()), (count as u64, 0), "{again}");
+}
+
+#[tokio::test]
+async fn an_import_overwrites_nothing_and_names_what_differs() {
+    let shop = shop().await;
+    let (_folder, export) = exported(&shop, &["Product", "Stock"]).await;
+    assert_eq!(export.counts().keys().collect::<Vec<_>>(), ["Product", "Stock"]);
+    shop.set("PRODUCT#tea", "PRODUCT#STOCK", "available", AttributeValue::N("7".to_owned())).await;
+    shop.delete_at("PRODUCT#milk", "PRODUCT#STOCK").await;
+    let before = content(&shop).await;
+    let imported = import(&shop, &export).await;
+    assert!(!imported.is_complete());
+    assert_eq!((imported.present, imported.different), (2, 1), "{imported}");
+    assert_eq!(imported.imported, BTreeMap::from([("Stock".to_owned(), 1)]));
+    assert!(imported.to_string().contains("NOT IMPORTED: segment-0"), "{imported}");
+    let after = content(&shop).await;
+    assert!(after.is_superset(&before) && after.len() == before.len() + 1);
+    let mark = serde_dynamo::AttributeValue::S(IMPORTED.to_owned());
+    assert_eq!(shop.items("").await.iter().filter(|item| item.get(CAUSE) == Some(&mark)).count(), 1);
+}
+
+#[tokio::test]
+async fn damaged_exports_are_refused_and_damaged_lines_are_named() {
+    let shop = shop().await;
+    let (folder, export) = exported(&shop, &["Review"]).await;
+    let root = folder.path().join("shop");
+    let name = (0..3)
+        .map(|number| format!("segment-{number:02}.json"))
+        .find(|name| fs::metadata(root.join(name)).unwrap().len() > 0);
+    let path = root.join(name.unwrap());
+    let text = fs::read_to_string(&path).unwrap();
+    // The line has the same length, and the key is no longer that of the attributes.
+    fs::write(&path, text.replace("\"tea\"", "\"tee\"")).unwrap();
+    let other = TestTable::create().await;
+    let imported = import(&other, &export).await;
+    assert!(imported.invalid > 0 && !imported.is_complete(), "{imported}");
+    assert!(imported.to_string().contains(":1: the key is not the one of the attributes"), "{imported}");
+    fs::write(&path, format!("{}\n", "x".repeat(text.len() - 1))).unwrap();
+    assert!(import(&other, &export).await.to_string().contains(":1: the line is no item"));
+    fs::write(&path, &text[1..]).unwrap();
+    let refused = Export::open(root.clone()).unwrap_err();
+    assert!(refused.exit_code() == 2 && refused.to_string().contains("the length that export.json names"), "{refused}");
+    let refused = Export::open(folder.path().to_owned()).unwrap_err();
+    assert!(refused.to_string().contains("there is no export.json"), "{refused}");
+    for (to, entities) in [(root, vec!["Review".to_owned()]), (folder.path().to_owned(), Vec::new())] {
+        let refused = ops::export::export(&items(&shop), to, entities, FAST).await.unwrap_err();
+        assert_eq!(refused.exit_code(), 2, "{refused}");
+    }
+}
+
+/// Starts `ops export` as a process of its own.
+fn start(table: &TestTable, to: &Path, units: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_ops"))
+        .args(["export", "--segments", "1", "--max-read-units", units, "--to"])
+        .arg(to)
+        .env_clear()
+        .env("AWS_ENDPOINT_URL_DYNAMODB", table.endpoint())
+        .env("AWS_ACCESS_KEY_ID", table.access_key())
+        .env("AWS_SECRET_ACCESS_KEY", "local")
+        .env("AWS_REGION", "us-east-1")
+        .env("TABLE_NAME", table.name())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The first run has a limit with which it would take minutes. The test kills it after its first
+/// page, and appends an incomplete line as if it had begun to write the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_export_continues_and_has_each_item_once() {
+    let shop = TestTable::create().await;
+    shop.put_all((0..3_000).map(|number| product(&format!("p{number}"), 1))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    let mut killed = start(&shop, &root, "1");
+    while !root.join("position-00.json").exists() {
+        assert!(killed.try_wait().unwrap().is_none());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(Export::open(root.clone()).unwrap_err().to_string().contains("is not complete"));
+    let part = root.join("segment-00.json");
+    let mut cut = fs::read(&part).unwrap();
+    let before = cut.len();
+    cut.extend_from_slice(b"{\"Item\": {\"PK\"");
+    fs::write(&part, cut).unwrap();
+    let output = start(&shop, &root, "100000").wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let export = Export::open(root).unwrap();
+    let lines: Vec<_> = export.lines().map(|line| line.unwrap().item.unwrap()).collect();
+    let keys: BTreeSet<String> = lines.iter().map(|item| format!("{:?}{:?}", item["PK"], item["SK"])).collect();
+    assert_eq!((lines.len(), keys.len()), (3_000, 3_000));
+    // The second run did not begin again.
+    assert!(before > 0 && fs::read(&part).unwrap().len() > before);
+}
+
+fn rows(folder: &Path, table: &str) -> Vec<Value> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder.join(table)).unwrap() {
+        let path = entry.unwrap().path();
+        files.push(if path.is_dir() { path.join("data.ndjson.gz") } else { path });
+    }
+    let text = files.iter().map(|path| std::io::read_to_string(GzDecoder::new(fs::File::open(path).unwrap())).unwrap());
+    text.collect::<String>().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The columns of each table in docs/analytics.yaml.
+fn declared() -> BTreeMap<String, BTreeSet<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/analytics.yaml");
+    let text = fs::read_to_string(path).unwrap();
+    let column = |line: &str| Some(line.split_once("- {Name: ")?.1.split_once(", Type:")?.0.to_owned());
+    let tables = text.split("Type: AWS::Glue::Table").skip(1).map(|section| {
+        let section = section.split_once("\n\n").map_or(section, |(section, _)| section);
+        let name = section.split_once("        Name: ").unwrap().1.lines().next().unwrap();
+        (name.to_owned(), section.lines().filter_map(column).collect())
+    });
+    tables.collect()
+}
+
+#[tokio::test]
+async fn the_tables_of_analytics_have_the_declared_columns_and_every_order() {
+    let shop = shop().await;
+    let (folder, export) = exported(&shop, &[]).await;
+    let to = folder.path().join("tables");
+    let tables = ops::analytics::tables(&export, &to).unwrap();
+    assert_eq!(tables.unreadable, 0);
+    let mut declared = declared();
+    assert!(declared.remove("events").is_some());
+    assert_eq!(tables.rows.keys().copied().collect::<Vec<_>>(), declared.keys().collect::<Vec<_>>());
+    for (table, columns) in declared {
+        let rows = rows(&to, &table);
+        assert_eq!(Some(&(rows.len() as u64)), tables.rows.get(table.as_str()));
+        for row in rows {
+            assert_eq!(row.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>(), columns, "{table}");
+        }
+    }
+    let (orders, lines) = (rows(&to, "orders"), rows(&to, "order_lines"));
+    assert_eq!(orders.len(), 2);
+    for order in &orders {
+        let of = lines
+            .iter()
+            .filter(|line| line["order_id"] == order["order_id"] && line["placed_at"] == order["placed_at"]);
+        assert_eq!(of.map(|line| line["total"].as_i64().unwrap()).sum::<i64>(), order["total"].as_i64().unwrap());
+        let day = order["placed_at"].as_str().unwrap().split_once(' ').unwrap().0.to_owned();
+        assert!(to.join(format!("orders/day={day}/data.ndjson.gz")).exists());
+    }
+    // A second run replaces the tables, and no other folder.
+    assert_eq!(ops::analytics::tables(&export, &to).unwrap(), tables);
+    let refused = ops::analytics::tables(&export, &folder.path().join("shop")).unwrap_err();
+    assert_eq!(refused.exit_code(), 2);
+    assert!(Export::open(folder.path().join("shop")).is_ok());
+}
