@@ -100,7 +100,7 @@ impl<S> Routes<S> {
         let Checks { table, sign_ins, settings } = checks(app);
         sign_ins.check(table, request.caller()).await?;
         if is_refusable {
-            crate::maintenance::refuse(&*settings.current(table).await?.0)?;
+            crate::maintenance::refuse(&settings.current(table).await?.0)?;
         }
         Ok(())
     }
