@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::capacity::provision;
 use super::measured::{Measured, Route, TABLE, Units};
 use super::money::Nano;
 use super::prices::Prices;
@@ -154,6 +155,22 @@ impl Biller<'_> {
         Ok(())
     }
 
+    /// Replaces the lines of single units by the capacity that even traffic needs at the target
+    /// utilization.
+    fn provision(&mut self, profile: &Profile) -> Result<(), OpsError> {
+        const UNITS: [&str; 2] = ["read units", "write units"];
+        self.bill.lines.retain(|line| line.service != Service::DynamoDb || !UNITS.contains(&line.item));
+        STACK.clone_into(&mut self.route);
+        let (hours, target) = (profile.hours_per_month, profile.capacity.target_percent);
+        for (place, units) in self.bill.units.clone() {
+            let capacity = |units| (u128::from(provision(units, hours, target)) * u128::from(hours), 1);
+            let (reads, writes) = (capacity(units.half_reads.div_ceil(2)), capacity(units.writes));
+            self.add_in(Some(place), Service::DynamoDb, "hours of read capacity", "dynamodb.read-capacity", reads)?;
+            self.add_in(Some(place), Service::DynamoDb, "hours of write capacity", "dynamodb.write-capacity", writes)?;
+        }
+        Ok(())
+    }
+
     fn invocations(&mut self, stack: &Stack, function: &str, duration_ms: u64, times: u64) -> Result<(), OpsError> {
         let memory = u64::from(stack.functions.get(function).copied().unwrap_or(512));
         let price = if stack.architecture == "arm64" { "lambda.arm64" } else { "lambda.x86_64" };
@@ -216,6 +233,9 @@ pub fn bill(profile: &Profile, stack: &Stack, prices: &Prices) -> Result<Bill, O
         let times = profile.per_month(name, [*per_month, *per_day, *per_hour])?;
         biller.route.clone_from(name);
         biller.capacity(&BTreeMap::from([(TABLE, units_of(operation))]), times)?;
+    }
+    if stack.is_provisioned {
+        biller.provision(profile)?;
     }
     Ok(biller.bill)
 }

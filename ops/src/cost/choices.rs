@@ -12,7 +12,8 @@ use super::stack::Stack;
 use crate::error::OpsError;
 
 /// Parameters with other values than the default.
-const PARAMETERS: [(&str, &str); 9] = [
+const PARAMETERS: [(&str, &str); 10] = [
+    ("CapacityMode", "provisioned"),
     ("SearchService", "none"),
     ("SearchService", "es"),
     ("SearchInstances", "2"),

@@ -24,6 +24,8 @@ pub struct Stack {
     pub polled_queues: u64,
     /// The processor architecture.
     pub architecture: String,
+    /// Whether the table and its indexes have provisioned capacity.
+    pub is_provisioned: bool,
     /// Whether functions send traces.
     pub is_traced: bool,
 }
@@ -49,6 +51,7 @@ impl Stack {
             functions: template.functions.iter().map(|one| (one.logical_id.clone(), one.memory_mb)).collect(),
             polled_queues: template.queue_mappings.len() as u64,
             is_traced: template.functions.iter().any(|one| one.tracing.as_deref() == Some("Active")),
+            is_provisioned: parameters.get("CapacityMode").is_some_and(|mode| mode == "provisioned"),
             architecture: architecture.to_owned(),
             billed: template.billed,
         })

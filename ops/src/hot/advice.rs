@@ -11,8 +11,8 @@ use super::kind;
 pub const ADVICE: [(&str, &str); 15] = [
     (
         "COUNTER",
-        "The splitter doubles the shards of a counter by itself, within some minutes. After the largest \
-        number of shards, add in larger steps: several units in one request.",
+        "The splitter doubles the shards of a throttled counter within some minutes. If the counter has the \
+        largest number of shards, clients should add several units in one request.",
     ),
     (
         "PRODUCT",

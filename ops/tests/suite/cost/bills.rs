@@ -209,3 +209,19 @@ proptest! {
         prop_assert_eq!(report.lines.iter().map(|line| line.amount).sum::<Nano>(), report.total);
     }
 }
+
+/// The table of the report has the same amounts as the bill of a shop that chose the mode.
+#[test]
+fn a_bill_with_provisioned_capacity_has_it_in_place_of_single_units() {
+    let routes = "[routes]\n\"GET /v1/products/{id}\" = { per_hour = 400_000 }\n";
+    let (on_demand, provisioned) =
+        (report_of(routes), report_of(&format!("[parameters]\nCapacityMode = \"provisioned\"\n{routes}")));
+    let sums = |modes: fn(&ops::cost::capacity::Modes) -> Nano| on_demand.capacity.iter().map(modes).sum::<Nano>();
+    let (units, hours) = (sums(|modes| modes.on_demand), sums(|modes| modes.provisioned));
+    assert!(units > hours && hours > Nano::default(), "{units} {hours}");
+    assert_eq!(on_demand.total - provisioned.total, units - hours);
+    let places: Nano = provisioned.places.iter().map(|place| place.amount).sum();
+    assert_eq!(places, hours);
+    let chosen = on_demand.choices.iter().find(|choice| choice.choice == "CapacityMode=provisioned").unwrap();
+    assert_eq!(chosen.difference, hours - units);
+}
