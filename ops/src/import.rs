@@ -3,6 +3,9 @@
 //! An item is written only if its key is free. An existing item is compared. So a run that was
 //! stopped can be repeated for the price of reads, and no run overwrites anything.
 //!
+//! Items that give rights or place work ([`RIGHTS`]) are imported only with an option. In an open
+//! shop they would make a removed member a member again, or pick a cancelled order.
+//!
 //! The items get a mark ([`IMPORTED`]). So the consumer of a running shop adds them to the search
 //! index, but publishes no events for them. It does not derive their sales either, because the
 //! export has them as items.
@@ -33,10 +36,27 @@ const CONCURRENCY: usize = 32;
 /// The maximum number of lines that the summary names.
 const NAMED: usize = 20;
 
+/// The entities whose items give rights or place work.
+pub const RIGHTS: [&str; 13] = [
+    "CustomerDocument",
+    "Document",
+    "DocumentSection",
+    "DocumentVersion",
+    "EmailVerification",
+    "Invitation",
+    "Invitations",
+    "Member",
+    "Membership",
+    "OpenOrders",
+    "PickingStations",
+    "Session",
+    "WaitingJob",
+];
+
 /// The arguments of `ops import`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ops import shop-2026-11-25 --dry-run\n  ops import shop-2026-11-25\n  ops import \
+    after_help = "Examples:\n  ops import shop-2026-11-25 --dry-run\n  ops import shop-2026-11-25 --with-rights\n  ops import \
                         shop-2026-11-25 --entity Product --max-write-units 2000\n\nThe command may be stopped at any \
                         time and run again. Run `ops verify` afterwards."
 )]
@@ -46,6 +66,10 @@ pub struct ImportArgs {
     /// Import only items of this entity. May be given more than once.
     #[arg(long, value_name = "NAME", value_parser = verify::entity)]
     entity: Vec<String>,
+    /// Also import items that give rights or place work, such as memberships and orders that wait
+    /// for picking. Use it only for a table of which nobody has deleted anything since.
+    #[arg(long)]
+    with_rights: bool,
     /// Write nothing. Count what would be written.
     #[arg(long)]
     dry_run: bool,
@@ -58,10 +82,11 @@ pub struct ImportArgs {
 }
 
 pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
-    let ImportArgs { folder, entity, dry_run, max_write_units, max_read_units } = args;
+    let ImportArgs { folder, entity, with_rights, dry_run, max_write_units, max_read_units } = args;
     let export = Export::open(folder)?;
     let options = ImportOptions {
         entities: entity,
+        with_rights,
         dry_run,
         max_read_units: Some(max_read_units),
         max_write_units: Some(max_write_units),
@@ -75,6 +100,8 @@ pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
 pub struct ImportOptions {
     /// The entities to import. Empty for all.
     pub entities: Vec<String>,
+    /// Whether to import the entities of [`RIGHTS`], too.
+    pub with_rights: bool,
     /// Whether to write nothing.
     pub dry_run: bool,
     /// The limit of read units per second.
@@ -94,6 +121,8 @@ pub struct Imported {
     pub present: u64,
     /// The number of items that the table has in another state. They stay as they are.
     pub different: u64,
+    /// The number of items that give rights or place work, and were left out.
+    pub left_out: u64,
     /// The number of lines that are no valid item.
     pub invalid: u64,
     /// Some of the lines that were not imported, each with its reason.
@@ -127,6 +156,9 @@ impl fmt::Display for Imported {
         let what = if self.dry_run { "would be imported" } else { "imported" };
         let Self { imported, present, .. } = self;
         writeln!(f, "{} items {what}, {present} existed already", imported.values().sum::<u64>())?;
+        if self.left_out > 0 {
+            writeln!(f, "{} items that give rights or place work were left out: see --with-rights", self.left_out)?;
+        }
         for line in &self.named {
             writeln!(f, "  NOT IMPORTED: {line}")?;
         }
@@ -197,6 +229,10 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     // Each table has its own heartbeat.
     let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);
     if name == Heartbeat::NAME || !is_wanted {
+        return None;
+    }
+    if RIGHTS.contains(&name) && !options.with_rights {
+        result.left_out += 1;
         return None;
     }
     if let Err(reason) = verify::readable(&item) {

@@ -9,10 +9,11 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
 use flate2::read::GzDecoder;
+use key_schema::entity::AnyEntity;
 use key_schema::item::{CAUSE, IMPORTED};
 use ops::Items;
 use ops::export::Export;
-use ops::import::{ImportOptions, Imported};
+use ops::import::{ImportOptions, Imported, RIGHTS};
 use ops::migrate::Speed;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -42,7 +43,8 @@ async fn exported(table: &TestTable, entities: &[&str]) -> (TempDir, Export) {
 }
 
 async fn import(table: &TestTable, export: &Export) -> Imported {
-    ops::import::import(&items(table), export, &ImportOptions::default()).await.unwrap()
+    let options = ImportOptions { with_rights: true, ..ImportOptions::default() };
+    ops::import::import(&items(table), export, &options).await.unwrap()
 }
 
 /// Returns all items without the ids of the requests that wrote them.
@@ -62,7 +64,7 @@ async fn an_export_is_restored_item_by_item() {
     let count = shop.items("").await.len();
     assert_eq!(export.counts().values().sum::<u64>(), count as u64);
     let other = TestTable::create().await;
-    let dry = ImportOptions { dry_run: true, ..ImportOptions::default() };
+    let dry = ImportOptions { dry_run: true, with_rights: true, ..ImportOptions::default() };
     let planned = ops::import::import(&items(&other), &export, &dry).await.unwrap();
     assert!(other.items("").await.is_empty());
     let imported = import(&other, &export).await;
@@ -121,6 +123,22 @@ async fn damaged_exports_are_refused_and_damaged_lines_are_named() {
         let refused = ops::export::export(&items(&shop), to, entities, FAST).await.unwrap_err();
         assert_eq!(refused.exit_code(), 2, "{refused}");
     }
+}
+
+/// An import into an open shop must not make a removed member a member again.
+#[tokio::test]
+async fn items_that_give_rights_are_imported_only_on_request() {
+    assert!(RIGHTS.iter().all(|name| AnyEntity::NAMES.contains(name)));
+    let shop = shop().await;
+    let (_folder, export) = exported(&shop, &[]).await;
+    let other = TestTable::create().await;
+    let imported = ops::import::import(&items(&other), &export, &ImportOptions::default()).await.unwrap();
+    assert!(imported.is_complete() && imported.imported.keys().all(|name| !RIGHTS.contains(&name.as_str())));
+    let counts = export.counts();
+    let with_rights = counts.iter().filter(|(name, _)| RIGHTS.contains(&name.as_str()));
+    let left_out: u64 = with_rights.map(|(_, count)| count).sum();
+    assert!(imported.left_out == left_out && left_out > 5, "{imported}");
+    assert!(imported.to_string().contains("were left out: see --with-rights"), "{imported}");
 }
 
 /// Starts `ops export` as a process of its own.

@@ -256,7 +256,7 @@ async fn the_table_is_exported_and_imported_under_their_policies() {
     let operator = Operator::of("import").await;
     operator.run(&format!("import {to} --dry-run"), 0).await;
     operator.run(&format!("import {to} --entity Product"), 0).await;
-    operator.run(&format!("import {to} --max-write-units 100000"), 0).await;
+    operator.run(&format!("import {to} --with-rights --max-write-units 100000"), 0).await;
     operator.run(&format!("analytics {to} --to {to}-tables"), 0).await;
     operator.assert_exact_permissions();
 }

@@ -52,14 +52,11 @@ impl SearchText {
     /// Returns the maximum number of terms that the engine may find in the text.
     fn terms(&self) -> usize {
         let mut terms = 0;
-        let mut in_run = false;
+        let mut run = None;
         for c in self.0.chars() {
-            // Arrows, symbols, kana, ideographs and emoji are each one word. Hangul has words of
-            // several characters.
-            let alone = c >= '\u{2190}' && !matches!(c, '\u{ac00}'..='\u{d7a3}');
-            let in_word = !alone && c.is_alphanumeric();
-            terms += usize::from(alone || (in_word && !in_run));
-            in_run = in_word;
+            let part = Part::of(c);
+            terms += usize::from(part == Some(Part::Alone) || (part.is_some() && part != run));
+            run = part;
         }
         terms
     }
@@ -75,6 +72,39 @@ impl SearchText {
     fn without_terms(&self) -> &'static str {
         let is_word = |word: &str| word.contains(char::is_alphanumeric);
         if self.words().nth(1).is_some() && self.words().any(is_word) { "all" } else { "none" }
+    }
+}
+
+/// The part of a word that a character is, as the engine's tokenizer sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A word of its own.
+    Alone,
+    /// A part of a run of letters and digits.
+    Run,
+    /// A part of a run in a script without spaces. It does not continue a run of other letters.
+    SouthEastAsian,
+}
+
+impl Part {
+    /// Returns [`None`] for a character between words.
+    fn of(c: char) -> Option<Self> {
+        match c {
+            // Thai, Lao, Myanmar, Khmer and the scripts of Tai languages.
+            '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{1950}'..='\u{19df}'
+            | '\u{1a20}'..='\u{1aaf}'
+            | '\u{a9e0}'..='\u{a9ff}'
+            | '\u{aa60}'..='\u{aadf}' => Some(Self::SouthEastAsian),
+            '\u{ac00}'..='\u{d7a3}' => Some(Self::Run),
+            // Arrows, symbols, kana, ideographs and emoji.
+            '\u{2190}'.. => Some(Self::Alone),
+            // Superscripts and fractions are no digits, so they end a run.
+            _ if c.is_numeric() && !c.is_ascii() => Some(Self::Alone),
+            _ => c.is_alphanumeric().then_some(Self::Run),
+        }
     }
 }
 
@@ -273,7 +303,17 @@ mod tests {
     #[test]
     fn a_text_is_limited_in_bytes_and_words() {
         assert_eq!(SearchText::parse(&"é".repeat(257)), Err(SearchTextError::TooLong));
-        for (word, most) in [("a/", 32), ("word ", 32), ("한국어 ", 32), ("氷", 32), ("🧊", 32), ("氷a", 16)] {
+        for (word, most) in [
+            ("a/", 32),
+            ("word ", 32),
+            ("한국어 ", 32),
+            ("กขค ", 32),
+            ("氷", 32),
+            ("🧊", 32),
+            ("氷a", 16),
+            ("b²", 16),
+            ("aก", 16),
+        ] {
             assert!(SearchText::parse(&word.repeat(most)).is_ok(), "{word}");
             assert_eq!(SearchText::parse(&word.repeat(most + 1)), Err(SearchTextError::TooManyWords), "{word}");
         }
