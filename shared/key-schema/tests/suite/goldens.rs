@@ -388,18 +388,3 @@ fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
     content.data.text.push('x');
     assert!(matches!(content.to_item(), Err(EncodeError::TooLarge(bytes)) if bytes == MAX_ITEM_BYTES + 1));
 }
-
-/// Sizes calculated by hand from the rules of the Developer Guide.
-#[test]
-fn an_items_size_is_counted_as_dynamodb_counts() {
-    let sized =
-        |value: AttributeValue| size(&Item::from(std::collections::HashMap::from([("n".to_owned(), value)]))) - 1;
-    assert_eq!(sized(AttributeValue::S("é".into())), 2);
-    assert_eq!(sized(AttributeValue::N("1234567".into())), 5);
-    assert_eq!(sized(AttributeValue::N("-12".into())), 3);
-    assert_eq!(sized(AttributeValue::Bool(true)), 1);
-    assert_eq!(sized(AttributeValue::Null(true)), 1);
-    assert_eq!(sized(AttributeValue::L(vec![])), 3);
-    assert_eq!(sized(AttributeValue::L(vec![AttributeValue::S("ab".into())])), 3 + 2 + 1);
-    assert_eq!(sized(AttributeValue::M([("key".to_owned(), AttributeValue::S("ab".into()))].into())), 3 + 3 + 2 + 1);
-}

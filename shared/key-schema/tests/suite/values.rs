@@ -1,9 +1,9 @@
-//! Tests of money, names and the statuses of an order.
+//! Tests of money, names, the statuses of an order, and the size of values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use key_schema::entity::AnyEntity;
-use key_schema::item::{DecodeError, FromItem as _, MAX_COUNT, Stored};
+use key_schema::item::{DecodeError, FromItem as _, Item, MAX_COUNT, Stored, size};
 use key_schema::money::{Currency, Money, MoneyError};
 use key_schema::order::{OrderStatus, UnknownStatus, total};
 use key_schema::place::PlaceSales;
@@ -267,4 +267,18 @@ fn counts_beyond_the_engines_versions_are_malformed() {
             assert!(error.to_string().contains(&beyond.to_string()), "{error}");
         }
     }
+}
+
+/// Sizes calculated by hand from the rules of the Developer Guide.
+#[test]
+fn an_items_size_is_counted_as_dynamodb_counts() {
+    let sized = |value: AttributeValue| size(&Item::from(HashMap::from([("n".to_owned(), value)]))) - 1;
+    assert_eq!(sized(AttributeValue::S("é".into())), 2);
+    assert_eq!(sized(AttributeValue::N("1234567".into())), 5);
+    assert_eq!(sized(AttributeValue::N("-12".into())), 3);
+    assert_eq!(sized(AttributeValue::Bool(true)), 1);
+    assert_eq!(sized(AttributeValue::Null(true)), 1);
+    assert_eq!(sized(AttributeValue::L(vec![])), 3);
+    assert_eq!(sized(AttributeValue::L(vec![AttributeValue::S("ab".into())])), 3 + 2 + 1);
+    assert_eq!(sized(AttributeValue::M([("key".to_owned(), AttributeValue::S("ab".into()))].into())), 3 + 3 + 2 + 1);
 }
