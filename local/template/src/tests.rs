@@ -183,10 +183,12 @@ fn only_reading_the_shop_window_and_counting_views_is_public() {
     let public: BTreeSet<String> =
         template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
     let expected = [
+        "GET /v1/categories",
         "GET /v1/categories/{path}",
         "GET /v1/categories/{path}/ancestors",
         "GET /v1/categories/{path}/children",
         "GET /v1/categories/{path}/products",
+        "GET /v1/categories/{path}/subtree",
         "GET /v1/products/{id}",
         "GET /v1/products/{id}/content",
         "GET /v1/products/{id}/likes",
