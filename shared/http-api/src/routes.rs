@@ -61,6 +61,7 @@ struct Route<S> {
     patterns: &'static [&'static Pattern],
     handler: Handler<S>,
     /// Whether a write is served in maintenance, too.
+    #[cfg_attr(not(feature = "table"), allow(dead_code, reason = "only the check of the settings reads it"))]
     always: bool,
 }
 
