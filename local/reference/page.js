@@ -75,10 +75,16 @@ function listTasks(api) {
   }
 }
 
+// Opens a task or an operation. Swagger UI renders only what is near the window.
+function reach(place) {
+  ui.layoutActions.show(place, true);
+  ui.layoutActions.scrollTo(place);
+  ui.layoutActions.scrollToVirtualizedOperation(place);
+}
+
 function showTask() {
   if (!page.task.value) return scrollTo(0, 0);
-  ui.layoutActions.show(["operations-tag", page.task.value], true);
-  document.getElementById(`operations-tag-${page.task.value}`)?.scrollIntoView();
+  reach(["operations-tag", page.task.value]);
 }
 
 // Gets a token for the chosen caller. Only the local system issues tokens, and only to its own page.

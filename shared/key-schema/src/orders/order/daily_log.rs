@@ -4,8 +4,8 @@
 //! busy day never writes to one partition. The index carries the id of a line, and a reader reads
 //! the lines of a page by key. An index that carried whole lines would store their texts again.
 //!
-//! Lines of earlier versions lack the index key. They are in the logs of their orders, but not in
-//! the list of their day.
+//! Lines of earlier versions lack the index key. They are in the logs of their orders. They are not
+//! in the list of their day until the migration `list-entries` has written them.
 
 use item_model::prelude::*;
 use serde::Deserialize;
