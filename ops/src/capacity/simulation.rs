@@ -52,7 +52,7 @@ pub struct Simulated {
     pub throttled_units: u64,
 }
 
-/// Returns the capacity of which this consumption of one minute uses the target part.
+/// Returns the capacity at which this consumption in one minute equals the target utilization.
 #[must_use]
 pub fn needed(half_units: u64, target: u64) -> u64 {
     half_units.saturating_mul(100).div_ceil(SERVED * target.max(1)).max(1)

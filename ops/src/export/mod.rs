@@ -85,7 +85,7 @@ impl fmt::Display for Exported {
 /// [`OpsError::Usage`] when the folder has the export of another table or of other entities.
 pub async fn export(items: &Items, to: PathBuf, entities: Vec<String>, speed: Speed) -> Result<Exported, OpsError> {
     let mut export = Export::begin(to, items.name(), &entities, speed.segments)?;
-    // A continued run uses the number of segments of the first run, because positions belong to it.
+    // A continued run uses the number of segments of the first run. Their positions are stored.
     let parts = export.parts()?;
     let (units, progress) = (Pace::new(Some(speed.max_read_units)), Progress::new("export", items.estimate().await?));
     let names: Vec<&str> = entities.iter().map(String::as_str).collect();
