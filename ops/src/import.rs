@@ -1,10 +1,11 @@
 //! `ops import`: writes the items of an export to a table.
 //!
-//! An item is written only if its key is free. An existing item is compared. So a run that was
-//! stopped can be repeated for the price of reads, and no run overwrites anything.
+//! The command writes an item only if its key is free, and compares an existing item. So no run
+//! overwrites anything, and a repeated run only reads the items that an earlier run wrote.
 //!
-//! Items that give rights or place work ([`RIGHTS`]) are imported only with an option. In an open
-//! shop they would make a removed member a member again, or pick a cancelled order.
+//! The command imports items that grant rights or queue work ([`RIGHTS`]) only with an option. In
+//! an open shop they would make a removed member a member again, or queue a cancelled order for
+//! picking.
 //!
 //! The items get a mark ([`IMPORTED`]). So the consumer of a running shop adds them to the search
 //! index, but publishes no events for them. It does not derive their sales either, because the
@@ -36,7 +37,7 @@ const CONCURRENCY: usize = 32;
 /// The maximum number of lines that the summary names.
 const NAMED: usize = 20;
 
-/// The entities whose items give rights or place work.
+/// The entities whose items grant rights or queue work.
 pub const RIGHTS: [&str; 13] = [
     "CustomerDocument",
     "Document",
@@ -66,11 +67,11 @@ pub struct ImportArgs {
     /// Import only items of this entity. May be given more than once.
     #[arg(long, value_name = "NAME", value_parser = verify::entity)]
     entity: Vec<String>,
-    /// Also import items that give rights or place work, such as memberships and orders that wait
-    /// for picking. Use it only for a table of which nobody has deleted anything since.
+    /// Also import items that grant rights or queue work, such as memberships and orders that wait
+    /// for picking. Use it only if nobody has deleted items from the table since the export.
     #[arg(long)]
     with_rights: bool,
-    /// Write nothing. Count what would be written.
+    /// Write nothing. Count the items that an import would write.
     #[arg(long)]
     dry_run: bool,
     /// The maximum number of write capacity units per second.
@@ -115,22 +116,23 @@ pub struct ImportOptions {
 pub struct Imported {
     /// Whether the run wrote nothing.
     pub dry_run: bool,
-    /// The number of items that were written, by entity, or would be in a dry run.
+    /// The number of written items by entity. A dry run counts the items that it would write.
     pub imported: BTreeMap<String, u64>,
     /// The number of items that the table has in the same state.
     pub present: u64,
     /// The number of items that the table has in another state. They stay as they are.
     pub different: u64,
-    /// The number of items that give rights or place work, and were left out.
+    /// The number of items that the import left out because they grant rights or queue work.
     pub left_out: u64,
-    /// The number of lines that are no valid item.
+    /// The number of lines that are not valid items.
     pub invalid: u64,
     /// Some of the lines that were not imported, each with its reason.
     pub named: Vec<String>,
 }
 
 impl Imported {
-    /// Returns whether the table has every item of the export in the same state.
+    /// Returns whether every line is valid and no item of the table differs. Items that the options
+    /// leave out do not count.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.different == 0 && self.invalid == 0
@@ -157,7 +159,7 @@ impl fmt::Display for Imported {
         let Self { imported, present, .. } = self;
         writeln!(f, "{} items {what}, {present} existed already", imported.values().sum::<u64>())?;
         if self.left_out > 0 {
-            writeln!(f, "{} items that give rights or place work were left out: see --with-rights", self.left_out)?;
+            writeln!(f, "{} items that grant rights or queue work were left out: see --with-rights", self.left_out)?;
         }
         for line in &self.named {
             writeln!(f, "  NOT IMPORTED: {line}")?;
@@ -170,7 +172,7 @@ impl fmt::Display for Imported {
     }
 }
 
-/// Imports an export.
+/// Writes the items of an export to a table.
 ///
 /// # Errors
 /// [`OpsError`], for example when the table cannot be reached. Items that were written before the
@@ -206,7 +208,7 @@ pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> 
             .await?;
         for (place, item, other) in written {
             match other {
-                // The response of this write was lost, or another writer was faster.
+                // The response of this write was lost, or another writer was first.
                 Some(other) => compare(&place, &item, &other, &mut result),
                 None => *result.imported.entry(entity_name(&item).unwrap_or_default().to_owned()).or_default() += 1,
             }
@@ -222,7 +224,7 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
         result.refuse(&place, reason);
         None
     };
-    let Some(item) = item else { return refuse("the line is no item") };
+    let Some(item) = item else { return refuse("the line is not an item") };
     let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
         return refuse("the item has an unknown entity");
     };
@@ -245,7 +247,7 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     Some((place, item))
 }
 
-/// Compares an item with the one in the table, without the id of the request that wrote it.
+/// Compares an item with the one in the table, except for the id of the request that wrote it.
 fn compare(place: &str, item: &Item, other: &Item, result: &mut Imported) {
     let content = |item: &Item| -> HashMap<String, AttributeValue> {
         item.iter().filter(|(name, _)| *name != CAUSE).map(|(name, value)| (name.clone(), value.clone())).collect()

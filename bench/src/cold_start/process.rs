@@ -12,9 +12,9 @@ use super::share::Share;
 use crate::BenchError;
 use crate::latency::cpu;
 
-/// Repetitions of a count. Valgrind translates code before it runs, so a connection may take longer
-/// than the second for which the start waits. The process then connects twice. The measurement uses
-/// a count in which it connected once.
+/// Repetitions of a count. A start waits for its connection for one second. Valgrind translates
+/// code before it runs, so a connection may take longer, and the process then connects twice. The
+/// measurement uses a count in which it connected once.
 const COUNTS: usize = 3;
 /// The longest wait for a step. Under valgrind everything takes about fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -162,7 +162,7 @@ fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
 struct Process(Child);
 
 impl Process {
-    /// Asks the process to end, so that valgrind writes its counts.
+    /// Sends a signal that ends the process, so that valgrind writes its counts.
     fn end(&mut self) -> Result<(), BenchError> {
         let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {

@@ -79,7 +79,7 @@ pub(super) fn environment(
     search: Option<&Endpoint>,
     folder: &Path,
 ) -> Result<Vec<(String, String)>, BenchError> {
-    // Each bundle contains the root certificates of a deployed function and the endpoints' issuers.
+    // A bundle adds the endpoints' issuers to the roots that a program trusts when it is deployed.
     let issuers = [Some(table), search].into_iter().flatten().map(|endpoint| std::fs::read_to_string(&endpoint.issuer));
     let issuers = issuers.collect::<Result<String, _>>()?;
     let bundle = |name: &str, roots: &Path| -> Result<String, BenchError> {

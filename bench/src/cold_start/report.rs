@@ -140,7 +140,7 @@ impl Report {
                 ratio(|of| of.instructions.map(|counted| counted.warm as f64)),
             ));
         }
-        format!("\nThe factors by which each takes less than (b):\n\n{table}")
+        format!("\nThe figures of (b), divided by the figures of each function:\n\n{table}")
     }
 
     fn sizes(&self) -> String {

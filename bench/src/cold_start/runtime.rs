@@ -66,10 +66,10 @@ impl Drop for RuntimeApi {
 }
 
 async fn next(State(shared): State<Shared>) -> Response {
-    let (go_on, told) = tokio::sync::oneshot::channel();
+    let (go_on, signal) = tokio::sync::oneshot::channel();
     let _ = shared.steps.send(Step::Next(Instant::now(), go_on));
     // After the last measured invocation, the signal never comes.
-    if told.await.is_err() {
+    if signal.await.is_err() {
         std::future::pending::<()>().await;
     }
     let deadline =

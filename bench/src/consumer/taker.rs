@@ -1,5 +1,5 @@
-//! Runs the consumer in a separate process. It takes the batches of a file, counts its calls and
-//! prints the figures.
+//! Runs the consumer over the batches of a file, in a separate process. It counts the consumer's
+//! calls and prints the figures.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,9 +111,9 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     let (wall, cpu) = (started.elapsed(), cpu_time()?.saturating_sub(cpu));
 
     let [search, bus, objects] = [search, bus, objects].map(|calls| calls.load(Ordering::Relaxed));
-    let asked = table.meter().take().iter().map(|cost| u64::from(cost.requests)).sum();
+    let table_calls = table.meter().take().iter().map(|cost| u64::from(cost.requests)).sum();
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let calls = Calls { table: asked, search, bus, objects };
+    let calls = Calls { table: table_calls, search, bus, objects };
     let totals = Totals { wall_us: micros(wall), cpu_us: micros(cpu), calls };
     println!("{}", serde_json::to_string(&totals)?);
     Ok(())

@@ -270,7 +270,7 @@ impl Figures {
         let requests = pages.iter().map(|page| page.requests).min().unwrap_or_default();
         let further: u32 = pages.iter().map(|page| page.requests - requests).sum();
         if usize::try_from(further).unwrap_or(usize::MAX) > 2 + pages.len() / 20 {
-            return Err(wrong!("{list}: the full pages took {further} requests more than {requests} each"));
+            return Err(wrong!("{list}: too many pages took more than {requests} requests: {further} more in total"));
         }
         let units = pages.iter().map(|page| page.units);
         let bytes = pages.iter().map(|page| page.bytes);

@@ -1,8 +1,9 @@
-//! `ops analytics`: turns an export into partitioned tables that SQL engines query.
+//! `ops analytics`: turns an export into tables that SQL engines query.
 //!
-//! The command reads only the files of an export, so it costs no capacity. Each table is a folder
-//! of compressed JSON lines, partitioned by day: `orders/day=2017-01-01/data.ndjson.gz`. Stored in
-//! S3, Athena reads them with the definitions of `docs/analytics.yaml`.
+//! The command reads only the files of an export, so it uses no capacity of the table. Each table
+//! is a folder of compressed JSON lines. The tables of orders have a folder for each day:
+//! `orders/day=2017-01-01/data.ndjson.gz`. Athena reads the tables from S3 with the definitions of
+//! `docs/analytics.yaml`.
 //!
 //! The rows have the ids of customers and no other personal data.
 
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &AnalyticsArgs) -> Result<Outcome, OpsError> {
 pub struct Tables {
     /// The number of rows by table.
     pub rows: BTreeMap<&'static str, u64>,
-    /// The number of partitions.
+    /// The number of partitions. A table without days is one partition.
     pub partitions: usize,
     /// The number of items that are in no table, because they cannot be read.
     pub unreadable: u64,
@@ -66,10 +67,10 @@ impl fmt::Display for Tables {
     }
 }
 
-/// Writes the tables of an export. An earlier folder is replaced at the end.
+/// Writes the tables of an export. The new folder replaces an earlier one at the end.
 ///
 /// # Errors
-/// [`OpsError::Usage`] when the folder has other files than tables.
+/// [`OpsError::Usage`] when the folder exists and is not a folder of tables.
 pub fn tables(export: &Export, to: &Path) -> Result<Tables, OpsError> {
     let progress = Progress::new("analytics", Some(export.counts().values().sum()));
     let mut partitions = Partitions::begin(to)?;

@@ -1,8 +1,8 @@
 //! The folder of the tables.
 //!
-//! The items of an export have no order, so the rows of all days arrive mixed. They are collected
-//! up to a limit, and appended to the files of their partitions. At the end each file is
-//! compressed, because engines bill the bytes that they read.
+//! The items of an export have no order, so the rows of all days arrive mixed. The command collects
+//! rows up to a limit, and then appends them to the files of their partitions. At the end it
+//! compresses each file, because engines bill the bytes that they read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -15,11 +15,11 @@ use flate2::write::GzEncoder;
 use super::rows::Row;
 use crate::error::OpsError;
 
-/// The maximum number of bytes that are collected before they are written.
+/// The number of bytes of rows that the command collects before it writes them.
 const COLLECTED: usize = 64 << 20;
 /// The name of the file of a partition.
 const DATA: &str = "data.ndjson";
-/// A file that marks a folder as one of tables, so that no other folder is replaced.
+/// The name of a file that marks a folder of tables. The command replaces no other folder.
 const MARK: &str = "_tables";
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Partitions {
     /// The folder in which the tables are made.
     new: PathBuf,
     rows: BTreeMap<PathBuf, Vec<u8>>,
-    /// The files that were written. They are few, because a day has one file per table.
+    /// The written files. They are few, because a day has one file per table.
     files: BTreeSet<PathBuf>,
     collected: usize,
 }
@@ -42,7 +42,10 @@ impl Partitions {
         let new = to.with_file_name(format!("{name}.new"));
         for path in [to, &new] {
             if !is_ours(path) {
-                return Err(OpsError::Usage(format!("{} has other files than tables", path.display())));
+                return Err(OpsError::Usage(format!(
+                    "{} is not a folder of tables: give another folder",
+                    path.display()
+                )));
             }
         }
         remove(&new)?;

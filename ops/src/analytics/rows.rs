@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub json: Vec<u8>,
 }
 
-/// Amounts are in minor units of the currency.
+/// A row of `orders`. In all rows, amounts are in minor units of the currency.
 #[derive(Serialize)]
 struct OrderRow<'a> {
     order_id: &'a str,
@@ -82,8 +82,8 @@ struct ReviewRow<'a> {
 /// [`OpsError`] for a line of an order whose id has no time.
 pub(super) fn row(entity: &AnyEntity) -> Result<Option<Row>, OpsError> {
     match entity {
-        // An order that is being placed is not visible, and neither are its lines (without a
-        // head, they join with nothing).
+        // An order that is being placed is invisible, so it has no row. Its lines then match no
+        // order in a join.
         AnyEntity::Order(order) if order.status == OrderStatus::Placing => Ok(None),
         AnyEntity::Order(order) => {
             let row = OrderRow {

@@ -1,4 +1,4 @@
-//! Updates a stack with other parameters.
+//! Updates a stack with new parameters.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ impl Stack {
 
     /// Starts an update: the same template, these parameters, and the present values of all others.
     ///
-    /// A repetition of the call with the same parameters changes nothing, so lost responses are no
-    /// danger.
+    /// A repeated call with the same parameters changes nothing, so the client may retry after a
+    /// lost response.
     ///
     /// # Errors
     /// [`OpsError`], for example if the deployed template does not have the parameters yet.
@@ -48,7 +48,7 @@ impl Stack {
             _ => {
                 let text = String::from_utf8_lossy(&response.body);
                 let message = text.split_once("<Message>").and_then(|(_, rest)| rest.split_once("</Message>"));
-                let message = message.map_or("no reason", |(message, _)| message);
+                let message = message.map_or("CloudFormation gave no reason", |(message, _)| message);
                 Err(OpsError::Failed(format!("the stack was not updated: {message}")))
             }
         }

@@ -128,7 +128,7 @@ pub(super) async fn fetch(
             return found.series();
         }
     }
-    Err(OpsError::Failed("CloudWatch returns more pages than two weeks have".to_owned()))
+    Err(OpsError::Failed("CloudWatch returned more pages than expected: use a smaller --days".to_owned()))
 }
 
 /// Reads the series from the output of `aws cloudwatch get-metric-data`.
@@ -146,7 +146,7 @@ pub fn parse(text: &str) -> Result<Vec<Series>, OpsError> {
     found.series()
 }
 
-/// Points by the id of their query. A further page continues the series of the one before.
+/// Points by the id of their query. A page continues the series of the previous page.
 #[derive(Default)]
 struct Found(BTreeMap<String, BTreeMap<i64, u64>>);
 
@@ -180,12 +180,12 @@ impl Found {
 }
 
 impl Time {
-    #[allow(clippy::cast_possible_truncation, reason = "saturates, and a time out of range has no minute")]
+    #[allow(clippy::cast_possible_truncation, reason = "the cast saturates")]
     fn seconds(self) -> Result<i64, OpsError> {
         match self {
             Self::Seconds(seconds) => Ok(seconds as i64),
             Self::Text(text) => {
-                let wrong = || OpsError::Usage(format!("the metrics: {text:?} is no time in UTC"));
+                let wrong = || OpsError::Usage(format!("the metrics: {text:?} is not a time in UTC"));
                 let utc = text.strip_suffix("+00:00").or_else(|| text.strip_suffix('Z')).ok_or_else(wrong)?;
                 let whole = utc.split_once('.').map_or(utc, |(whole, _)| whole);
                 let at: key_schema::instant::Instant = format!("{whole}.000Z").parse().map_err(|_| wrong())?;
@@ -202,5 +202,5 @@ fn half_units(value: f64) -> Result<u64, OpsError> {
     if (0.0..1e15).contains(&value) {
         return Ok((value * 2.0).round() as u64);
     }
-    Err(OpsError::Usage(format!("the metrics: {value} is no number of units")))
+    Err(OpsError::Usage(format!("the metrics: {value} is not a number of units")))
 }

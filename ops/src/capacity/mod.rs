@@ -1,12 +1,12 @@
-//! `ops capacity`: on-demand or provisioned capacity, from what the table consumed.
+//! `ops capacity`: compares on-demand with provisioned capacity, and recommends one.
 //!
 //! The command reads the consumed units of each minute from CloudWatch, or from a file. It computes
 //! both bills over this series: on demand, and with the capacity that auto scaling would have
-//! provisioned ([`simulation`]). Both are the bill of a month at this traffic.
+//! provisioned ([`simulation`]). Both bills are for a month at this traffic.
 //!
 //! A table and its indexes share one mode, so the recommendation is about their sum. The mode is a
-//! parameter of the template. `--apply` updates the stack with it, because a change of the table
-//! alone would be undone by the next deployment.
+//! parameter of the template. `--apply` updates the stack, because the next deployment would undo a
+//! change of the table alone.
 
 mod apply;
 mod metrics;
@@ -40,20 +40,20 @@ const EXAMPLES: &str = "Examples:
 
 Without --apply, the command changes nothing.";
 
-/// Compare on-demand with provisioned capacity over what the table consumed, and recommend one.
+/// Compare on-demand with provisioned capacity over the consumed units, and recommend one.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CapacityArgs {
     /// Read the consumed units from this file, the output of `aws cloudwatch get-metric-data`.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
-    /// The number of days to read from CloudWatch. It keeps minutes for 15 days.
+    /// The number of days to read from CloudWatch. CloudWatch keeps each minute for 15 days.
     #[arg(long, value_name = "N", default_value_t = 14, value_parser = clap::value_parser!(u16).range(1..=15))]
     days: u16,
     /// Print the queries for `aws cloudwatch get-metric-data`, and do nothing else.
     #[arg(long, conflicts_with_all = ["metrics", "apply"])]
     print_queries: bool,
-    /// The part of the provisioned capacity that auto scaling aims to use, in percent.
+    /// The target utilization of auto scaling, in percent of the provisioned capacity.
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u64).range(20..=90))]
     target: u64,
     /// Region of the prices. The default is AWS_REGION, or us-east-1.
@@ -70,7 +70,7 @@ pub struct CapacityArgs {
     stack: Option<String>,
 }
 
-/// The queries as a summary.
+/// The queries, printed as JSON.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Queries(Vec<metrics::Query>);
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: CapacityArgs) -> Result<Outcome, OpsError> {
     };
     let mut report = Report::new(&series, &prices, args.target)?;
     if let (true, Some(stack)) = (args.apply, &args.stack) {
-        // The change is shown before it is made. The summary at the end has the other numbers.
+        // If the update fails, the operator still sees the parameters.
         eprintln!("{stack}: {}", report.change());
         Stack::from_env(stack)?.update(&report.parameters).await?;
         report.updated = Some(stack.clone());

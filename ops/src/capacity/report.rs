@@ -14,18 +14,19 @@ use crate::error::OpsError;
 /// Hours of an average month.
 const MONTH_HOURS: i128 = 730;
 /// Provisioned capacity must save at least this part, in percent. Auto scaling is slower than
-/// on-demand capacity, and a saving below does not pay for that.
+/// on-demand capacity, and a smaller saving does not justify that.
 const WORTH_PERCENT: i128 = 10;
-/// The recommendation for a shorter series is marked as weak, because traffic differs by weekday.
+/// The hours of a week. A recommendation from a shorter series is marked as weak, because traffic
+/// differs by weekday.
 const WEEK_HOURS: i128 = 7 * 24;
 
 /// A capacity mode of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Each unit is billed.
+    /// AWS bills each unit.
     OnDemand,
-    /// The capacity is billed by the hour, used or not.
+    /// AWS bills the capacity by the hour, used or not.
     Provisioned,
 }
 
@@ -53,15 +54,15 @@ pub struct Throughput {
     pub peak: u64,
     /// The bounds of auto scaling.
     pub bounds: Bounds,
-    /// The amount a month on demand.
+    /// The monthly bill on demand.
     #[serde(rename = "on_demand_nano_dollars")]
     pub on_demand: Nano,
-    /// The amount a month with auto scaling.
+    /// The monthly bill with auto scaling.
     #[serde(rename = "provisioned_nano_dollars")]
     pub provisioned: Nano,
     /// The minutes of the series in which requests would have been throttled.
     pub throttled_minutes: u64,
-    /// The units of these requests.
+    /// The throttled units.
     pub throttled_units: u64,
 }
 
@@ -78,19 +79,19 @@ pub struct Report {
     pub hours: i128,
     /// Each kind of capacity.
     pub throughputs: Vec<Throughput>,
-    /// The sum on demand, a month.
+    /// The sum of the monthly bills on demand.
     #[serde(rename = "on_demand_nano_dollars")]
     pub on_demand: Nano,
-    /// The sum with auto scaling, a month.
+    /// The sum of the monthly bills with auto scaling.
     #[serde(rename = "provisioned_nano_dollars")]
     pub provisioned: Nano,
     /// The recommended mode.
     pub recommended: Mode,
-    /// Why.
+    /// The reasons for the recommendation.
     pub reasons: Vec<String>,
     /// The parameters of the template for the recommended mode.
     pub parameters: BTreeMap<&'static str, String>,
-    /// The stack that is being updated.
+    /// The stack whose update has begun.
     pub updated: Option<String>,
 }
 

@@ -1,13 +1,14 @@
-//! Provisioned capacity over a series, as auto scaling would have changed it.
+//! Simulates the capacity that auto scaling would have provisioned over a series.
 //!
 //! The rules are those of DynamoDB's auto scaling ("Managing throughput capacity automatically with
 //! DynamoDB auto scaling", Developer Guide):
 //!
 //! - If the consumption exceeds the target utilization for 2 minutes, the capacity grows to the
 //!   consumption divided by the target. The change takes some minutes.
-//! - If it is 20 percentage points below the target for 15 minutes, the capacity falls. A day has
-//!   at most 27 decreases: 4, and one in each further hour (limits of `UpdateTable`).
-//! - Unused capacity of the last 5 minutes serves bursts. Requests beyond are throttled.
+//! - If the utilization is 20 percentage points below the target for 15 minutes, the capacity
+//!   falls. A day has at most 27 decreases: 4, and one in each further hour (limits of
+//!   `UpdateTable`).
+//! - Unused capacity of the last 5 minutes serves bursts. DynamoDB throttles requests beyond that.
 //!
 //! An hour is billed at its highest capacity.
 
@@ -26,6 +27,7 @@ const DELAY_MINUTES: u64 = 3;
 const BURST_MINUTES: u64 = 5;
 const HOUR_MINUTES: u64 = 60;
 const DAY_MINUTES: u64 = 24 * HOUR_MINUTES;
+/// The decreases of a day that need no hour between them.
 const FREE_DECREASES: u64 = 4;
 /// Half units that one unit a second serves in a minute.
 const SERVED: u64 = 2 * MINUTE as u64;
@@ -50,13 +52,14 @@ pub struct Simulated {
     pub throttled_units: u64,
 }
 
-/// Returns the capacity with which this consumption of a minute has the target utilization.
+/// Returns the capacity at which this consumption in one minute equals the target utilization.
 #[must_use]
 pub fn needed(half_units: u64, target: u64) -> u64 {
     half_units.saturating_mul(100).div_ceil(SERVED * target.max(1)).max(1)
 }
 
-/// Returns bounds for a series: the average of the quietest hour and the busiest minute.
+/// Returns bounds for a series. The lower one serves the quietest hour, and the upper one the
+/// busiest minute.
 #[must_use]
 pub fn bounds(series: &Series, (start, end): (i64, i64), target: u64) -> Bounds {
     let peak = series.minutes.values().copied().max().unwrap_or_default();
@@ -98,10 +101,11 @@ struct Scaling {
     bounds: Bounds,
     target: u64,
     capacity: u64,
-    /// A change on its way: when it takes effect, and the new capacity.
+    /// A started change: the minute in which it takes effect, and the new capacity.
     change: Option<(u64, u64)>,
+    /// The half units of the last minutes.
     recent: VecDeque<u64>,
-    /// Unused half units.
+    /// Unused half units that serve bursts.
     burst: u64,
     day: u64,
     decreases: u64,

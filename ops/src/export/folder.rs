@@ -32,9 +32,9 @@ pub struct Manifest {
     pub entities: Vec<String>,
     /// The number of segments, and so of files.
     pub segments: i32,
-    /// When the export began.
+    /// The time at which the export began.
     pub started_at: Instant,
-    /// When the export was complete.
+    /// The time at which the export was complete, or [`None`] before that.
     pub completed_at: Option<Instant>,
     /// The files of a complete export.
     pub files: Vec<Contents>,
@@ -51,7 +51,7 @@ pub struct Contents {
     pub items: BTreeMap<String, u64>,
 }
 
-/// How far a segment was read.
+/// The progress of a segment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Position {
     contents: Contents,
@@ -81,7 +81,10 @@ impl Export {
             return Ok(Self { folder, manifest });
         }
         if fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some()) {
-            return Err(OpsError::Usage(format!("{} is not empty, and has no export", folder.display())));
+            return Err(OpsError::Usage(format!(
+                "{} is not empty, and has no export: give another folder",
+                folder.display()
+            )));
         }
         private_folder(&folder)?;
         let manifest = Manifest {
@@ -128,12 +131,12 @@ impl Export {
     }
 
     /// Opens the file of each segment at its stored position.
-    pub(super) fn parts(&self) -> Result<Vec<Part>, OpsError> {
-        (0..self.manifest.segments).map(|segment| Part::open(&self.folder, segment)).collect()
+    pub(super) fn parts(&self) -> Result<Vec<SegmentFile>, OpsError> {
+        (0..self.manifest.segments).map(|segment| SegmentFile::open(&self.folder, segment)).collect()
     }
 
     /// Marks the export as complete, and removes the positions.
-    pub(super) fn complete(&mut self, parts: Vec<Part>) -> Result<(), OpsError> {
+    pub(super) fn complete(&mut self, parts: Vec<SegmentFile>) -> Result<(), OpsError> {
         self.manifest.files = parts.iter().map(|part| part.position.contents.clone()).collect();
         self.manifest.completed_at = Some(Instant::now());
         write(&self.folder.join(MANIFEST), &self.manifest)?;
@@ -170,7 +173,7 @@ impl Export {
 pub struct Line {
     /// The file and the number of the line.
     pub place: String,
-    /// The item, or [`None`] if the line has none.
+    /// The item, or [`None`] if the line is not an item.
     pub item: Option<Item>,
 }
 
@@ -223,14 +226,14 @@ impl Iterator for Lines {
 
 /// The file of a segment, and the position of its scan.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct SegmentFile {
     file: File,
     /// The file of the position.
     path: PathBuf,
     position: Position,
 }
 
-impl Part {
+impl SegmentFile {
     fn open(folder: &Path, segment: i32) -> Result<Self, OpsError> {
         let (name, path) = (format!("segment-{segment:02}.json"), folder.join(format!("position-{segment:02}.json")));
         let mut position: Position = if path.exists() { read(&path)? } else { Position::default() };
@@ -238,7 +241,8 @@ impl Part {
         let data = folder.join(name);
         let file = private(OpenOptions::new().create(true).append(true)).open(&data);
         let file = file.map_err(|error| failed(&data, error))?;
-        // The run may have stopped between a page and its position.
+        // An earlier run may have stopped after it wrote a page and before it stored the position.
+        // The truncation removes that page.
         file.set_len(position.contents.bytes).map_err(|error| failed(&data, error))?;
         Ok(Self { file, path, position })
     }
@@ -285,7 +289,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, OpsError> {
     serde_json::from_slice(&text).map_err(|error| OpsError::Failed(format!("{}: {error}", path.display())))
 }
 
-/// Replaces a file as a whole, so that a stop leaves the old or the new one.
+/// Replaces a file atomically. If the command stops, the old or the new file remains.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), OpsError> {
     let new = path.with_extension("new");
     let text = serde_json::to_vec(value).map_err(OpsError::failed)?;
@@ -294,12 +298,12 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), OpsError> {
     written.and_then(|()| fs::rename(&new, path)).map_err(|error| failed(path, error))
 }
 
-/// Returns whether a name is that of a file in the folder itself.
+/// Returns whether a name has no path, so that its file is in the folder itself.
 fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|plain| plain == name)
 }
 
-/// Limits a new file to its owner, because it contains personal data.
+/// Lets only the owner read a new file, because it contains personal data.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

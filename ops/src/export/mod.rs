@@ -4,9 +4,9 @@
 //! then stores the position of the scan beside it. So a run that was stopped continues at that
 //! position, and each item that the scan passes is in the files once.
 //!
-//! A scan is no snapshot: an item that changes meanwhile is in the files in its state before or
-//! after the change. For the state of one second, restore the table from its backup and export the
-//! restored table.
+//! A scan is not a snapshot: an item that changes meanwhile is in the files in its state before or
+//! after the change. For the state at one point in time, restore the table from its backup and
+//! export the restored table.
 //!
 //! A line is `{"Item": {…}}`, the format of DynamoDB's own exports to S3 ("DynamoDB table export
 //! output format", Developer Guide). So DynamoDB's import from S3 reads the files, too.
@@ -41,7 +41,7 @@ use crate::verify;
                         folder. The files contain personal data."
 )]
 pub struct ExportArgs {
-    /// The folder to write. It is created, or continued if an earlier run was stopped.
+    /// The folder to write. The command creates it, or continues the export of a stopped run.
     #[arg(long, value_name = "FOLDER")]
     to: PathBuf,
     /// Export only items of this entity. May be given more than once.
@@ -79,13 +79,13 @@ impl fmt::Display for Exported {
     }
 }
 
-/// Exports items of these entities, or of all entities if there are none, to a folder.
+/// Exports the items of these entities to a folder, or all items if the list is empty.
 ///
 /// # Errors
 /// [`OpsError::Usage`] when the folder has the export of another table or of other entities.
 pub async fn export(items: &Items, to: PathBuf, entities: Vec<String>, speed: Speed) -> Result<Exported, OpsError> {
     let mut export = Export::begin(to, items.name(), &entities, speed.segments)?;
-    // A continued run has the segments of the first one.
+    // A continued run uses the number of segments of the first run. Their positions are stored.
     let parts = export.parts()?;
     let (units, progress) = (Pace::new(Some(speed.max_read_units)), Progress::new("export", items.estimate().await?));
     let names: Vec<&str> = entities.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! Advice against a hot key, by the kind of its partition.
 //!
 //! A partition of the table or of an index allows 1,000 write units and 3,000 read units a second.
-//! The capacity of the table does not change this. So the limits of the table are a reason only if
+//! The capacity of the table does not change this. So the limits of the table are the cause only if
 //! many unrelated keys are throttled.
 
 use super::kind;
@@ -19,14 +19,14 @@ pub const ADVICE: [(&str, &str); 15] = [
         "Orders of one product write its stock and its sales. Spread the stock over several products, or \
         sell in batches.",
     ),
-    ("PICKING", "All stations are one item. The messages return to the queue and are repeated, so nothing is lost."),
-    ("WALLET", "Many payments to one wallet. Give the payee several wallets."),
+    ("PICKING", "One item has all stations. The messages return to the queue and are repeated, so nothing is lost."),
+    ("WALLET", "One wallet receives many payments. Give the payee several wallets."),
     ("ORG", "Many members join at the same time. Their clients repeat the request after Retry-After."),
     ("DOC", "Many editors write one document. Split it into several documents."),
-    ("METRIC", "Points are spread over shards by their ids. Send points with distinct ids, or under several names."),
+    ("METRIC", "Points are spread over shards by their ids. Send points with distinct ids, or use several metrics."),
     (
         "PLACESALES",
-        "The sales of a country and month have 16 shards. The stream repeats its records, so nothing is \
+        "The sales of a country and month have 16 shards. The consumer of the stream retries, so nothing is \
         lost.",
     ),
     ("AUDIT", "The entries of a day have shards. Retire fewer orders at once."),
@@ -37,7 +37,7 @@ pub const ADVICE: [(&str, &str); 15] = [
     ),
     (
         "CUSTOMER",
-        "The requests of one customer. Look for a client that repeats requests in a loop, and for the shop's \
+        "One customer sends these requests. Look for a client that repeats requests in a loop, and for the shop's \
         own service account.",
     ),
     ("STATUS", "Many orders change to one status at the same time. Imports should run at a lower rate."),
@@ -50,7 +50,7 @@ const OTHER: &str = "If many unrelated keys are throttled, raise MaxReadUnits an
     `ops capacity`. Otherwise look for one client that repeats requests in a loop.";
 const INVOICES: &str = "Consecutive numbers of invoices come from one item. Issue invoices at a lower rate.";
 
-/// Returns what helps against a hot key.
+/// Returns the advice for a partition key.
 #[must_use]
 pub fn advice(partition: &str) -> &'static str {
     if partition == "COUNTER#invoices" {

@@ -1,4 +1,4 @@
-//! `ops hot`: the keys that DynamoDB throttled, with what they mean and what helps.
+//! `ops hot`: shows the keys that DynamoDB throttled, their access patterns, and advice.
 //!
 //! Contributor Insights counts throttled requests by key, in one rule of CloudWatch for partition
 //! keys and in another for whole keys. The table and each index have their own rules. The command
@@ -44,14 +44,14 @@ const EXAMPLES: &str = "Examples:
 
 Exit status 1 means that keys were throttled.";
 
-/// Show the keys that the table and its indexes throttled, and what helps.
+/// Show the throttled keys of the table and its indexes, with advice.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HotArgs {
-    /// The number of minutes before now.
+    /// The number of minutes to report, up to now.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..=1_440))]
     minutes: u16,
-    /// Read this file, the output of `aws cloudwatch get-insight-rule-report`, and not CloudWatch.
+    /// Read the output of `aws cloudwatch get-insight-rule-report` from this file, not CloudWatch.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// The table or the index of the file.
@@ -110,7 +110,7 @@ pub async fn fetch(
         }
     }
     if reports.is_empty() {
-        return Err(OpsError::Failed("Contributor Insights is off, so nobody counts throttled keys".to_owned()));
+        return Err(OpsError::Failed("Contributor Insights is off, so CloudWatch counts no throttled keys".to_owned()));
     }
     Ok(reports)
 }
@@ -153,7 +153,7 @@ pub struct Hot {
 }
 
 impl Hot {
-    /// Looks the keys of reports up.
+    /// Looks up the keys of reports.
     #[must_use]
     pub fn new(reports: impl IntoIterator<Item = (String, InsightReport)>) -> Self {
         let mut counts: BTreeMap<(String, Vec<String>), u64> = BTreeMap::new();
@@ -180,7 +180,7 @@ fn count(value: f64) -> u64 {
 }
 
 fn readable(partition: &str, sort: Option<&str>) -> String {
-    // A key without a sort key gets one that the text then leaves out.
+    // `Key` needs a sort key. The text leaves the placeholder out.
     let key = PartitionKey::new(partition).and_then(|pk| Ok(Key { pk, sk: SortKey::new(sort.unwrap_or("-"))? }));
     let shown = key.map_or_else(|_| "unreadable".to_owned(), |key| shown(&key));
     if sort.is_some() { shown } else { shown.trim_end_matches(" -").to_owned() }
@@ -191,7 +191,7 @@ fn kind(partition: &str) -> &str {
     partition.split('#').next().unwrap_or(partition)
 }
 
-/// Returns the ids of the patterns whose key begins like this partition key.
+/// Returns the ids of the patterns whose partition key has the same prefix.
 fn patterns(place: &str, partition: &str) -> Vec<&'static str> {
     let attribute = if place == TABLE { "PK".to_owned() } else { format!("{place}PK") };
     let uses = |key: &str| {

@@ -1,5 +1,5 @@
-//! `ops verify`: checks every invariant of the table in a running shop, and repairs what has a
-//! source of truth.
+//! `ops verify`: checks every invariant of the table in a running shop, and repairs the differences
+//! that have a source of truth.
 //!
 //! One parallel scan reads each item once.
 //!
@@ -10,10 +10,10 @@
 //! - **Many items** ([`totals`]): counts and sums and their parts.
 //!
 //! # A running shop
-//! The scan is no snapshot, so a difference may have a harmless cause. Before the command reports a
-//! difference between two items, it reads all of them again at one instant. It reads the parts of a
-//! total again until the total did not change in between. The stream refreshes some copies. The
-//! command waits twice before it reports that such a copy is behind.
+//! The scan is not a snapshot, so a difference may have a harmless cause. Before the command
+//! reports a difference between two items, it reads these items again at one instant. It reads the
+//! parts of a total again until the total did not change in between. The stream refreshes some
+//! copies. The command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the

@@ -113,7 +113,7 @@ async fn damaged_exports_are_refused_and_damaged_lines_are_named() {
     assert!(imported.invalid > 0 && !imported.is_complete(), "{imported}");
     assert!(imported.to_string().contains(":1: the key is not the one of the attributes"), "{imported}");
     fs::write(&path, format!("{}\n", "x".repeat(text.len() - 1))).unwrap();
-    assert!(import(&other, &export).await.to_string().contains(":1: the line is no item"));
+    assert!(import(&other, &export).await.to_string().contains(":1: the line is not an item"));
     fs::write(&path, &text[1..]).unwrap();
     let refused = Export::open(root.clone()).unwrap_err();
     assert!(refused.exit_code() == 2 && refused.to_string().contains("the length that export.json names"), "{refused}");

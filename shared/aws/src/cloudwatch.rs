@@ -1,5 +1,5 @@
-//! The client of CloudWatch, in its JSON protocol. Its calls only read, so the client retries after
-//! every transient failure.
+//! A client of CloudWatch that uses its JSON protocol. Its calls only read, so the client retries
+//! after every transient failure.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl CloudWatch {
         Self { service: service.with_limits(LIMITS) }
     }
 
-    /// Calls an operation that reads.
+    /// Calls a read operation, and returns its response.
     ///
     /// # Errors
     /// [`CloudWatchError`].
@@ -68,17 +68,17 @@ impl CloudWatch {
         let headers = [("content-type", "application/x-amz-json-1.0"), ("x-amz-target", target.as_str())];
         let body = serde_json::to_vec(request).map_err(refused)?.into();
         let call = Call { headers: &headers, body, max_response: MAX_RESPONSE, ..Call::new(Method::POST, "/") };
-        let response = self.service.call(&call, says_later).await?;
+        let response = self.service.call(&call, is_retryable).await?;
         if response.status == 200 {
             return serde_json::from_slice(&response.body).map_err(refused);
         }
         let reason = format!("status {} {}", response.status, response.json_error().unwrap_or_default());
-        let is_transient = says_later(&response);
-        Err(if is_transient { CloudWatchError::Unavailable(reason) } else { CloudWatchError::Refused(reason) })
+        let is_retryable = is_retryable(&response);
+        Err(if is_retryable { CloudWatchError::Unavailable(reason) } else { CloudWatchError::Refused(reason) })
     }
 }
 
-fn says_later(response: &Response) -> bool {
+fn is_retryable(response: &Response) -> bool {
     is_transient(response.status, response.json_error().as_deref())
 }
 

@@ -10,15 +10,16 @@ use crate::error::TableError;
 
 /// The time that one request spends at most.
 const TIME: Duration = Duration::from_secs(5);
-/// The write units per second, a quarter of the template's default `MaxWriteUnits`.
+/// The write units per second: a quarter of the template's default `MaxWriteUnits`.
 const UNITS_PER_SECOND: f64 = 1_000.0;
 /// The writes per batch. The deletion of a large item costs 100 units.
 const BATCH: usize = 10;
 
 /// Paces the writes of one request, and ends them after 5 seconds or 5,000 write units.
 ///
-/// The units are those of the whole table since the budget began. On Lambda an execution
-/// environment processes one request at a time. Elsewhere concurrent requests slow each other down.
+/// The budget counts all writes through its [`Table`], also those of concurrent requests. On Lambda
+/// an execution environment processes one request at a time. Elsewhere concurrent requests slow
+/// each other down.
 #[derive(Debug)]
 pub struct Budget<'t> {
     table: &'t Table,

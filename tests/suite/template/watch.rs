@@ -68,13 +68,13 @@ fn every_function_has_alarms_for_errors_and_throttles() {
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
     for name in resources("AWS::Serverless::Function").into_keys() {
         for metric in ["Errors", "Throttles"] {
-            let told = |line: &str| {
+            let measures = |line: &str| {
                 let function = line.split_once("Name: FunctionName, Value: ").map(|(_, value)| value);
                 let named = |word: &str| word == name;
                 line.contains(&format!("MetricName: {metric},"))
                     && function.is_some_and(|value| value.split(|c: char| !c.is_alphanumeric()).any(named))
             };
-            assert!(alarms.lines().any(told), "no alarm has the metric {metric} of {name}");
+            assert!(alarms.lines().any(measures), "no alarm has the metric {metric} of {name}");
         }
     }
 }
@@ -109,8 +109,8 @@ fn a_mapping_that_discards_batches_or_is_disabled_raises_an_alarm() {
         // Without this setting, Lambda sends no metrics of an event source mapping.
         assert!(mapping.contains("MetricsConfig: {Metrics: [EventCount]}"), "{}", stream.logical_id);
         for metric in ["OnFailureDestinationDeliveredEventCount", "DroppedEventCount"] {
-            let told = |line: &str| line.contains(metric) && line.contains(&format!("!Ref {}", stream.logical_id));
-            assert!(given_up.lines().any(told), "{metric} of {}", stream.logical_id);
+            let measures = |line: &str| line.contains(metric) && line.contains(&format!("!Ref {}", stream.logical_id));
+            assert!(given_up.lines().any(measures), "{metric} of {}", stream.logical_id);
         }
     }
     // The consumer sends a heartbeat metric under the names of its sinks. The alarm fires if the
@@ -162,6 +162,6 @@ fn the_api_accepts_a_limited_rate_of_requests() {
     let (rate, burst) = (parameter("RequestsPerSecond"), parameter("RequestBurst"));
     assert!(
         (1..=10_000).contains(&rate) && (1..=5_000).contains(&burst),
-        "{rate} and {burst}, of which an account has no more"
+        "{rate} and {burst} must be at least 1 and within the default quotas of an account"
     );
 }

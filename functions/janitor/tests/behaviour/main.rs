@@ -1,4 +1,5 @@
-//! Tests of the janitor on orders that were abandoned at every point where work can stop.
+//! Tests of the janitor: abandoned and unpaid orders, moved categories, erased customers and unused
+//! objects.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

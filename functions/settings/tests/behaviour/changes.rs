@@ -1,4 +1,4 @@
-//! Tests of setting and reading.
+//! Tests of changes and reads of the settings.
 
 use http_api::sample::Call;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn the_settings_are_empty_at_version_0_before_the_first_change() {
 }
 
 #[tokio::test]
-async fn the_first_settings_are_those_of_version_0_changed_or_created() {
+async fn version_0_can_be_changed_and_the_first_settings_can_be_created() {
     let body = json!({ "values": { "banner": "Ice" }, "private": { "partner": [1, { "a": null }] } });
     for (call, status) in [(first(&body), 201), (change(&body, 0), 200)] {
         let shop = Shop::open().await;
@@ -71,7 +71,7 @@ async fn an_unknown_tag_changes_no_settings() {
 }
 
 #[tokio::test]
-async fn anybody_sees_the_values_and_staff_alone_the_private_ones() {
+async fn everyone_sees_the_values_and_only_staff_sees_the_private_ones() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "a": 1 }, "private": { "b": 2 } }))).await;

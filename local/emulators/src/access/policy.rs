@@ -1,4 +1,4 @@
-//! Evaluates statements as AWS documents it for identity-based policies.
+//! Evaluates the statements of identity-based policies by the rules that AWS documents.
 
 use std::borrow::Cow;
 

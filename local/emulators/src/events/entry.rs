@@ -15,7 +15,8 @@ const DEFAULT_BUS: &str = "default";
 pub struct Published {
     /// Id that the bus assigns. Each put gets a new id.
     pub event_id: String,
-    /// Time from the publisher, or else of the call: RFC 3339, whole seconds.
+    /// The publisher's time, or the time of the call if the publisher sent none. RFC 3339, in whole
+    /// seconds.
     pub time: String,
     /// Name of the publisher.
     pub source: String,
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_taken_from_before_1970_to_after_2100_and_no_further() {
+    fn times_before_1970_and_after_2100_are_converted_and_others_are_rejected() {
         assert_eq!(instant(-1.5).map(OffsetDateTime::unix_timestamp), Some(-2));
         assert_eq!(instant(4_200_000_000.9).map(OffsetDateTime::unix_timestamp), Some(4_200_000_000));
         assert_eq!(instant(1e300), None);

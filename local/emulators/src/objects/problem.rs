@@ -46,7 +46,7 @@ impl Problem {
     }
 
     /// No CORS rule allows the request of the web page. `has_rules` says whether the bucket has
-    /// rules.
+    /// rules. The misspelling `evalution` is S3's.
     pub(super) const fn cors(has_rules: bool) -> Self {
         let message = if has_rules {
             "CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request \

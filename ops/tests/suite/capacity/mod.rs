@@ -136,8 +136,8 @@ fn metrics_that_are_not_these_are_refused() {
         ((|value| value["NextToken"] = json!("more")) as fn(&mut Value), "only the first page"),
         (|value| value["MetricDataResults"][0]["Id"] = json!("m1"), "unknown id \"m1\": use the queries"),
         (|value| value["MetricDataResults"] = json!([]), "no data point"),
-        (|value| value["MetricDataResults"][0]["Values"][0] = json!(-1.0), "-1 is no number of units"),
-        (|value| value["MetricDataResults"][0]["Timestamps"][0] = json!("yesterday"), "no time in UTC"),
+        (|value| value["MetricDataResults"][0]["Values"][0] = json!(-1.0), "-1 is not a number of units"),
+        (|value| value["MetricDataResults"][0]["Timestamps"][0] = json!("yesterday"), "not a time in UTC"),
         (|value| *value = json!([]), "the metrics: "),
     ] {
         let error = with(change);

@@ -2,7 +2,7 @@
 
 use super::report_of;
 
-/// Names of elements that are open, in order. Panics if a page is not well-formed.
+/// Returns the number of tags of a page. Panics if the page is not well-formed.
 fn check_elements(page: &str) -> usize {
     let (mut open, mut elements) = (Vec::<&str>::new(), 0);
     let body = page.strip_prefix("<!DOCTYPE html>").unwrap();
@@ -33,11 +33,11 @@ fn the_page_is_well_formed_and_loads_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (path, input) = (folder.path().join("bill.html"), folder.path().join("profile.toml"));
         std::fs::write(&input, profile).unwrap();
-        let status = std::process::Command::new(env!("CARGO_BIN_EXE_ops"))
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ops"))
             .args(["cost", "--profile", input.to_str().unwrap(), "--html", path.to_str().unwrap()])
             .output()
             .unwrap();
-        assert!(status.status.success());
+        assert!(output.status.success());
         let page = std::fs::read_to_string(&path).unwrap();
         assert!(check_elements(&page) > 100);
         for loading in ["<script", "src=", "@import", "url(", "<link", "<b>"] {

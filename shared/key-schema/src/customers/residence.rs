@@ -1,4 +1,4 @@
-//! Residences of customers: the list of a country's customers, and of a city's.
+//! Residences of customers: lists of the customers of a country or of a city.
 //!
 //! The list is a sparse index over the profiles themselves. Its key is the hierarchy of country and
 //! city. The country is in the partition key, sharded by customer, because a shop has customers in
@@ -88,7 +88,8 @@ pub struct LivingIn {
 pub enum LivingInError {
     /// The text is not 1 or 2 names joined by `~`.
     #[error(
-        "must be a country, or a country and a city joined by `~`, with every byte outside A-Z a-z 0-9 - written _HH"
+        "must be a country, or a country and a city joined by `~`, with every byte other than A-Z, a-z, 0-9 and - \
+         written as _HH (hexadecimal)"
     )]
     Form,
     /// A name breaks the rule of ids.

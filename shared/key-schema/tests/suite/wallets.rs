@@ -134,7 +134,7 @@ fn every_movement_adds_the_amount_of_its_entry_to_a_balance() {
 }
 
 #[test]
-fn a_balance_is_added_to_under_conditions_and_never_set() {
+fn writes_add_to_a_balance_under_conditions_and_never_set_it() {
     let (world, now) = (World::plain(), at("2017-02-05T12:00:00.000Z"));
     let (customer, order, id) = (&world.customer, &world.order, &world.entry);
     let (_, debit) = wallet::debit(customer, usd(774), order, id, now).unwrap().remove(0);

@@ -43,7 +43,7 @@ impl Children {
 }
 
 /// A walk through the categories below one category: parents before their children, children by
-/// name. One request reads the children of one category.
+/// name. One request reads at most 100 children of one category.
 #[derive(Debug)]
 pub struct Walk<'a> {
     table: &'a Table,

@@ -15,7 +15,7 @@ fn sorted(mut ids: Vec<String>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn indices_can_be_ensured_again_and_by_two_at_once() {
+async fn indices_can_be_ensured_again_and_concurrently() {
     let engine = Engine::start().await;
     let (one, other) = tokio::join!(engine.client.ensure_indices(), engine.client.ensure_indices());
     one.unwrap();
@@ -176,7 +176,7 @@ async fn highlights_are_html_with_the_matching_words_marked() {
 }
 
 #[tokio::test]
-async fn every_order_pages_through_all_products_once() {
+async fn every_sort_order_pages_through_all_products_once() {
     let names = ["eclair", "Éclair", "Apple", "apple", "banana"];
     let products: Vec<_> = (0..23)
         .map(|n: i64| ProductDocument {

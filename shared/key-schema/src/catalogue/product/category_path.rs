@@ -33,7 +33,7 @@ pub enum CategoryError {
     #[error("the path is too long")]
     TooLong,
     /// The text is not a category path as in a URL: see [`CategoryPath::from_segment`].
-    #[error("must be names joined by `~`, with every byte outside A-Z a-z 0-9 - written _HH")]
+    #[error("must be names joined by `~`, with every byte other than A-Z, a-z, 0-9 and - written as _HH (hexadecimal)")]
     Segment,
 }
 

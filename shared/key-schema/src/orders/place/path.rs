@@ -50,7 +50,7 @@ pub enum PlacePathError {
     /// The text is not 1 to 3 names joined by `~`.
     #[error(
         "must be a city, a shop and a day such as 2017-01-01, or the first or first two, joined by `~`, with every \
-         byte outside A-Z a-z 0-9 - written _HH"
+         byte other than A-Z, a-z, 0-9 and - written as _HH (hexadecimal)"
     )]
     Form,
     /// A name in the path breaks the rule of ids.
