@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use key_schema::instant::Instant;
-use key_schema::item::{Item, MAX_ITEM_BYTES, key_of};
+use key_schema::item::{Item, MAX_ITEM_BYTES, entity_name, key_of};
 use key_schema::key::Key;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -257,20 +257,16 @@ impl SegmentFile {
     }
 
     /// Appends a page of items, and stores the position after it.
-    pub(super) fn append(
-        &mut self,
-        items: &[Item],
-        next: Option<&Key>,
-        entity: impl Fn(&Item) -> String,
-    ) -> Result<(), OpsError> {
+    pub(super) fn append(&mut self, items: &[Item], next: Option<&Key>) -> Result<(), OpsError> {
         let mut text = Vec::new();
         for item in items {
             serde_json::to_writer(&mut text, &Wrapped { item }).map_err(OpsError::failed)?;
             text.push(b'\n');
-            *self.position.contents.items.entry(entity(item)).or_default() += 1;
+            let entity = entity_name(item).unwrap_or_default().to_owned();
+            *self.position.contents.items.entry(entity).or_default() += 1;
         }
         let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
-        written.map_err(|error| failed(&self.path, error))?;
+        written.map_err(|error| failed(&self.path.with_file_name(&self.position.contents.name), error))?;
         self.position.contents.bytes += u64::try_from(text.len()).unwrap_or_default();
         self.position.next = next.map(position_of);
         self.position.complete = next.is_none();

@@ -19,7 +19,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use futures::future::try_join_all;
-use key_schema::item::entity_name;
 use serde::Serialize;
 
 pub use folder::{Export, Line, Manifest};
@@ -96,9 +95,7 @@ pub async fn export(items: &Items, to: PathBuf, entities: Vec<String>, speed: Sp
             return Ok(part);
         }
         let after = part.next();
-        let pages = items.segment(walk, segment, after.as_ref(), async |page, next| {
-            part.append(&page, next.as_ref(), |item| entity_name(item).unwrap_or_default().to_owned())
-        });
+        let pages = items.segment(walk, segment, after.as_ref(), async |page, next| part.append(&page, next.as_ref()));
         pages.await?;
         Ok::<_, OpsError>(part)
     });

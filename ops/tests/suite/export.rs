@@ -92,6 +92,10 @@ async fn an_import_overwrites_nothing_and_names_what_differs() {
     assert!(imported.to_string().contains("NOT IMPORTED: segment-0"), "{imported}");
     let after = content(&shop).await;
     assert!(after.is_superset(&before) && after.len() == before.len() + 1);
+    // An item that appears after the read of the import stays, too.
+    let item = export.lines().find_map(|line| line.unwrap().item).unwrap();
+    let other = items(&shop).put_new(&item, &ops::Pace::new(None)).await.unwrap();
+    assert!(other.is_some() && content(&shop).await == after);
     let mark = serde_dynamo::AttributeValue::S(IMPORTED.to_owned());
     assert_eq!(shop.items("").await.iter().filter(|item| item.get(CAUSE) == Some(&mark)).count(), 1);
 }

@@ -165,7 +165,8 @@ async fn ops(service: &Service, arguments: &[&str]) -> Output {
 
 fn page(id: &str, minutes: std::ops::Range<i64>, next: Option<&str>) -> String {
     let times: Vec<i64> = minutes.map(|minute| START + 60 * minute).collect();
-    let result = json!({"Id": id, "Label": id, "Values": vec![4_200.0; times.len()], "Timestamps": times, "StatusCode": "PartialData"});
+    let values = vec![4_200.0; times.len()];
+    let result = json!({"Id": id, "Label": id, "Values": values, "Timestamps": times, "StatusCode": "PartialData"});
     json!({"MetricDataResults": [result], "NextToken": next, "Messages": []}).to_string()
 }
 
@@ -216,7 +217,8 @@ async fn both_pages_are_read_from_cloudwatch_and_the_stack_is_updated() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_update_and_an_unreachable_service_are_reported() {
-    let refusal = "<ErrorResponse><Error><Code>ValidationError</Code><Message>No updates are to be performed.</Message></Error></ErrorResponse>";
+    let refusal = "<ErrorResponse><Error><Code>ValidationError</Code>\
+        <Message>No updates are to be performed.</Message></Error></ErrorResponse>";
     let metrics = (200, page("table_writes", 0..120, None));
     let service = Service::start([metrics, (400, refusal.to_owned())]).await;
     let output = ops(&service, &["--apply", "--stack", "s"]).await;
