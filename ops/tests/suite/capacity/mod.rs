@@ -66,14 +66,17 @@ fn a_rise_is_throttled_until_the_capacity_has_grown() {
     assert_eq!((bounded.throttled_minutes, bounded.unit_hours), (55, 400));
 }
 
-/// `UpdateTable` permits four decreases a day, and one more in each further hour.
+/// `UpdateTable` permits four decreases a day at any time, and further ones an hour after the last.
+/// Each of these five peaks asks for a decrease after 15 quiet minutes.
 #[test]
-fn the_capacity_falls_at_most_27_times_a_day() {
-    let day: Vec<u64> = (0..36).flat_map(|_| [load(5, 700), load(35, 70)].concat()).collect();
-    let unlimited: Vec<u64> = (0..6).flat_map(|_| [load(5, 700), load(235, 70)].concat()).collect();
-    let hours = simulated(&day, 100, 1_000).unit_hours;
-    assert!(hours > 23 * 1_000, "{hours}");
-    assert!(simulated(&unlimited, 100, 1_000).unit_hours < 12 * 1_000);
+fn the_fifth_decrease_of_a_day_waits_for_an_hour() {
+    let peaks = [load(5, 700), load(15, 70)].concat().repeat(5);
+    // The first four decreases are in the first 80 minutes, and the fifth is in the third hour.
+    let with_a_fifth = simulated(&[peaks, load(200, 70)].concat(), 100, 1_000).unit_hours;
+    assert_eq!(with_a_fifth, 3 * 1_000 + 2 * 100);
+    let four = [load(5, 700), load(15, 70)].concat().repeat(4);
+    let without_a_fifth = simulated(&[four, load(220, 70)].concat(), 100, 1_000).unit_hours;
+    assert_eq!(without_a_fifth, 2 * 1_000 + 3 * 100);
 }
 
 fn report(minutes: &[u64]) -> Report {
