@@ -32,8 +32,8 @@ pub const ADVICE: [(&str, &str); 15] = [
     ("AUDIT", "The entries of a day have shards. Retire fewer orders at once."),
     (
         "SETTINGS",
-        "Each environment of a function reads a copy every 30 seconds. Look for a client that calls GET /v1/settings in a \
-        loop.",
+        "Each environment of a function reads a copy every 30 seconds. Look for a client that calls \
+        GET /v1/settings in a loop.",
     ),
     (
         "CUSTOMER",

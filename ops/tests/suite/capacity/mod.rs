@@ -67,7 +67,7 @@ fn a_rise_is_throttled_until_the_capacity_has_grown() {
 }
 
 /// `UpdateTable` permits four decreases a day at any time, and further ones an hour after the last.
-/// Each of these five peaks asks for a decrease after 15 quiet minutes.
+/// Each of these five peaks leads to a decrease after 15 quiet minutes.
 #[test]
 fn the_fifth_decrease_of_a_day_waits_for_an_hour() {
     let peaks = [load(5, 700), load(15, 70)].concat().repeat(5);
