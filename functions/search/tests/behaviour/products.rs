@@ -266,7 +266,7 @@ async fn an_unavailable_engine_causes_a_503_with_retry_after() {
 /// The engine may still process the first search, so a second one would double its load.
 #[tokio::test]
 async fn a_search_without_a_response_in_time_is_not_sent_again() {
-    let shop = Shop::embedded().await;
+    let shop = Shop::impatient().await;
     let faults = shop.server.as_ref().unwrap().faults();
     faults.add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
     let answer = shop.products(&[("q", "ice")]).await;

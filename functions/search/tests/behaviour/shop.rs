@@ -23,7 +23,7 @@ impl Shop {
     /// Opens an engine without an index.
     pub async fn empty() -> Self {
         match std::env::var("SEARCH_ENDPOINT") {
-            Ok(endpoint) => Self { app: app(&endpoint), server: None },
+            Ok(endpoint) => Self { app: app(&endpoint, limits()), server: None },
             Err(_) => Self::embedded().await,
         }
     }
@@ -31,7 +31,15 @@ impl Shop {
     /// Starts the embedded engine, which can be made to fail.
     pub async fn embedded() -> Self {
         let server = SearchServer::start(None).await.unwrap();
-        Self { app: app(server.url()), server: Some(server) }
+        Self { app: app(server.url(), limits()), server: Some(server) }
+    }
+
+    /// Returns a shop whose client waits for a response for a shorter time than a timeout of the
+    /// engine takes.
+    pub async fn impatient() -> Self {
+        let server = SearchServer::start(None).await.unwrap();
+        let limits = Limits { attempt: Duration::from_secs(1), ..limits() };
+        Self { app: app(server.url(), limits), server: Some(server) }
     }
 
     pub async fn with(products: &[ProductDocument], orders: &[OrderDocument]) -> Self {
@@ -69,14 +77,18 @@ pub fn ids(answer: &Answered) -> Vec<String> {
     answer.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
-fn app(endpoint: &str) -> App {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let prefix = format!("search-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+fn limits() -> Limits {
     let mut limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
     if std::env::var_os("SEARCH_ENDPOINT").is_some() {
         // A real engine may be slow on the test machine.
         (limits.attempt, limits.total) = (Duration::from_secs(30), Duration::from_secs(60));
     }
+    limits
+}
+
+fn app(endpoint: &str, limits: Limits) -> App {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("search-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let config = SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits);
     App {
         client: SearchClient::new(&config),
