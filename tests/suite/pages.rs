@@ -203,3 +203,34 @@ fn the_diagram_of_the_crates_shows_what_their_manifests_say() {
         assert!(missing.is_empty(), "{name} depends on {missing:?}, and the diagram does not show it");
     }
 }
+
+/// Resource types and properties that the template must not have, with the decision against them.
+const DECIDED_AGAINST: [(&str, &[&str]); 4] = [
+    ("## Global tables", &["AWS::DynamoDB::GlobalTable", "MultiRegionConsistency"]),
+    ("## DynamoDB Accelerator (DAX)", &["AWS::DAX::"]),
+    ("## Redis and other caches", &["AWS::ElastiCache::", "AWS::MemoryDB::"]),
+    ("## Local secondary indexes", &["LocalSecondaryIndexes"]),
+];
+
+#[test]
+fn each_decision_has_a_reason_and_an_alternative_and_the_template_agrees() {
+    let page = read(&root().join("docs/design/decisions.md"));
+    let sections: Vec<&str> = page.split("\n## ").skip(1).collect();
+    for section in &sections {
+        for part in ["- **Why.** ", "- **Choose otherwise** "] {
+            assert!(section.contains(part), "no {part:?} in {section}");
+        }
+    }
+    for text in ["## Event sourcing", "## Several shops in one table"] {
+        assert!(page.contains(text), "no section {text:?}");
+    }
+    let template = read(&root().join("template.yaml"));
+    for (title, resources) in DECIDED_AGAINST {
+        assert!(page.contains(title), "no section {title:?}");
+        for resource in resources {
+            assert!(!template.contains(resource), "{title:?} and the template's {resource}");
+        }
+    }
+    let indexes = template.matches("- IndexName: ").count();
+    assert!(indexes == 3 && page.contains("three global secondary indexes"), "{indexes} indexes");
+}

@@ -40,6 +40,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
     },
     Technique {
+        id: "X6",
+        what: "Tables for queries: an export as files by day, tables of Glue, and queries of Athena \
+            ([analytics.md](analytics.md))",
+        entities: &[],
+        patterns: &[],
+        tests: &["the_tables_of_analytics_have_the_declared_columns_and_every_order"],
+    },
+    Technique {
         id: "X8",
         what: "Item collections and references as pictures: a diagram of each area, generated from the stored samples \
             ([entities.md](entities.md))",
@@ -62,6 +70,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "content_has_up_to_100_kilobytes",
             "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
         ],
+    },
+    Technique {
+        id: "X10",
+        what: "Techniques that Bodega does not use, with the reason and with the case for them \
+            ([decisions.md](design/decisions.md))",
+        entities: &[],
+        patterns: &[],
+        tests: &["each_decision_has_a_reason_and_an_alternative_and_the_template_agrees"],
     },
     Technique {
         id: "X11",

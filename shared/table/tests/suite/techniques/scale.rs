@@ -57,6 +57,17 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
     },
     Technique {
+        id: "T5",
+        what: "On-demand or provisioned capacity, chosen by the bills of both for the measured use",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand",
+            "a_rise_is_throttled_until_the_capacity_has_grown",
+            "both_pages_are_read_from_cloudwatch_and_the_stack_is_updated",
+        ],
+    },
+    Technique {
         id: "T7",
         what: "Archive of expiring items, and restore",
         entities: &["Order", "OrderLine"],
