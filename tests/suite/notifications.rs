@@ -130,7 +130,7 @@ fn a_squatter_of_an_address_neither_blocks_its_owner_nor_sends_her_mail() {
 }
 
 #[test]
-fn a_bounce_and_a_complaint_stop_mail_until_staff_gives_the_address_again() {
+fn a_bounce_and_a_complaint_stop_mail_until_staff_sets_the_address_again() {
     with_system(async |system| {
         shop::products(system, &["notified-bun"], 20).await;
         for kind in ["bounce", "complaint"] {

@@ -1,9 +1,9 @@
 //! `bench instructions`: the instructions of each part of a function.
 //!
-//! The measured function and its peer (b) are built as for a deployment, but with symbols.
-//! Callgrind counts the instructions of each symbol including its callees. A part has one symbol,
-//! or several symbols where one calls the others. The table indents a part that belongs to the part
-//! above it.
+//! The measured function is compared with peer (b), the function in `bench/peers` that is made in
+//! the usual way. Both are built as for a deployment, but with symbols. Callgrind counts the
+//! instructions of each symbol including its callees. A part has one symbol, or several symbols
+//! where one calls the others. The table indents a part that belongs to the part above it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ const WARM: usize = 100;
 /// The build folder of the programs with symbols.
 const TARGET: &str = "target/with-symbols";
 
-/// A row of the table: its name, its depth below the row above, and its symbols. A symbol is
-/// written as the start of its name. After an asterisk it is written as any text in the name.
+/// A row of the table: its name, its depth, and its symbols. Each entry of `functions` is the start
+/// of a symbol's name. After an asterisk, it is a text anywhere in the name.
 struct Part {
     name: &'static str,
     depth: usize,
@@ -207,9 +207,8 @@ fn markdown(rows: &[Row]) -> String {
         table.row(format_args!("{name} | {ready} | {first} | {warm} | {usual_first} | {usual_warm}"));
     }
     format!(
-        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. A warm request is the average of \
-         the requests after the first, of {} in all.\n\n{table}",
-        WARM + 1
+        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. The figures of a warm request are \
+         the average of {WARM} requests after the first.\n\n{table}"
     )
 }
 

@@ -90,7 +90,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the requests of a turn, and its longest time.
+    /// Returns the number of requests of a turn, and its maximum duration.
     fn turn(&self, turn: u32) -> (u64, Duration) {
         let until = |turn: u32| self.requests * u64::from(turn) / u64::from(TURNS);
         (until(turn + 1) - until(turn), Duration::from_secs(self.seconds) / TURNS)

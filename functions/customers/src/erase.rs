@@ -33,7 +33,7 @@ const QUESTIONS: usize = 25;
 /// interrupted request can still be repeated here, although its response is 404.
 ///
 /// The janitor then removes the customer's archive, even if no client repeats the request
-/// ([`key_schema::erasure`]). Orders stay because the books need them. Reviews stay, too.
+/// ([`key_schema::erasure`]). Orders stay because accounting needs them. Reviews stay, too.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;

@@ -72,7 +72,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
             Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
         }
-        // A stranger's 404 names the document, so that it does not reveal that the document exists.
+        // Strangers get the 404 of a missing document. The 404 of a missing version would reveal
+        // that the document exists.
         (None, _) => {
             let standing = match known {
                 Ok(standing) => standing,
@@ -150,7 +151,8 @@ pub async fn texts(
     manifest: &Manifest,
     known: Result<Access, (&OrganizationId, &CustomerId)>,
 ) -> Result<Texts, Problem> {
-    // Without texts to read and with a known access, DynamoDB would refuse the empty request.
+    // If there are no texts to read and the access is known, the request would be empty, and
+    // DynamoDB would refuse it.
     let (mut sections, mut member) = (BTreeMap::new(), None);
     let asks = !manifest.is_empty() || known.is_err();
     let found = if asks {

@@ -16,7 +16,7 @@
 //! item. The sink reads the profile strongly. Without a profile, no erasure would remove the
 //! archived item again. The janitor removes objects that were archived before an erasure
 //! ([`key_schema::erasure`]). The expiry is recorded in any case, because an entry names no
-//! customer. Orders are part of the books and are always archived.
+//! customer. Orders are accounting records and are always archived.
 //!
 //! # Archived items
 //!
@@ -143,7 +143,8 @@ impl<I: Items, O: Objects> Sink for Audit<I, O> {
 /// An item that has expired.
 struct Expired<'r> {
     item: &'r AnyEntity,
-    /// The customer whose erasure deletes the archived item, or `None` for items of the books.
+    /// The customer whose erasure deletes the archived item, or `None` for accounting
+    /// records.
     owner: Option<&'r CustomerId>,
     began_at: Instant,
     removed_at: Instant,
@@ -165,8 +166,8 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
     let (owner, began_at, expires_at, class, is_recorded) = match item {
         AnyEntity::Session(session) => {
             // The pattern names every attribute of a session. So a new attribute does not compile
-            // before someone decides here about its secrecy. The present ones are not secret: the
-            // id grants no access, and the sign-in is a hash.
+            // until a developer decides here whether it is secret. The present attributes are not
+            // secret: the id grants no access, and the sign-in is a hash.
             let Session { id: _, customer_id, expires_at, device: _, sign_in: _ } = &session.data;
             (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }
@@ -184,8 +185,8 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
 }
 
 /// Returns when an item was removed. The time is part of the entry's key, so it must depend on the
-/// record alone. The item's expiry replaces a missing or implausible time. The clock cannot replace
-/// it, because it would differ at the next delivery.
+/// record alone. The item's expiry replaces a missing or implausible time. The present time cannot
+/// replace it, because the next delivery would have a different one.
 fn removed_at(written_at: Option<Instant>, created_at: Instant, expires_at: Instant) -> Instant {
     let believed = created_at.plus_seconds(-CLOCK_SECONDS)..=expires_at.plus_seconds(LATEST_SECONDS);
     written_at.filter(|at| believed.contains(at)).unwrap_or(expires_at)
@@ -228,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_removal_is_dated_by_the_stream_unless_that_cannot_be_right() {
+    fn the_time_of_a_removal_is_that_of_the_record_unless_it_is_implausible() {
         let at = |text: &str| text.parse::<Instant>().unwrap();
         let (created, expires) = (at("2026-11-01T00:00:00.000Z"), at("2026-11-20T00:00:00.000Z"));
         let dated = |written: Option<&str>| removed_at(written.map(at), created, expires);

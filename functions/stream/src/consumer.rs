@@ -62,7 +62,7 @@ impl Consumer {
         Ok(Self { table: Some(table), ..consumer })
     }
 
-    /// Creates a consumer with these sinks. It has no table whose consumption it measures.
+    /// Creates a consumer with these sinks. Its reports contain no consumption of a table.
     #[must_use]
     pub fn new(sinks: Vec<Box<dyn Sink>>, quarantine: Box<dyn Quarantine>, settings: Settings) -> Self {
         let name = sinks.iter().map(|sink| sink.name()).collect::<Vec<_>>().join(",");
@@ -78,7 +78,8 @@ impl Consumer {
     /// Passes a batch to the sinks until every record is settled, or until `stop`.
     ///
     /// # Errors
-    /// [`BatchError`] if a response could not name a record. Then no sink has received the batch.
+    /// [`BatchError`] if a record has no usable sequence number. Then no sink has received the
+    /// batch.
     pub async fn take(&self, event: &Event, stop: Instant) -> Result<BatchOutcome, BatchError> {
         let started = Instant::now();
         let batch = Batch::decode(event)?;

@@ -98,9 +98,9 @@ impl Entry<'_> {
         let Origin { sequence, event_id, written_at, .. } = self.origin;
         // A record without a usable event id is identified by its sequence number.
         let event_id = event_id.as_deref().filter(|id| is_plain(id)).unwrap_or(sequence.as_str());
-        // The day is that of the record, so that every delivery gives the same name. The day of the
-        // write could differ between two deliveries. An implausible day is not used, because an
-        // operator would not look for the record there.
+        // The name has the day of the record, so it is the same for every delivery. The present day
+        // could differ between two deliveries. An implausible day is not used, because an operator
+        // would not look for the record there.
         let believed = now.plus_seconds(-BELIEVED_SECONDS)..=now.plus_seconds(BELIEVED_SECONDS);
         let day = written_at.filter(|at| believed.contains(at)).unwrap_or(now).day();
         format!("{PREFIX}{day}/{event_id}-{}.json", self.consumer)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_time_or_event_id_neither_hides_nor_blocks_the_record() {
+    fn today_and_the_sequence_number_replace_an_implausible_time_and_event_id() {
         for written_at in [None, Some("1970-01-01T00:00:00.000Z"), Some("9999-01-01T00:00:00.000Z")] {
             assert_eq!(name(None, written_at), "quarantine/2017-01-02/42-search.json");
         }

@@ -58,13 +58,13 @@ async fn an_order_is_paid_and_refunded_in_its_own_currency_only() {
 }
 
 #[tokio::test]
-async fn a_wallet_that_an_earlier_version_opened_in_another_currency_pays_and_is_refunded() {
+async fn a_wallet_that_an_earlier_version_opened_in_another_currency_can_pay_and_get_refunds() {
     let shop = Shop::open().await;
     shop.priced_product("tea", euros(100)).await;
     let order = placed(&shop, "tea").await;
     shop.store_wallet(euros(99), &[]).await;
     assert_eq!(pay(&shop, &order).await.code(), Some("insufficient_funds"));
-    assert_eq!(shop.balances().await, [euros(99), money(0)], "the wallet is converted and has its balance");
+    assert_eq!(shop.balances().await, [euros(99), money(0)], "the wallet is converted and keeps its balance");
     shop.store_wallet(euros(150), &[]).await;
     let paid = pay(&shop, &order).await;
     assert_eq!(paid.status, 200, "{}", paid.body);
@@ -76,7 +76,7 @@ async fn a_wallet_that_an_earlier_version_opened_in_another_currency_pays_and_is
 
 /// In an earlier version, a payment in another currency could open the wallet.
 #[tokio::test]
-async fn an_order_in_the_shops_currency_is_refunded_to_a_wallet_that_a_foreign_coin_opened() {
+async fn an_order_in_the_shops_currency_is_refunded_to_a_wallet_that_was_opened_in_another_currency() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let order = placed(&shop, "tea").await;

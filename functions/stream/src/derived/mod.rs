@@ -58,7 +58,7 @@ impl<I: Items> Derived<I> {
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
             Some(AnyEntity::Product(product)) => memberships::refresh(table, change, product).await,
             // A removal by an operator derives nothing. The sales rows remain, because they are
-            // part of the books.
+            // accounting records.
             _ => Ok(()),
         }
     }

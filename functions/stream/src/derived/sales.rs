@@ -13,7 +13,7 @@
 //! `rev` refuses older rows.
 //!
 //! The shop never removes an order before it expires. After its expiry, or its removal by an
-//! operator, there is no head. The rows remain, because they are part of the books.
+//! operator, there is no head. The rows remain, because they are accounting records.
 //!
 //! # Why nothing is counted twice
 //!

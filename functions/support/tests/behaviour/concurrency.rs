@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::desk::{Desk, answer, ask, open, question, questions_of};
 
 #[tokio::test]
-async fn fifty_questions_at_once_are_fifty_and_one_with_a_key_is_one() {
+async fn fifty_concurrent_requests_create_fifty_questions_or_one_if_they_have_one_key() {
     let desk = Desk::open(&["ann"]).await;
     let calls: Vec<_> = (0..50).map(|n| ask("ann", &format!("{n}"))).collect();
     let answers = join_all(calls.iter().map(|call| desk.settled(call.clone()))).await;
@@ -22,7 +22,7 @@ async fn fifty_questions_at_once_are_fifty_and_one_with_a_key_is_one() {
 }
 
 #[tokio::test]
-async fn fifty_answers_at_once_are_all_counted_in_both_places() {
+async fn fifty_concurrent_answers_are_all_counted_in_the_question_and_its_copy() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
     let calls: Vec<_> = (0..50).map(|n| answer(&id, &format!("{n}"))).collect();
@@ -39,7 +39,7 @@ async fn fifty_answers_at_once_are_all_counted_in_both_places() {
 }
 
 #[tokio::test]
-async fn concurrent_last_answers_fill_the_free_places_exactly() {
+async fn concurrent_answers_reach_the_limit_of_a_question_exactly() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
     for n in 0..95 {

@@ -91,8 +91,8 @@ impl Store {
     }
 
     /// Writes an object. With `new` it writes only if no object has this name. Returns whether it
-    /// wrote. Writes to a bucket are serialized, so that of several concurrent writers of a new
-    /// name only one succeeds.
+    /// wrote. Writes to a bucket are serialized. So if several callers write a new name at the same
+    /// time, only one succeeds.
     pub(super) fn put(&self, bucket: &str, name: &str, body: &Bytes, kind: Kind, new: bool) -> Result<bool, Error> {
         if !is_name(name) {
             return Err(Error::Name);
@@ -217,8 +217,8 @@ fn is_bucket_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
-/// Returns whether S3 accepts the name. It has 1 to 1,024 bytes. Taken as a path, it must not leave
-/// the bucket by `..`.
+/// Returns whether S3 accepts the name. It has 1 to 1,024 bytes, and no `..` leads to a path above
+/// the bucket.
 pub(super) fn is_name(name: &str) -> bool {
     let mut depth = 0_i64;
     let inside = name.split('/').all(|segment| {

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_that_is_not_understood_is_refused_whole() {
+    fn one_invalid_line_makes_the_whole_request_fail() {
         for (body, part) in [
             ("{}", "terminated by a newline"),
             ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n", "no document follows"),

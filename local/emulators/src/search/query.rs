@@ -184,7 +184,7 @@ fn field_value<'a>(kind: &'static str, body: &'a Value) -> Result<(&'a str, &'a 
 }
 
 fn exact(field: &Field, handle: Handle, value: &Value) -> Result<Term, Problem> {
-    let unreadable = || Problem::parsing(format!("cannot look for such a value in [{}]", field.name));
+    let unreadable = || Problem::parsing(format!("the value for [{}] does not have the type of the field", field.name));
     match &field.kind {
         Kind::Keyword { normalizer } => {
             let keyword = normalize(normalizer.as_ref(), value.as_str().ok_or_else(unreadable)?);

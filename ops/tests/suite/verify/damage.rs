@@ -350,7 +350,7 @@ async fn a_like_of_nobody_is_counted_and_reported() {
     assert_eq!(table.keys("PRODUCT#milk").await.iter().filter(|(_, sk)| sk.starts_with("LIKES#")).count(), 1);
 }
 
-/// Money, the books and texts have no second source. A person decides.
+/// Money, accounting records and texts have no second source. A person decides.
 #[tokio::test]
 async fn a_sum_without_a_source_of_truth_is_only_reported() {
     each([

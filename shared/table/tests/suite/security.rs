@@ -89,7 +89,7 @@ fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
     let mut foreign = 0;
     for (name, source, has_checksum) in locked() {
         match source.as_deref() {
-            None => assert!(ours.contains(&name), "{name} comes from nowhere"),
+            None => assert!(ours.contains(&name), "{name} is not in this repository and has no source"),
             Some("registry+https://github.com/rust-lang/crates.io-index") => {
                 assert!(has_checksum, "{name} has no checksum");
                 foreign += 1;

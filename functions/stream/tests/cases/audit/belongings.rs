@@ -54,7 +54,7 @@ async fn an_erased_customers_expired_items_are_not_archived_and_audited_without_
     shop.sign_up("c1", Instant::now()).await;
     assert_eq!(shop.take(&late).await, None);
     assert_eq!(shop.counts().await, (0, 3));
-    // Orders are part of the books, even those of an erased customer.
+    // Orders are accounting records, even those of an erased customer.
     let mut head = order("o1", OrderStatus::Delivered, 6, 1);
     head.data.expires_at = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
     assert_eq!(shop.take(&[expire("5", &head)]).await, None);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_batch_write_is_done_and_the_rest_left() {
+    fn half_of_a_batch_write_is_processed_and_the_rest_is_returned() {
         let request = json!({"RequestItems": {"a": [1, 2, 3], "b": [4, 5]}});
         let (done, left) = halves(Operation::BatchWrite, &request).unwrap();
         assert_eq!(done, json!({"RequestItems": {"a": [1, 2]}}));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_left_of_a_batch_read_keep_its_projection() {
+    fn the_unprocessed_keys_of_a_batch_read_keep_its_other_parameters() {
         let request = json!({"RequestItems": {"a": {"Keys": [1, 2], "ConsistentRead": true}}});
         let (done, left) = halves(Operation::BatchGet, &request).unwrap();
         assert_eq!(done, json!({"RequestItems": {"a": {"Keys": [1], "ConsistentRead": true}}}));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_of_a_ttl_deletion_is_spelled_as_the_api_does() {
+    fn the_identity_of_a_ttl_deletion_has_the_member_names_of_the_api() {
         let answer = json!({"Records": [
             {"eventName": "REMOVE", "userIdentity": {"type": "Service", "principalId": "p"}},
             {"eventName": "REMOVE"},

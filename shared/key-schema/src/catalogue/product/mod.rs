@@ -5,9 +5,10 @@
 //!
 //! In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`,
 //! `MEDIA`, `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`,
-//! `PRODUCT#STOCK` and `REVIEW#<customer>`. One Query between `PRODUCT` and `PRODUCT$` reads all
-//! data of a product page. It reads no content, pictures ([`crate::picture`]), reviews, entries of
-//! further categories ([`crate::membership`]) or count of likes ([`crate::like`]).
+//! `PRODUCT#STOCK` and `REVIEW#<customer>`. One Query between `PRODUCT` and `PRODUCT$` reads the
+//! product page: the five items whose sort keys begin with `PRODUCT`. It reads no content, pictures
+//! ([`crate::picture`]), reviews, entries of further categories ([`crate::membership`]) or count of
+//! likes ([`crate::like`]).
 
 mod category_path;
 pub mod copies;
@@ -44,8 +45,8 @@ pub const CATEGORY_SHARDS: Shards = Shards(4);
 
 entity! {
     /// The attributes of a product that lists and search show. A product that is taken out of the
-    /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts, and
-    /// no late stream record has a higher `rev` than a newer one.
+    /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts. A
+    /// record of an older state never has a higher `rev` than a record of a newer state.
     Product = "Product" {
         fixed {
             /// The id of the product.
@@ -180,8 +181,8 @@ impl Entity for ReviewStats {
 }
 
 entity! {
-    /// The sales of a product over all time. The stream's consumer updates them together with the
-    /// rows that prove them, in one transaction ([`crate::sales`]).
+    /// The sales of a product over all time: the sum of its sales rows ([`crate::sales`]). The
+    /// transaction in which the stream's consumer writes rows also updates the sum.
     ProductSales = "ProductSales" {
         fixed {
             /// The id of the product.
