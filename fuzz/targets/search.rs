@@ -5,7 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-// This includes only the queries, because the client's crates take minutes to build.
+// This includes only the module of the queries. The other modules of `search-index` need crates
+// that take minutes to build.
 #[allow(dead_code)]
 #[path = "../../shared/search-index/src/query.rs"]
 mod query;
@@ -14,8 +15,8 @@ use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, Sear
 
 /// The engine refuses a query with more clauses.
 const MAX_CLAUSES: u64 = 1024;
-/// The maximum size of a query. A text of 512 bytes is in the clause of every word and in the
-/// prefixes, with each byte escaped.
+/// The maximum size of a query. It contains a text of 512 bytes several times: in the clauses of
+/// its words and in the prefixes. JSON may escape each byte of the text.
 const MAX_QUESTION_BYTES: usize = 48 * 1024;
 
 /// Member names in our queries.
@@ -80,12 +81,12 @@ fn sound(question: &Value) {
     assert!(clauses <= MAX_CLAUSES, "{clauses} clauses: {question}");
 }
 
-/// Fails if a name or text outside of the client's values is unknown. Returns the highest possible
-/// number of clauses.
+/// Fails if the query has an unknown name, or an unknown text that is not a value from the caller.
+/// Returns the highest possible number of clauses.
 fn ours(value: &Value, clients: bool) -> u64 {
     match value {
         Value::String(text) => {
-            assert!(clients || has(WORDS, text), "the client's text {text:?} is outside of a value");
+            assert!(clients || has(WORDS, text), "the caller's text {text:?} is outside of a value");
             0
         }
         Value::Array(values) => values.iter().map(|value| ours(value, clients)).sum(),
@@ -95,7 +96,7 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
-                // The client's values are those of a term or prefix, the words of a multi_match,
+                // The caller's values are those of a term or prefix, the words of a multi_match,
                 // and the end of the previous page.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
             });

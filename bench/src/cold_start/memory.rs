@@ -18,10 +18,10 @@ use crate::report::{millis, quantile};
 
 /// Memory sizes, from the smallest to that of a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
-/// The measured functions: one reads one item, one reads several items with a Query, and the third
-/// is the usual peer.
+/// The measured functions. The first reads one item, and the second reads several items with a
+/// Query. The third is the peer that is made in the usual way.
 const FUNCTIONS: [&str; 3] = ["customers", "orders", USUAL];
-/// Requests to each process after the first.
+/// The number of requests to each process after its first request.
 const WARM: usize = 50;
 /// Dollars per GB-second, on x86 in us-east-1. <https://aws.amazon.com/lambda/pricing/>
 const GB_SECOND_PRICE: f64 = 0.000_016_666_7;

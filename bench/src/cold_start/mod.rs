@@ -42,7 +42,7 @@ pub(crate) struct ColdStartArgs {
     /// Processes of each function. The figures are medians.
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     runs: u16,
-    /// Requests to each process after the first.
+    /// Requests to each process after its first request.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     warm: u16,
     /// Only functions whose name contains this text. The peers are always measured.

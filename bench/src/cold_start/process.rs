@@ -12,9 +12,10 @@ use super::share::Share;
 use crate::BenchError;
 use crate::latency::cpu;
 
-/// Repetitions of a count. A start waits for its connection for one second. Valgrind translates
-/// code before it runs, so a connection may take longer, and the process then connects twice. The
-/// measurement uses a count in which it connected once.
+/// Repetitions of a count. At its start, a function waits for its connection to the table for at
+/// most one second. Under valgrind the connection may take longer, because valgrind translates code
+/// before it runs. The process then connects again at its first request. The measurement uses a
+/// count of a process that connected once.
 const COUNTS: usize = 3;
 /// The longest wait for a step. Under valgrind everything takes about fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -116,8 +117,9 @@ impl Program {
         for _ in 0..COUNTS {
             program.run(until, None).await?;
             let count = instructions(&attempt)?;
-            // Until the first event, the lowest count belongs to a start that timed out without a
-            // connection. After it, the highest count belongs to a process that connected twice.
+            // Until the first event, a process without a connection has the lowest count. Use the
+            // highest. Until a response, a process that connected twice has the highest count. Use
+            // the lowest.
             let is_better = |taken: u64| if until == Until::Ready { count > taken } else { count < taken };
             if taken.is_none_or(is_better) {
                 fs::rename(&attempt, file)?;

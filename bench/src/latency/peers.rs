@@ -57,7 +57,7 @@ fn node() -> Result<Peer, String> {
         require('@aws-sdk/client-dynamodb/package.json').version";
     let folder = folder("node");
     let said = said(Command::new("node").args(["-p", VERSIONS]).current_dir(&folder));
-    let hint = |why| format!("`npm ci` in {}? {why}", folder.display());
+    let hint = |why| format!("{why}. Run `npm ci` in {}", folder.display());
     Peer::new(Server::Node, &said.map_err(hint)?, folder.join("bootstrap.mjs"))
 }
 
@@ -66,7 +66,7 @@ fn python() -> Result<Peer, String> {
         boto3 {boto3.__version__}', sep='\\n')";
     let folder = folder("python");
     let said = said(Command::new("python3").args(["-c", VERSIONS]));
-    let hint = |why| format!("`pip install -r {}`? {why}", folder.join("requirements.txt").display());
+    let hint = |why| format!("{why}. Run `pip install -r {}`", folder.join("requirements.txt").display());
     Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
 }
 
@@ -147,7 +147,8 @@ fn absent(folder: &Path, name: &str, error: &std::io::Error) -> BenchError {
     wrong!("{}: {error}", folder.join(name).display())
 }
 
-/// Writes a script that replaces itself with the command, so that no shell remains as its parent.
+/// Writes a script that replaces its shell by the command, so that the command's parent is not a
+/// shell.
 fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), BenchError> {
     let quoted = |part: &Path| format!("'{}'", part.display().to_string().replace('\'', r"'\''"));
     let parts: Vec<String> = command.iter().map(|part| quoted(part.as_ref())).collect();

@@ -9,7 +9,7 @@ use super::routes::{Route, Server};
 use super::{Plan, TURNS};
 use crate::report::{Table, millis, quantile};
 
-/// The sum of one row's turns.
+/// The measurements of one row: the sum of its turns.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub server: Server,

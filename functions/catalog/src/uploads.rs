@@ -1,9 +1,10 @@
 //! Uploads: a client sends large data to the bucket by a URL that is valid for that one object. A
 //! second request then puts the upload into use.
 //!
-//! A permission needs no write, because the signed URL contains the agreed terms. Later the bucket
-//! reports the uploaded object's type and size. [`key_schema::media`] explains why the janitor
-//! deletes every unused object and no object in use.
+//! The function can permit an upload without a write to the table, because the signed request
+//! contains the permitted name, type, size and expiry. Later the bucket reports the uploaded
+//! object's type and size. [`key_schema::media`] explains why the janitor deletes every unused
+//! object and no object in use.
 
 use std::time::{Duration, SystemTime};
 
@@ -75,8 +76,8 @@ pub struct StoredUpload {
     pub note: Stored<UnsettledObject>,
 }
 
-/// Notes an upload and copies it to its permanent name. Then the caller writes the item that
-/// references the object. Otherwise the janitor deletes the object.
+/// Writes the note of an upload and copies the upload to its permanent name. Then the caller writes
+/// the item that references the object. Otherwise the janitor deletes the object.
 pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<StoredUpload, Problem> {
     let pending = kind.pending(product, &id);
     let (types, most) = accepted_types(kind);

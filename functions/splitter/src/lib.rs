@@ -3,9 +3,11 @@
 //! A counter's shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that,
 //! and Contributor Insights reports the most throttled partition keys in CloudWatch. This function
 //! reads the report once a minute and doubles the shards of every counter in it.
-//! [`key_schema::counter`] explains why the sum remains correct meanwhile. When transactions of
-//! additions conflict, `Insights` itself splits the counter within seconds. Only the report shows
-//! throttled additions.
+//! [`key_schema::counter`] explains why the sum remains correct meanwhile.
+//!
+//! The function `Insights` adds to the counters. If DynamoDB cancels its additions, `Insights`
+//! itself splits the counter within seconds. It does not split a counter if DynamoDB throttles a
+//! whole request. Such requests are visible only in the report.
 //!
 //! # Why a schedule
 //!
@@ -15,12 +17,13 @@
 //! about half a dollar, less than one of the Contributor Insights rules. If an invocation fails,
 //! the next one does its work.
 //!
-//! # Why each minute of heat splits once
+//! # Why each hot minute causes one split
 //!
 //! A report covers the last minutes, including those before the last split. So a split names the
 //! throttled minute. The table accepts it only if the counter was not split after that minute
-//! began. So repeated or late reports, and two concurrent rounds, split once. The effect of a split
-//! is visible in the first whole minute after it, and a doubling takes two to three minutes.
+//! began. So repeated or late reports, and two concurrent rounds, split once. The first whole
+//! minute after a split is the first minute that shows its effect. So a counter that stays hot is
+//! split once in two to three minutes.
 
 pub mod report;
 pub mod round;

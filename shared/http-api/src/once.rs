@@ -119,7 +119,7 @@ impl Once {
         self.replay(services).await?.ok_or(problem)
     }
 
-    /// Returns the action that claims the key, for the transaction of the effect.
+    /// Returns the action that claims the key, for the transaction that executes the request.
     ///
     /// # Errors
     /// When the record cannot be stored.

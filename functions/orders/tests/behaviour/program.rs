@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn without_its_settings_the_program_names_the_missing_one_and_ends() {
+fn a_program_without_a_required_variable_names_it_and_fails() {
     for (set, missing) in [(&[][..], "TABLE_NAME"), (&[("TABLE_NAME", "shop")], "CURSOR_KEYS")] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_orders"));
         let output = program.env_clear().envs(set.iter().copied()).output().unwrap();

@@ -16,7 +16,7 @@ async fn the_settings_are_empty_at_version_0_before_the_first_change() {
 }
 
 #[tokio::test]
-async fn version_0_can_be_changed_and_the_first_settings_can_be_created() {
+async fn the_first_settings_need_version_0_or_if_none_match() {
     let body = json!({ "values": { "banner": "Ice" }, "private": { "partner": [1, { "a": null }] } });
     for (call, status) in [(first(&body), 201), (change(&body, 0), 200)] {
         let shop = Shop::open().await;
@@ -186,8 +186,8 @@ async fn the_maintenance_mode_is_checked_and_belongs_to_the_public_values() {
     assert_eq!((misplaced.status, misplaced.pointers()), (422, vec!["/private"]), "{}", misplaced.body);
     assert_eq!(function.send(get()).await.version(), Some(0));
 
-    // Both values that the shop reads are checked together. A maintenance does not prevent its own
-    // end.
+    // `maintenance` and `orders` are checked together. During maintenance the settings can still be
+    // changed, so that staff can end the maintenance.
     let orders = json!({ "max_pending_orders": 20 });
     for (version, mode) in (0..).zip([json!({ "on": true }), json!({ "on": true, "retry_after_seconds": 86_400 })]) {
         let set = change(&json!({ "values": { "maintenance": mode, "orders": orders } }), version);

@@ -29,7 +29,7 @@ fn contributor(keys: &Value, at: &Value, value: &Value) -> Value {
 }
 
 #[test]
-fn the_counters_of_a_documented_report_are_hot_in_their_last_hot_minute() {
+fn a_documented_report_gives_the_last_hot_minute_of_each_counter() {
     let report = serde_json::from_str(DOCUMENTED).unwrap();
     let expected = [(name("a#b"), documented(0)), (name("product:1082185"), documented(1))];
     assert_eq!(hot(&report, documented(2)), expected);

@@ -49,7 +49,7 @@ async fn requests_of_all_shards_of_a_counter_count_together() {
 }
 
 #[tokio::test]
-async fn each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly() {
+async fn each_hot_minute_causes_one_split_even_if_it_is_reported_repeatedly() {
     let watch = Watch::begin().await;
     let hot = partition("views", false);
     watch.throttle(&hot, minute(0), 100);

@@ -17,10 +17,10 @@ const MAX_HEADER: u64 = 64 * 1024;
 const OBJECT: &str = "object";
 const UNFINISHED: &str = "unfinished";
 
-/// The folder of a bucket. The name of a file is the hash of the object's name. So an object's name
-/// can neither leave the folder nor be too long for the file system. Names that differ only in case
-/// do not collide. The first line of a file is JSON with the name and the properties. The rest is
-/// the body.
+/// The folder of a bucket. The name of a file is the hash of the object's name. So no object's name
+/// is a path out of the folder, or too long for the file system. Names that differ only in case do
+/// not collide. The first line of a file is JSON with the name and the properties. The rest is the
+/// body.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alias_ends_with_its_last_index() {
+    fn an_alias_without_an_index_no_longer_exists() {
         let mut aliases = Aliases::default();
         aliases.add("a-v1", "a");
         aliases.add("a-v2", "a");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_of_one_index_are_read_as_they_used_to_be_written() {
+    fn the_earlier_form_of_aliases_can_still_be_read() {
         let aliases: Aliases = serde_json::from_str(r#"{"a":"a-v1","b":["b-v1","b-v2"]}"#).unwrap();
         assert_eq!(aliases.indices("a").collect::<Vec<_>>(), ["a-v1"]);
         assert_eq!(aliases.indices("b").count(), 2);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_a_name_or_its_beginning() {
+    fn a_pattern_is_a_name_or_a_prefix() {
         let patterns = Patterns::parse("a-v*,b").unwrap();
         for (name, matches) in [("a-v1", true), ("a-v", true), ("a", false), ("b", true), ("b1", false)] {
             assert_eq!(patterns.match_name(name), matches, "{name}");

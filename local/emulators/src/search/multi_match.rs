@@ -79,8 +79,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// Whether a text that the analyzer leaves without words matches everything. Otherwise it
-    /// matches nothing.
+    /// Whether a text matches everything if the analyzer removes all its words. Otherwise such a
+    /// text matches nothing.
     all_without_words: bool,
 }
 

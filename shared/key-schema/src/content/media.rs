@@ -237,8 +237,8 @@ patterns! {
     }
 }
 
-/// Notes an object before it is copied. An existing note is replaced. DynamoDB refuses the write
-/// while the janitor is about to delete the object.
+/// Writes the note of an object before the copy. An existing note is replaced. DynamoDB refuses the
+/// write while the janitor is about to delete the object.
 ///
 /// # Errors
 /// [`EncodeError`].

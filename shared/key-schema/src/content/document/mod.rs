@@ -28,7 +28,7 @@
 //! document. Without copies, this takes a GetItem and a BatchGetItem. There are two reasons for it:
 //!
 //! - With copies, each publication would write every changed text a second time, up to fifty texts
-//!   of 100 KB. Without copies it writes two small items.
+//!   of 100 KB. Without copies it writes only the head and the new version, which are small.
 //! - Fifty such texts exceed the 1 MB of one Query.
 //!
 //! # Who may write

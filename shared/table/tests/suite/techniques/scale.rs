@@ -39,8 +39,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["counters.head", "counters.split", "counters.read"],
         tests: &[
             "a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause",
-            "each_minute_of_heat_splits_once_even_if_it_is_reported_repeatedly",
-            "the_counters_of_a_documented_report_are_hot_in_their_last_hot_minute",
+            "each_hot_minute_causes_one_split_even_if_it_is_reported_repeatedly",
+            "a_documented_report_gives_the_last_hot_minute_of_each_counter",
             "readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_is_split",
         ],
     },

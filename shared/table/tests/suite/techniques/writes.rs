@@ -165,7 +165,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W18",
-        what: "Idempotent requests: the transaction of the effect also writes the key's record",
+        what: "Idempotent requests: the transaction that executes a request also writes its key's record",
         entities: &["IdempotencyRecord"],
         patterns: &["idempotency.get", "orders.place", "wallet.transfer", "wallet.deposit", "stock.adjust"],
         tests: &[
