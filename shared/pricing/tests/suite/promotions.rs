@@ -12,6 +12,7 @@ fn a_percentage_is_rounded_once_and_spread_by_the_largest_remainder() {
     assert_eq!(priced.discounts, [(0, 100)]);
     let priced = untaxed(&[line(1, 5), line(1, 5)], &[promotion(Reduction::Percentage(1000), &[0, 1])]);
     assert_eq!(discounts(&priced), [1, 0], "a tie goes to the earlier line");
+    assert_eq!(spread(10, &[6, 1, 4]).unwrap(), [5, 1, 4], "the remainders are 5, 10 and 7 elevenths");
 }
 
 #[test]
@@ -35,6 +36,10 @@ fn the_cheapest_pieces_of_all_lines_are_free() {
         expected.push(0);
         assert_eq!(discounts(&untaxed(&lines, &three_for_two)), expected, "{quantities:?}");
     }
+    // A piece of the first line is cheaper, although the line costs more.
+    let lines = [line(10, 100), line(1, 500)];
+    let eleventh = [promotion(Reduction::BuyGet { buy: 10, get: 1 }, &[0, 1])];
+    assert_eq!(discounts(&untaxed(&lines, &eleventh)), [100, 0]);
     for (buy, get) in [(0, 0), (u64::MAX, u64::MAX)] {
         let priced = untaxed(&[line(3, 100)], &[promotion(Reduction::BuyGet { buy, get }, &[0])]);
         assert_eq!(discounts(&priced), [0], "{buy} and {get}");
