@@ -1,0 +1,47 @@
+//! The price of a basket: discounts, shipping and tax.
+//!
+//! All amounts are whole minor units of one currency (cents for USD), and no amount is negative.
+//! This crate does no I/O and knows no customer: the caller chooses the promotions, the shipping
+//! method and the tax rates that apply. The price is computed in this order:
+//!
+//! 1. **Items.** The caller gives the price of each line, which is quantity times unit price.
+//! 2. **Discounts** ([`Discounted`]). Each promotion reduces what the earlier ones left of its
+//!    lines. Its discount is spread over these lines to the minor unit, so that a return knows what
+//!    a line cost.
+//! 3. **Shipping** ([`Rates`]). The price depends on the weight, or on the amount after discounts.
+//! 4. **Tax** ([`Taxes`]). The tax of a line is that of its amount after discounts. Prices include
+//!    it or not. It is rounded half up, for each line or once for each rate of the order.
+//!
+//! Every total is the sum of its parts: the discounts of the lines and of shipping add up to those
+//! of the promotions, the taxes of the lines and of shipping add up to the tax lines, and the totals
+//! of the lines and of shipping add up to the order's total. Property tests check this for random
+//! baskets.
+
+mod arithmetic;
+mod basket;
+mod promotion;
+mod shipping;
+mod tax;
+
+pub use arithmetic::{part, spread};
+pub use basket::{Discounted, Line, Priced, PricedLine, PricedShipping, Totals};
+pub use promotion::{Promotion, Reduction};
+pub use shipping::{Rate, Rates, Tier};
+pub use tax::{Rounding, TaxLine, TaxRate, Taxes};
+
+/// One hundred percent, in basis points.
+pub const WHOLE: u32 = 10_000;
+
+/// An error for a basket whose price cannot be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PricingError {
+    /// An amount does not fit in 64 bits.
+    #[error("the amount is too large")]
+    Overflow,
+    /// An amount is negative.
+    #[error("an amount is negative")]
+    Negative,
+    /// An amount is to be spread over parts that are all zero.
+    #[error("an amount cannot be spread over nothing")]
+    Unspreadable,
+}

@@ -1,0 +1,100 @@
+//! Promotions and their discounts.
+
+use std::cmp::Reverse;
+
+use crate::arithmetic::{part, spread, sum};
+use crate::{Line, PricingError, WHOLE};
+
+/// How a promotion reduces the price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// A part of the price of its lines, in basis points: 1,250 is 12.5 %.
+    Percentage(u32),
+    /// An amount, at most the price of its lines.
+    Amount(i64),
+    /// Of each `buy + get` pieces of its lines, `get` are free. The cheapest pieces are free.
+    BuyGet {
+        /// The number of pieces that are paid.
+        buy: u64,
+        /// The number of pieces that are free.
+        get: u64,
+    },
+    /// Shipping is free.
+    FreeShipping,
+}
+
+/// A promotion that the customer may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promotion {
+    /// The reduction.
+    pub reduction: Reduction,
+    /// The positions of the lines that it reduces. Free shipping reduces none, but its condition
+    /// `min_amount` is about these lines.
+    pub lines: Vec<usize>,
+    /// The minimum price of its lines before all discounts.
+    pub min_amount: Option<i64>,
+    /// Whether it excludes all other promotions.
+    pub exclusive: bool,
+    /// The rank. Promotions of a higher priority reduce first. Of equal ones, the earlier is first.
+    pub priority: i64,
+}
+
+impl Promotion {
+    /// Returns whether the promotion has lines in the basket, and they reach its minimum.
+    fn applies(&self, lines: &[Line]) -> Result<bool, PricingError> {
+        let amounts: Vec<i64> = self.lines.iter().filter_map(|at| lines.get(*at)).map(|line| line.amount).collect();
+        Ok(!amounts.is_empty() && sum(amounts)? >= self.min_amount.unwrap_or_default())
+    }
+}
+
+/// Returns the positions of the promotions that apply, in the order in which they reduce. An
+/// exclusive promotion that applies is the only one. Of several, the first is chosen.
+pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<usize>, PricingError> {
+    let mut applied = Vec::new();
+    for (at, promotion) in promotions.iter().enumerate() {
+        if promotion.applies(lines)? {
+            applied.push((at, promotion));
+        }
+    }
+    applied.sort_by_key(|(_, promotion)| Reverse(promotion.priority));
+    if let Some(exclusive) = applied.iter().position(|(_, promotion)| promotion.exclusive) {
+        applied = vec![applied.swap_remove(exclusive)];
+    }
+    Ok(applied.into_iter().map(|(at, _)| at).collect())
+}
+
+/// Returns the discount of each line of a basket. `left` has what earlier promotions left of them.
+pub(crate) fn discounts(promotion: &Promotion, lines: &[Line], left: &[i64]) -> Result<Vec<i64>, PricingError> {
+    let is_reduced = |at: usize| promotion.lines.contains(&at);
+    let weights: Vec<i64> = left.iter().enumerate().map(|(at, left)| if is_reduced(at) { *left } else { 0 }).collect();
+    let whole = sum(weights.iter().copied())?;
+    match promotion.reduction {
+        Reduction::Percentage(basis_points) => {
+            spread(part(whole, u64::from(basis_points.min(WHOLE)), u64::from(WHOLE))?, &weights)
+        }
+        Reduction::Amount(amount) => spread(amount.min(whole), &weights),
+        Reduction::BuyGet { buy, get } => free_pieces(buy, get, lines, &weights),
+        Reduction::FreeShipping => Ok(vec![0; left.len()]),
+    }
+}
+
+/// Returns the price of the free pieces of each line. Earlier discounts of a line are spread evenly
+/// over its pieces.
+fn free_pieces(buy: u64, get: u64, lines: &[Line], left: &[i64]) -> Result<Vec<i64>, PricingError> {
+    let mut reduced: Vec<_> = lines.iter().zip(left).enumerate().filter(|(_, (_, left))| **left > 0).collect();
+    let pieces = reduced.iter().map(|(_, (line, _))| line.quantity);
+    let pieces = pieces.fold(0_u64, u64::saturating_add);
+    let mut free = pieces.checked_div(buy.saturating_add(get)).unwrap_or_default().saturating_mul(get);
+    // Compares the prices of a piece without dividing.
+    let times = |amount: i64, quantity: u64| i128::from(amount) * i128::from(quantity);
+    reduced.sort_by(|(_, (a, _)), (_, (b, _))| times(a.amount, b.quantity).cmp(&times(b.amount, a.quantity)));
+    let mut discounts = vec![0; left.len()];
+    for (at, (line, left)) in reduced {
+        let of_line = free.min(line.quantity);
+        free -= of_line;
+        if let Some(discount) = discounts.get_mut(at) {
+            *discount = part(*left, of_line, line.quantity)?;
+        }
+    }
+    Ok(discounts)
+}

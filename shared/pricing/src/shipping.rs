@@ -1,0 +1,49 @@
+//! The price of shipping.
+
+/// The rates of a shipping method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rates {
+    /// The rates.
+    pub rate: Rate,
+    /// The amount after discounts from which shipping is free.
+    pub free_from: Option<i64>,
+}
+
+/// How the price of shipping is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rate {
+    /// One price for every parcel.
+    Flat(i64),
+    /// The price of the lowest limit, in grams, that is not below the weight. A heavier parcel
+    /// cannot be sent.
+    ByWeight(Vec<Tier>),
+    /// The price of the highest limit that is not above the amount after discounts. A smaller order
+    /// cannot be sent.
+    ByAmount(Vec<Tier>),
+}
+
+/// A limit and its price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tier {
+    /// The limit, in grams or minor units.
+    pub limit: i64,
+    /// The price.
+    pub price: i64,
+}
+
+impl Rates {
+    /// Returns the price of a parcel, or `None` if the method cannot send it.
+    #[must_use]
+    pub fn price(&self, grams: i64, amount: i64) -> Option<i64> {
+        let price = match &self.rate {
+            Rate::Flat(price) => Some(*price),
+            Rate::ByWeight(tiers) => {
+                tiers.iter().filter(|tier| tier.limit >= grams).min_by_key(|tier| tier.limit).map(|tier| tier.price)
+            }
+            Rate::ByAmount(tiers) => {
+                tiers.iter().filter(|tier| tier.limit <= amount).max_by_key(|tier| tier.limit).map(|tier| tier.price)
+            }
+        }?;
+        Some(if self.free_from.is_some_and(|from| amount >= from) { 0 } else { price })
+    }
+}

@@ -1,0 +1,94 @@
+//! Tax: rates, rounding and tax lines.
+
+use std::collections::BTreeMap;
+
+use crate::PricingError;
+use crate::arithmetic::{part, spread, sum};
+
+const MILLION: u64 = 1_000_000;
+
+/// A tax rate, and whether prices include it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaxRate {
+    /// The rate in millionths: 190,000 is 19 %, and 88,750 is the 8.875 % of New York City.
+    pub millionths: u32,
+    /// Whether prices include the tax. Otherwise it is added to them.
+    pub included: bool,
+}
+
+impl TaxRate {
+    /// Returns the tax of an amount, rounded half up.
+    ///
+    /// # Errors
+    /// [`PricingError`] when the amount is negative or the tax does not fit.
+    pub fn of(self, amount: i64) -> Result<i64, PricingError> {
+        let rate = u64::from(self.millionths);
+        part(amount, rate, if self.included { MILLION + rate } else { MILLION })
+    }
+
+    /// Returns the part of a tax that is added to the price.
+    pub(crate) const fn added(self, tax: i64) -> i64 {
+        if self.included { 0 } else { tax }
+    }
+}
+
+/// When tax is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    /// The tax of each line is rounded.
+    Line,
+    /// The amounts of a rate are added, and their tax is rounded once. Then the tax is spread over
+    /// the lines.
+    Order,
+}
+
+/// The tax rates of a basket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taxes {
+    /// The rate of each line. A line without one is not taxed.
+    pub lines: Vec<Option<TaxRate>>,
+    /// The rate of shipping.
+    pub shipping: Option<TaxRate>,
+    /// When tax is rounded.
+    pub rounding: Rounding,
+}
+
+/// The tax of one rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaxLine {
+    /// The rate.
+    pub rate: TaxRate,
+    /// The sum of the prices after discounts that the rate taxes. It includes the tax if prices do.
+    pub amount: i64,
+    /// The tax.
+    pub tax: i64,
+}
+
+/// Returns the tax of each amount, and the tax lines by rate.
+pub(crate) fn tax(
+    amounts: &[(i64, Option<TaxRate>)],
+    rounding: Rounding,
+) -> Result<(Vec<i64>, Vec<TaxLine>), PricingError> {
+    let mut by_rate: BTreeMap<TaxRate, Vec<(usize, i64)>> = BTreeMap::new();
+    for (at, (amount, rate)) in amounts.iter().enumerate() {
+        if let Some(rate) = rate {
+            by_rate.entry(*rate).or_default().push((at, *amount));
+        }
+    }
+    let (mut taxes, mut lines) = (vec![0; amounts.len()], Vec::with_capacity(by_rate.len()));
+    for (rate, taxed) in by_rate {
+        let weights: Vec<i64> = taxed.iter().map(|(_, amount)| *amount).collect();
+        let amount = sum(weights.iter().copied())?;
+        let shares = match rounding {
+            Rounding::Line => weights.iter().map(|amount| rate.of(*amount)).collect::<Result<Vec<_>, _>>()?,
+            Rounding::Order => spread(rate.of(amount)?, &weights)?,
+        };
+        lines.push(TaxLine { rate, amount, tax: sum(shares.iter().copied())? });
+        for ((at, _), share) in taxed.iter().zip(shares) {
+            if let Some(tax) = taxes.get_mut(*at) {
+                *tax = share;
+            }
+        }
+    }
+    Ok((taxes, lines))
+}

@@ -1,0 +1,90 @@
+//! Promotions and the spreading of their discounts.
+
+use pricing::{PricingError, Promotion, Reduction, spread};
+
+use crate::{discounts, line, promotion, untaxed};
+
+#[test]
+fn a_percentage_is_rounded_once_and_spread_by_the_largest_remainder() {
+    let lines = [line(1, 333), line(1, 333), line(1, 334)];
+    let priced = untaxed(&lines, &[promotion(Reduction::Percentage(1000), &[0, 1, 2])]);
+    assert_eq!(discounts(&priced), [33, 33, 34]);
+    assert_eq!(priced.discounts, [(0, 100)]);
+    let priced = untaxed(&[line(1, 5), line(1, 5)], &[promotion(Reduction::Percentage(1000), &[0, 1])]);
+    assert_eq!(discounts(&priced), [1, 0], "a tie goes to the earlier line");
+    assert_eq!(spread(10, &[6, 1, 4]).unwrap(), [5, 1, 4], "the remainders are 5, 10 and 7 elevenths");
+}
+
+#[test]
+fn a_discount_is_never_more_than_its_lines_cost() {
+    let lines = [line(1, 100), line(1, 900)];
+    let priced = untaxed(&lines, &[promotion(Reduction::Amount(500), &[0])]);
+    assert_eq!((discounts(&priced), priced.totals.total), (vec![100, 0], 900));
+    let twice = [promotion(Reduction::Percentage(20_000), &[0, 1]), promotion(Reduction::Amount(1), &[0, 1])];
+    let priced = untaxed(&lines, &twice);
+    assert_eq!((priced.totals.total, priced.discounts), (0, vec![(0, 1000), (1, 0)]));
+}
+
+#[test]
+fn the_cheapest_pieces_of_all_lines_are_free() {
+    let three_for_two = [promotion(Reduction::BuyGet { buy: 2, get: 1 }, &[0, 1])];
+    for (quantities, expected) in
+        [((1, 1), [0, 0]), ((2, 1), [0, 500]), ((1, 2), [0, 500]), ((4, 2), [0, 1000]), ((8, 1), [2000, 500])]
+    {
+        let lines = [line(quantities.0, 1000), line(quantities.1, 500), line(9, 1)];
+        let mut expected = expected.to_vec();
+        expected.push(0);
+        assert_eq!(discounts(&untaxed(&lines, &three_for_two)), expected, "{quantities:?}");
+    }
+    // A piece of the first line is cheaper, although the line costs more.
+    let lines = [line(10, 100), line(1, 500)];
+    let eleventh = [promotion(Reduction::BuyGet { buy: 10, get: 1 }, &[0, 1])];
+    assert_eq!(discounts(&untaxed(&lines, &eleventh)), [100, 0]);
+    for (buy, get) in [(0, 0), (u64::MAX, u64::MAX)] {
+        let priced = untaxed(&[line(3, 100)], &[promotion(Reduction::BuyGet { buy, get }, &[0])]);
+        assert_eq!(discounts(&priced), [0], "{buy} and {get}");
+    }
+    let priced = untaxed(&[line(3, 100)], &[promotion(Reduction::BuyGet { buy: 0, get: 1 }, &[0])]);
+    assert_eq!(discounts(&priced), [300]);
+}
+
+#[test]
+fn a_promotion_reduces_what_one_of_a_higher_priority_left() {
+    let half = Promotion { priority: 1, ..promotion(Reduction::Percentage(5000), &[0]) };
+    let ten = promotion(Reduction::Amount(10), &[0]);
+    assert_eq!(untaxed(&[line(1, 100)], &[ten.clone(), half.clone()]).discounts, [(1, 50), (0, 10)]);
+    let last = Promotion { priority: -1, ..half };
+    assert_eq!(untaxed(&[line(1, 100)], &[ten, last]).discounts, [(0, 10), (1, 45)]);
+}
+
+#[test]
+fn an_exclusive_promotion_is_the_only_one() {
+    let lines = [line(1, 1000)];
+    let open = Promotion { priority: 9, ..promotion(Reduction::Amount(1), &[0]) };
+    let exclusive = |priority| Promotion { priority, exclusive: true, ..promotion(Reduction::Amount(2), &[0]) };
+    let priced = untaxed(&lines, &[open.clone(), exclusive(1), exclusive(2)]);
+    assert_eq!(priced.discounts, [(2, 2)]);
+    let too_small = Promotion { min_amount: Some(1001), ..exclusive(2) };
+    assert_eq!(untaxed(&lines, &[open, too_small]).discounts, [(0, 1)]);
+}
+
+#[test]
+fn the_minimum_counts_the_lines_of_the_promotion_before_discounts() {
+    let lines = [line(1, 600), line(1, 600)];
+    let minimum = |lines: &[usize]| Promotion { min_amount: Some(1200), ..promotion(Reduction::Amount(100), lines) };
+    assert_eq!(untaxed(&lines, &[minimum(&[0, 1])]).totals.discount, 100);
+    assert_eq!(untaxed(&lines, &[minimum(&[0])]).totals.discount, 0);
+    let first = Promotion { priority: 1, ..promotion(Reduction::Amount(100), &[0]) };
+    assert_eq!(untaxed(&lines, &[first, minimum(&[0, 1])]).totals.discount, 200);
+    assert_eq!(untaxed(&lines, &[promotion(Reduction::Amount(1), &[])]).discounts, []);
+}
+
+#[test]
+fn nothing_is_spread_over_nothing() {
+    assert_eq!(spread(0, &[]), Ok(vec![]));
+    assert_eq!(spread(0, &[0, 0]), Ok(vec![0, 0]));
+    assert_eq!(spread(1, &[0, 0]), Err(PricingError::Unspreadable));
+    assert_eq!(spread(1, &[1, -1]), Err(PricingError::Negative));
+    assert_eq!(spread(-1, &[1]), Err(PricingError::Negative));
+    assert_eq!(spread(i64::MAX, &[i64::MAX, i64::MAX]).unwrap(), [i64::MAX / 2 + 1, i64::MAX / 2]);
+}

@@ -1,0 +1,111 @@
+//! Properties of every basket: totals are the sum of their parts.
+
+use pricing::{Discounted, Line, Priced, Promotion, Reduction, Rounding, TaxRate, Taxes, spread};
+use proptest::prelude::*;
+
+const LINES: usize = 8;
+
+fn lines() -> impl Strategy<Value = Vec<Line>> {
+    let line = (1..200_u64, 0..100_000_i64, 0..5_000_u64);
+    let line = line.prop_map(|(quantity, amount, grams)| Line { quantity, amount, grams });
+    prop::collection::vec(line, 1..LINES)
+}
+
+fn reductions() -> impl Strategy<Value = Reduction> {
+    prop_oneof![
+        (0..12_000_u32).prop_map(Reduction::Percentage),
+        (0..300_000_i64).prop_map(Reduction::Amount),
+        (0..4_u64, 0..4_u64).prop_map(|(buy, get)| Reduction::BuyGet { buy, get }),
+        Just(Reduction::FreeShipping),
+    ]
+}
+
+fn promotions() -> impl Strategy<Value = Vec<Promotion>> {
+    let lines = prop::collection::vec(0..LINES, 0..LINES);
+    let promotion = (reductions(), lines, prop::option::of(0..50_000_i64), prop::bool::weighted(0.1), -2..3_i64);
+    let promotion = promotion.prop_map(|(reduction, lines, min_amount, exclusive, priority)| Promotion {
+        reduction,
+        lines,
+        min_amount,
+        exclusive,
+        priority,
+    });
+    prop::collection::vec(promotion, 0..5)
+}
+
+fn taxes() -> impl Strategy<Value = Taxes> {
+    let rate = (prop::sample::select(vec![0, 50_000, 88_750, 190_000, 200_000]), any::<bool>());
+    let rate = prop::option::of(rate.prop_map(|(millionths, included)| TaxRate { millionths, included }));
+    let rounding = prop::sample::select(vec![Rounding::Line, Rounding::Order]);
+    (prop::collection::vec(rate.clone(), 0..LINES), rate, rounding).prop_map(|(lines, shipping, rounding)| Taxes {
+        lines,
+        shipping,
+        rounding,
+    })
+}
+
+/// Returns the tax that prices do not include.
+fn added(priced: &Priced) -> i64 {
+    priced.tax_lines.iter().filter(|line| !line.rate.included).map(|line| line.tax).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn totals_are_the_sum_of_their_parts(
+        lines in lines(), promotions in promotions(), shipping in 0..5_000_i64, taxes in taxes(),
+    ) {
+        let discounted = Discounted::new(&lines, &promotions).unwrap();
+        let priced = discounted.price(shipping, &taxes).unwrap();
+        let totals = priced.totals;
+        prop_assert_eq!(priced.lines.len(), lines.len());
+        prop_assert_eq!(totals.items, lines.iter().map(|line| line.amount).sum::<i64>());
+        prop_assert_eq!(totals.total, totals.items - totals.discount + totals.shipping + added(&priced));
+        let of_lines = |part: fn(&pricing::PricedLine) -> i64| priced.lines.iter().map(part).sum::<i64>();
+        prop_assert_eq!(totals.discount, of_lines(|line| line.discount) + priced.shipping.discount);
+        prop_assert_eq!(totals.discount, priced.discounts.iter().map(|(_, discount)| discount).sum::<i64>());
+        prop_assert_eq!(totals.tax, of_lines(|line| line.tax) + priced.shipping.tax);
+        prop_assert_eq!(totals.tax, priced.tax_lines.iter().map(|line| line.tax).sum::<i64>());
+        prop_assert_eq!(totals.total, of_lines(|line| line.total) + priced.shipping.total);
+        prop_assert_eq!(totals.items - totals.discount + priced.shipping.discount, discounted.amount().unwrap());
+    }
+
+    #[test]
+    fn no_part_is_negative_and_no_discount_exceeds_its_line(
+        lines in lines(), promotions in promotions(), shipping in 0..5_000_i64, taxes in taxes(),
+    ) {
+        let priced = Discounted::new(&lines, &promotions).unwrap().price(shipping, &taxes).unwrap();
+        for (line, priced) in lines.iter().zip(&priced.lines) {
+            prop_assert!((0..=line.amount).contains(&priced.discount));
+            prop_assert!(priced.tax >= 0 && priced.total >= line.amount - priced.discount);
+        }
+        prop_assert!((0..=shipping).contains(&priced.shipping.discount));
+    }
+
+    #[test]
+    fn a_basket_costs_the_same_in_any_order_without_promotions(lines in lines(), taxes in taxes()) {
+        let rate = taxes.shipping;
+        let price = |lines: &[Line]| {
+            let taxes = Taxes { lines: vec![rate; lines.len()], shipping: rate, rounding: taxes.rounding };
+            Discounted::new(lines, &[]).unwrap().price(0, &taxes).unwrap().totals
+        };
+        let turned: Vec<Line> = lines.iter().rev().copied().collect();
+        prop_assert_eq!(price(&lines), price(&turned));
+    }
+
+    #[test]
+    fn shares_add_up_and_differ_by_less_than_one_from_the_exact_ones(
+        weights in prop::collection::vec(0..1_000_000_i64, 1..20), amount in 0..1_000_000_i64,
+    ) {
+        let sum: i64 = weights.iter().sum();
+        prop_assume!(sum > 0);
+        let shares = spread(amount, &weights).unwrap();
+        prop_assert_eq!(shares.iter().sum::<i64>(), amount);
+        for (share, weight) in shares.iter().zip(&weights) {
+            // |share − amount · weight / sum| < 1, without a division.
+            let difference = i128::from(*share) * i128::from(sum) - i128::from(amount) * i128::from(*weight);
+            prop_assert!(difference.abs() < i128::from(sum));
+        }
+    }
+}

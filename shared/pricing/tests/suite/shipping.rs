@@ -1,0 +1,57 @@
+//! The price of shipping.
+
+use pricing::{Discounted, Line, PricingError, Rate, Rates, Reduction, Rounding, TaxRate, Tier};
+
+use crate::{one_rate, promotion};
+
+fn tiers(tiers: &[(i64, i64)]) -> Vec<Tier> {
+    tiers.iter().map(|(limit, price)| Tier { limit: *limit, price: *price }).collect()
+}
+
+#[test]
+fn a_parcel_costs_the_price_of_the_lowest_weight_that_holds_it() {
+    let rates = Rates { rate: Rate::ByWeight(tiers(&[(5000, 900), (1000, 500)])), free_from: None };
+    for (grams, price) in [(0, Some(500)), (1000, Some(500)), (1001, Some(900)), (5000, Some(900)), (5001, None)] {
+        assert_eq!(rates.price(grams, 100), price, "{grams} grams");
+    }
+}
+
+#[test]
+fn an_order_costs_the_price_of_the_highest_amount_that_it_reaches() {
+    let rates = Rates { rate: Rate::ByAmount(tiers(&[(2000, 300), (1000, 500)])), free_from: Some(5000) };
+    for (amount, price) in
+        [(999, None), (1000, Some(500)), (1999, Some(500)), (2000, Some(300)), (4999, Some(300)), (5000, Some(0))]
+    {
+        assert_eq!(rates.price(1, amount), price, "{amount}");
+    }
+    assert_eq!(Rates { rate: Rate::Flat(700), free_from: None }.price(i64::MAX, 0), Some(700));
+}
+
+#[test]
+fn a_parcel_that_is_too_heavy_is_not_sent_for_nothing() {
+    let rates = Rates { rate: Rate::ByWeight(tiers(&[(1000, 500)])), free_from: Some(100) };
+    assert_eq!(rates.price(1001, 100), None);
+}
+
+#[test]
+fn the_weight_is_that_of_all_pieces_and_amounts_count_after_discounts() {
+    let lines = [Line { quantity: 3, amount: 6000, grams: 250 }, Line { quantity: 1, amount: 0, grams: 0 }];
+    let discounted = Discounted::new(&lines, &[promotion(Reduction::Percentage(5000), &[0])]).unwrap();
+    assert_eq!((discounted.grams(), discounted.amount().unwrap()), (750, 3000));
+    let heavy = [Line { quantity: u64::MAX, amount: 0, grams: 2 }];
+    assert!(Discounted::new(&heavy, &[]).is_err());
+}
+
+#[test]
+fn free_shipping_is_a_discount_and_is_not_taxed() {
+    let lines = [Line { quantity: 1, amount: 1000, grams: 1 }];
+    let taxes = one_rate(1, TaxRate { millionths: 100_000, included: false }, Rounding::Line);
+    let free = [promotion(Reduction::FreeShipping, &[0]), promotion(Reduction::FreeShipping, &[0])];
+    let priced = Discounted::new(&lines, &free).unwrap().price(500, &taxes).unwrap();
+    assert_eq!(priced.discounts, [(0, 500), (1, 0)]);
+    assert_eq!((priced.shipping.discount, priced.shipping.tax, priced.shipping.total), (500, 0, 0));
+    assert_eq!((priced.totals.discount, priced.totals.shipping, priced.totals.total), (500, 500, 1100));
+    assert_eq!(Discounted::new(&lines, &[]).unwrap().price(-1, &taxes), Err(PricingError::Negative));
+    let negative = Line { amount: -1, ..lines[0] };
+    assert_eq!(Discounted::new(&[negative], &[]), Err(PricingError::Negative));
+}

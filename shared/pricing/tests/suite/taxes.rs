@@ -1,0 +1,148 @@
+//! Tax by published examples.
+
+use pricing::{Discounted, PricingError, Rounding, TaxRate, Taxes, part};
+
+use crate::{line, one_rate, untaxed};
+
+/// An example of a published text: the lines as quantity and unit price, the rate, the rounding, and
+/// the tax.
+struct Example {
+    source: &'static str,
+    lines: &'static [(u64, i64)],
+    millionths: u32,
+    included: bool,
+    rounding: Rounding,
+    tax: i64,
+    total: i64,
+}
+
+const EXAMPLES: &[Example] = &[
+    // Invoices of Stripe and TaxJar over four items of 2.50 dollars at 8.625 %.
+    Example {
+        source: "https://github.com/saleor/saleor/issues/12348",
+        lines: &[(1, 250), (1, 250), (1, 250), (1, 250)],
+        millionths: 86_250,
+        included: false,
+        rounding: Rounding::Order,
+        tax: 86,
+        total: 1086,
+    },
+    // The same basket, with the tax of each line rounded.
+    Example {
+        source: "https://github.com/saleor/saleor/issues/12348",
+        lines: &[(1, 250), (1, 250), (1, 250), (1, 250)],
+        millionths: 86_250,
+        included: false,
+        rounding: Rounding::Line,
+        tax: 88,
+        total: 1088,
+    },
+    // Two products at 1.24 and 10 %: a tax of 0.124 is rounded to 0.12 for each.
+    Example {
+        source: "https://wiki.dolibarr.org/index.php?title=VAT_setup,_calculation_and_rounding_rules",
+        lines: &[(1, 124), (1, 124)],
+        millionths: 100_000,
+        included: false,
+        rounding: Rounding::Line,
+        tax: 24,
+        total: 272,
+    },
+    // The same products, with a tax of 0.248 that is rounded once.
+    Example {
+        source: "https://wiki.dolibarr.org/index.php?title=VAT_setup,_calculation_and_rounding_rules",
+        lines: &[(1, 124), (1, 124)],
+        millionths: 100_000,
+        included: false,
+        rounding: Rounding::Order,
+        tax: 25,
+        total: 273,
+    },
+    // 2.99 dollars include 4 %, and the tax amount of 0.115 is rounded up.
+    Example {
+        source: "https://docs.zuora.com/zuora-billing/set-up-zuora-billing/apply-taxes/\
+            additional-resources-on-taxes/rounding-rule-for-inclusive-tax-mode",
+        lines: &[(1, 299)],
+        millionths: 40_000,
+        included: true,
+        rounding: Rounding::Line,
+        tax: 12,
+        total: 299,
+    },
+    // Nine nights at 9.99 pounds include 20 %: a sixth of 89.91 is 14.985, which is rounded up.
+    Example {
+        source: "https://support.caterbook.net/hc/en-gb/articles/28438479223185-How-is-VAT-calculated-on-invoices",
+        lines: &[(9, 999)],
+        millionths: 200_000,
+        included: true,
+        rounding: Rounding::Order,
+        tax: 1499,
+        total: 8991,
+    },
+    // A hundred pieces at 1.41 and 20 %: the price of a piece is not rounded before.
+    Example {
+        source: "https://github.com/craftcms/commerce/pull/697",
+        lines: &[(100, 141)],
+        millionths: 200_000,
+        included: false,
+        rounding: Rounding::Line,
+        tax: 2820,
+        total: 16920,
+    },
+    // Ten pieces at 38.23 pounds that include 20 % cost 382.30, not 382.32.
+    Example {
+        source: "https://github.com/vendurehq/vendure/issues/2662",
+        lines: &[(10, 3823)],
+        millionths: 200_000,
+        included: true,
+        rounding: Rounding::Line,
+        tax: 6372,
+        total: 38230,
+    },
+];
+
+#[test]
+fn tax_is_that_of_the_published_examples() {
+    for example in EXAMPLES {
+        let Example { source, lines, millionths, included, rounding, tax, total } = *example;
+        let lines: Vec<_> = lines.iter().map(|(quantity, unit_price)| line(*quantity, *unit_price)).collect();
+        let taxes = one_rate(lines.len(), TaxRate { millionths, included }, rounding);
+        let priced = Discounted::new(&lines, &[]).unwrap().price(0, &taxes).unwrap();
+        assert_eq!((priced.totals.tax, priced.totals.total), (tax, total), "{source}, {rounding:?}");
+    }
+}
+
+/// A New Tax System (Goods and Services Tax) Act 1999, section 9-90: "rounding 0.5 cents upwards",
+/// <https://www.ato.gov.au/law/view/print?DocID=PAC%2F19990055%2F9-90&PiT=99991231235958>.
+#[test]
+fn half_a_minor_unit_is_rounded_up() {
+    for (amount, tax) in [(4, 0), (5, 1), (14, 1), (15, 2), (0, 0)] {
+        assert_eq!(TaxRate { millionths: 100_000, included: false }.of(amount).unwrap(), tax, "{amount}");
+    }
+    assert_eq!(part(-1, 1, 2), Err(PricingError::Negative));
+    assert_eq!(part(1, 1, 0), Err(PricingError::Overflow));
+    assert_eq!(part(i64::MAX, 2, 1), Err(PricingError::Overflow));
+    assert_eq!(part(i64::MAX, u64::MAX, u64::MAX), Ok(i64::MAX));
+}
+
+#[test]
+fn each_rate_has_a_line_and_a_line_without_rate_is_not_taxed() {
+    let standard = TaxRate { millionths: 190_000, included: true };
+    let reduced = TaxRate { millionths: 70_000, included: true };
+    let lines = [line(1, 1190), line(2, 535), line(1, 300), line(1, 1190)];
+    let taxes = Taxes {
+        lines: vec![Some(standard), Some(reduced), None, Some(standard)],
+        shipping: Some(standard),
+        rounding: Rounding::Line,
+    };
+    let priced = Discounted::new(&lines, &[]).unwrap().price(595, &taxes).unwrap();
+    let by_rate: Vec<_> = priced.tax_lines.iter().map(|line| (line.rate, line.amount, line.tax)).collect();
+    assert_eq!(by_rate, [(reduced, 1070, 70), (standard, 2975, 475)]);
+    assert_eq!(priced.lines.iter().map(|line| line.tax).collect::<Vec<_>>(), [190, 70, 0, 190]);
+    assert_eq!((priced.shipping.tax, priced.totals.total), (95, 1190 + 1070 + 300 + 1190 + 595));
+}
+
+#[test]
+fn a_shop_without_tax_rules_shows_no_tax() {
+    let priced = untaxed(&[line(3, 199)], &[]);
+    assert_eq!((priced.totals.tax, priced.totals.total, priced.tax_lines.len()), (0, 597, 0));
+}
