@@ -141,7 +141,7 @@ pub struct PricedLine {
     pub discount: i64,
     /// The tax, whether the price includes it or not.
     pub tax: i64,
-    /// What the customer pays for the line.
+    /// The amount that the customer pays for the line.
     pub total: i64,
 }
 
@@ -154,7 +154,7 @@ pub struct PricedShipping {
     pub discount: i64,
     /// The tax, whether the price includes it or not.
     pub tax: i64,
-    /// What the customer pays for shipping.
+    /// The amount that the customer pays for shipping.
     pub total: i64,
 }
 
@@ -170,6 +170,6 @@ pub struct Totals {
     pub shipping: i64,
     /// All taxes, whether prices include them or not.
     pub tax: i64,
-    /// What the customer pays.
+    /// The amount that the customer pays.
     pub total: i64,
 }

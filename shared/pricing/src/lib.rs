@@ -12,10 +12,11 @@
 //! 4. **Tax** ([`Taxes`]). The tax of a line is that of its amount after discounts. Prices include
 //!    it or not. It is rounded half up, for each line or once for each rate of the order.
 //!
-//! Every total is the sum of its parts: the discounts of the lines and of shipping add up to those
-//! of the promotions, the taxes of the lines and of shipping add up to the tax lines, and the totals
-//! of the lines and of shipping add up to the order's total. Property tests check this for random
-//! baskets.
+//! Every total is the sum of its parts. Property tests check this for random baskets:
+//!
+//! - The discounts of the lines and of shipping add up to the discounts of the promotions.
+//! - The taxes of the lines and of shipping add up to the tax lines.
+//! - The totals of the lines and of shipping add up to the total of the basket.
 
 mod arithmetic;
 mod basket;

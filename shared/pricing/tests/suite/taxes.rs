@@ -4,8 +4,7 @@ use pricing::{Discounted, PricingError, Rounding, TaxRate, Taxes, part};
 
 use crate::{line, one_rate, untaxed};
 
-/// An example of a published text: the lines as quantity and unit price, the rate, the rounding, and
-/// the tax.
+/// An example of a published text. The lines are pairs of quantity and unit price.
 struct Example {
     source: &'static str,
     lines: &'static [(u64, i64)],
