@@ -232,9 +232,8 @@ impl<L> Transaction<L> {
 }
 
 /// Unconditional puts and deletes, each independent of the others. Use it only if the order of
-/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]),
-/// because DynamoDB makes no stream record for a put that changes nothing. A new id would be a
-/// change.
+/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]). A
+/// repeated put then changes nothing, and DynamoDB makes no stream record for it.
 #[derive(Debug)]
 pub struct BatchWrite {
     pub(crate) pattern: &'static Pattern,

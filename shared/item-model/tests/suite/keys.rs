@@ -13,7 +13,7 @@ item_model::ids! { check_id:
 }
 
 item_model::ids! { check:
-    /// A name that is never an unencoded path segment.
+    /// A name that a path contains only in an encoded form.
     Reference
 }
 

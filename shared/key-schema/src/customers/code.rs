@@ -1,4 +1,4 @@
-//! The codes that prove an email address.
+//! The codes that verify an email address.
 //!
 //! A code is stored nowhere. It is derived from a key, the customer, the address and a random nonce
 //! with HMAC-SHA-256. The table holds the nonce. The function that checks a code and the function

@@ -45,7 +45,7 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
         sort_keys.extend(INDEXES.iter().filter_map(|index| text(index.sort_attribute())));
     }
     // A cursor contains unescaped names, so it is longest when no character of the path needs
-    // escaping. A sort key is longest when every character does, as `#`.
+    // escaping. A sort key is longest when every character needs escaping, such as `#`.
     for category in [&world.category, &world.unescaped_category] {
         sort_keys.push(
             CategoryIndexKey { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),

@@ -278,7 +278,7 @@ fn a_retired_event_expires_with_its_order() {
     assert_eq!(event.expires(), Some(end));
 }
 
-/// The id of the request is the only attribute that may be missing.
+/// If an item would be too large with the request's id, it is stored without the id.
 #[test]
 fn a_put_has_the_id_of_its_request_if_the_item_then_has_at_most_400_kb() {
     let id = "r".repeat(20);

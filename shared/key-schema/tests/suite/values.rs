@@ -249,8 +249,8 @@ fn an_orders_life_is_that_of_the_design() {
     assert_eq!(["placing", "Paid", "", "lost"].map(str::parse::<OrderStatus>), [Err(UnknownStatus); 4]);
 }
 
-/// The search engine reads `rev` as a signed 64-bit version. If one is higher, it refuses the whole
-/// request with all documents.
+/// The search engine reads `rev` as a signed 64-bit version. If one document has a higher version,
+/// the engine refuses the whole request with all documents.
 #[test]
 fn counts_beyond_the_engines_versions_are_malformed() {
     let product = || World::plain().product().to_item().unwrap();
