@@ -62,7 +62,7 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
 }
 
 #[test]
-fn an_id_that_an_earlier_version_took_stays_readable() {
+fn an_id_that_an_earlier_version_accepted_is_still_read() {
     for old in ["a/b", "a?b", "50%", r"a\b", ".", ".."] {
         let id = CustomerId::stored(old).unwrap();
         assert_eq!(serde_json::from_value::<CustomerId>(old.into()).unwrap(), id);
@@ -76,7 +76,7 @@ fn an_id_that_an_earlier_version_took_stays_readable() {
 /// Two cursors continue from the instant in a sort key. CloudWatch names a throttled partition by
 /// its key alone, and `ops hot` explains it by the prefix.
 #[test]
-fn a_key_is_taken_apart_in_the_named_places_only() {
+fn only_the_listed_lines_of_code_split_a_key() {
     let named = BTreeSet::from([
         "category_path.rs: Self::new(encoding::split(text)?).ok()",
         "counter.rs: let parts = encoding::split(partition)?;",
