@@ -111,7 +111,7 @@ pub enum Condition {
     AtLeast(&'static str, AttributeValue),
     /// The attribute is less than this.
     Below(&'static str, AttributeValue),
-    /// The attribute has a name from data, such as a currency, and compares like this.
+    /// An attribute with a name from data compares like this.
     Named(String, Compare),
     /// The map attribute has this entry.
     HasEntry(&'static str, String),

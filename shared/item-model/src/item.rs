@@ -67,7 +67,7 @@ pub struct Meta {
     #[serde(deserialize_with = "counted")]
     pub version: u64,
     /// The number of writes, from 1, including writes of copies. It orders copies and search
-    /// documents. For a key with copies or search documents it never restarts.
+    /// documents. The `rev` of a key with copies or search documents never restarts.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
     /// The birth mark, a time-ordered id given at creation. A key that is used again holds another

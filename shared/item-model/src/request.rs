@@ -196,7 +196,7 @@ pub struct Transaction<L> {
 
 /// The transaction has more actions than DynamoDB allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} actions are more than the {MAX_TRANSACTION_ACTIONS} of one transaction")]
+#[error("a transaction of {0} actions exceeds the limit of {MAX_TRANSACTION_ACTIONS}")]
 pub struct TooManyActions(pub usize);
 
 impl<L> Transaction<L> {

@@ -19,8 +19,8 @@ pub fn fold(text: &str) -> String {
     claim_form(&without_invisible(text))
 }
 
-/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. They have no
-/// glyph, such as joiners, soft hyphens, variation selectors and marks of direction.
+/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. These characters
+/// have no glyph. Examples are joiners, soft hyphens, variation selectors and marks of direction.
 fn without_invisible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }

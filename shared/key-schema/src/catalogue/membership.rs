@@ -338,7 +338,7 @@ pub fn of_product(id: &ProductId) -> Result<Query<Stored<Membership>>, KeyError>
     Ok(Query::new(&OF_PRODUCT, product::partition(id)?, Range::under("IN")).limit(MAX_MEMBERSHIPS))
 }
 
-/// Returns whether the product's memberships show the difference between `old` and `new`.
+/// Returns whether the change from `old` to `new` is visible in the product's memberships.
 #[must_use]
 pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
     let shown = |product: &Stored<Product>| {

@@ -71,10 +71,11 @@ fn an_id_that_an_earlier_version_accepted_is_still_read() {
     }
 }
 
-/// Technique F3 in `docs/patterns.md`. Three views read a part of their own index key, because the
-/// index does not carry the attribute. `ops verify` hides personal texts by the prefix of a key.
-/// Two cursors continue from the instant in a sort key. CloudWatch names a throttled partition by
-/// its key alone, and `ops hot` explains it by the prefix.
+/// Technique F3 in `docs/patterns.md`: code reads attributes instead of keys, with few exceptions.
+/// Three views read a part of their own index key, because the index does not carry the attribute.
+/// `ops verify` hides personal texts by the prefix of a key. Two cursors continue from the instant
+/// in a sort key. CloudWatch names a throttled partition by its key alone, and `ops hot` explains
+/// it by the prefix.
 #[test]
 fn only_the_listed_lines_of_code_split_a_key() {
     let named = BTreeSet::from([

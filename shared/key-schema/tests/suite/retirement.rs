@@ -85,7 +85,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     assert!(steps(head).contains(&date) && steps(head).contains(&Step::Add("version", 1)));
     assert!(
         !steps(head).iter().any(|step| matches!(step, Step::Set("ttl", _) | Step::Remove(_))),
-        "the order is in its lists and does not expire"
+        "the head must stay in its list and not expire yet"
     );
     assert_eq!(condition(head), format!("({AS_READ})"));
     let head = &second.actions()[0].1;

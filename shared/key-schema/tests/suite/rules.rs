@@ -285,11 +285,11 @@ fn a_put_has_the_id_of_its_request_if_the_item_then_has_at_most_400_kb() {
     let added = CAUSE.len() + id.len();
     for (room, expected) in [(added, true), (added - 1, false)] {
         let mut put = cart::create(&World::plain().cart(), Instant::EPOCH).unwrap().guarded().clone();
-        let Write::Put { item } = &mut put.write else { panic!("a put") };
+        let Write::Put { item } = &mut put.write else { panic!("not a put") };
         let length = MAX_ITEM_BYTES - room - size(item) - "text".len();
         item.inner_mut().insert("text".to_owned(), AttributeValue::S("a".repeat(length)));
         assert_eq!(size(item), MAX_ITEM_BYTES - room);
-        let Write::Put { item } = put.caused_by(Some(&id)).write else { panic!("a put") };
+        let Write::Put { item } = put.caused_by(Some(&id)).write else { panic!("not a put") };
         assert_eq!(item.contains_key(CAUSE), expected, "{room}");
     }
 }

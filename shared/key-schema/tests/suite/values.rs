@@ -59,7 +59,7 @@ fn money_of_two_currencies_is_never_added_and_a_sum_that_does_not_fit_is_refused
     assert_eq!(usd(i64::MAX).plus(usd(1)), Err(MoneyError::Overflow));
     assert_eq!(usd(i64::MIN).plus(usd(-1)), Err(MoneyError::Overflow));
     assert_eq!(usd(i64::MAX).times(2), Err(MoneyError::Overflow));
-    assert_eq!(usd(0).times(u64::MAX), Err(MoneyError::Overflow), "a quantity over 63 bits is no quantity");
+    assert_eq!(usd(0).times(u64::MAX), Err(MoneyError::Overflow), "a quantity above 63 bits is refused");
     assert_eq!(total(&[]), Ok(None));
     assert_eq!(total(&[usd(129), usd(-29)]), Ok(Some(usd(100))));
     assert_eq!(total(&[usd(1), Money::new(1, eur)]), Err(MoneyError::Mixed));

@@ -95,7 +95,7 @@ pub struct Adjustment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StockError {
     /// The stock would become negative.
-    #[error("fewer pieces are in stock")]
+    #[error("would make the stock negative")]
     Insufficient,
     /// The stock would exceed [`MAX_STOCK`].
     #[error("would make the stock larger than {MAX_STOCK}")]
