@@ -27,7 +27,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["metrics.store", "metrics.get", "counters.add", "orders.by-status"],
         tests: &[
             "one_point_is_read_with_one_request_from_the_shard_of_its_id",
-            "shards_are_where_they_have_always_been",
+            "the_shard_of_an_item_never_changes",
             "a_repeated_point_is_stored_once_with_the_last_value",
             "an_addition_with_a_key_counts_once_and_has_one_response",
         ],

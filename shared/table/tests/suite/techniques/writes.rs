@@ -31,7 +31,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
             "a_transaction_over_the_limit_is_refused_before_it_is_sent",
-            "an_order_takes_as_many_actions_as_are_counted_beforehand",
+            "placing_an_order_takes_as_many_actions_as_were_calculated",
             "an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled",
         ],
     },
