@@ -8,7 +8,7 @@ use crate::request::Request;
 
 /// The default limit of a body's size in bytes.
 pub const BODY_LIMIT: usize = 256 * 1024;
-/// The largest size limit of any route in bytes. The import has it.
+/// The largest size limit of any route in bytes. Only the import of products has this limit.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
 const NDJSON: &[&str] = &["application/x-ndjson", "application/ndjson", "application/jsonl"];

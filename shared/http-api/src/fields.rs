@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_closed_set_are_listed_when_another_is_given() {
+    fn an_unknown_name_is_refused_with_the_list_of_valid_names() {
         let read = one_of::<u8>(&["1", "2"]);
         assert_eq!(read(value(r#""2""#)), Ok(2));
         assert_eq!(detail(read(value(r#""3""#))), ": must be one of: 1, 2");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_names_its_wrong_element_and_is_bounded() {
+    fn an_array_reports_its_invalid_elements_and_has_a_limited_length() {
         let read = array(1..=3, integer(1..=9_u8));
         assert_eq!(read(value("[1,2]")), Ok(vec![1, 2]));
         assert_eq!(
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_reads_its_names_too() {
+    fn a_map_checks_its_names_and_its_values() {
         let read = map::<ProductId, u8>(2, integer(1..=9_u8));
         assert_eq!(read(value(r#"{"a":1}"#)).unwrap().len(), 1);
         assert_eq!(

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_list_are_given_as_they_are_written() {
+    fn numbers_in_a_list_are_returned_as_they_are_written() {
         let document =
             r#"{"a":1,"points":[{"v":1.50},{"\u0076" : 12345678901234567890123456789012345678},{},7,{"v":"x"},[1]]}"#;
         let digits = "12345678901234567890123456789012345678";

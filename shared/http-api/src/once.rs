@@ -149,7 +149,7 @@ impl Once {
     pub fn in_progress() -> Problem {
         Problem::new(
             Code::IdempotencyInProgress,
-            "The first request with this Idempotency-Key is still running, or it failed and is undone within two \
+            "The first request with this Idempotency-Key is still running. If it failed, it is undone within two \
             minutes.",
         )
     }

@@ -78,7 +78,7 @@ impl<'p> Page<'p> {
         Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
     }
 
-    /// Creates a page without a requested number of entries: it has as many as fit.
+    /// Creates a page with as many entries as fit.
     pub(crate) fn whole(
         request: &'p Request<'_>,
         cursors: &'p Cursors,

@@ -1,6 +1,6 @@
 //! The audit trail of staff. The log line of each write by staff names the staff member and the
-//! target. It also has the time, the outcome and the request id. The written items have the same
-//! request id.
+//! target. The line also has the time, the outcome and the request id. The written items contain
+//! the same request id.
 //!
 //! Log lines of customers' requests and of reads name nobody. The trail contains ids, but no names
 //! and no body. A path parameter `{name}` in a path with an `{id}` is left out, because a person

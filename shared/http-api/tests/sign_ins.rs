@@ -164,7 +164,7 @@ async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sig
 }
 
 #[tokio::test]
-async fn a_table_that_does_not_answer_lets_no_unknown_token_in() {
+async fn a_token_that_is_not_cached_is_refused_while_the_table_does_not_answer() {
     let desk = TestFunction::open().await;
     let (known, unknown) = (json!({"sub": "ann", "sid": "s"}), json!({"sub": "ann", "sid": "t"}));
     assert_eq!(desk.send(&known).await.status, 200);

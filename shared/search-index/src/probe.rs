@@ -139,7 +139,7 @@ fn now() -> u64 {
 }
 
 fn unsupported(what: &str) -> SearchError {
-    SearchError::Unsupported(format!("{what}; nothing would keep an old change from undoing a newer one"))
+    SearchError::Unsupported(format!("{what}, so an old change could overwrite a newer one"))
 }
 
 /// The state of a document: the numbers of its last write.

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tombstone_is_deleted_on_the_condition_that_it_is_as_it_was_found() {
+    fn a_tombstone_is_deleted_on_the_condition_that_it_is_unchanged() {
         let hit = json!({"_index": "i-v1", "_id": "0a", "_seq_no": 7, "_primary_term": 2, "sort": [1, "0a"]});
         assert_eq!(
             delete_line(&serde_json::from_value(hit).unwrap()).unwrap(),

@@ -30,11 +30,11 @@ pub enum TableError {
     /// The request was refused before it was sent.
     #[error(transparent)]
     TooManyActions(#[from] TooManyActions),
-    /// Some items could not be read within the retry budget.
+    /// Some items could not be read or written within the retry budget.
     #[error("{0} items were left unprocessed")]
     Unprocessed(usize),
     /// The request has spent its [`Budget`](crate::Budget). A repetition continues its work.
-    #[error("the work is more than one request does")]
+    #[error("the work needs more than one request: repeat the request to continue")]
     OverBudget,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::correlation::{self, Ids};
 
-/// The namespace of all metrics of the product.
+/// The CloudWatch namespace of all of Bodega's metrics.
 pub const NAMESPACE: &str = "Bodega";
 
 /// The unit of a metric, with CloudWatch's name.

@@ -59,7 +59,7 @@ pub enum IssuerError {
     #[error(transparent)]
     Environment(#[from] aws::SetupError),
     /// The issuer's URL does not use https.
-    #[error("the issuer is at no https URL: {0}")]
+    #[error("the issuer must have an https URL: {0}")]
     Url(String),
 }
 
@@ -160,7 +160,7 @@ impl Issuer {
     }
 }
 
-/// Returns the token of an `Authorization` header. As with API Gateway, the scheme may be missing.
+/// Returns the token of an `Authorization` header. The scheme may be missing, as in API Gateway.
 fn bearer(header: &str) -> Option<&str> {
     let token = match header.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),

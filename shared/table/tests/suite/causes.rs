@@ -1,4 +1,4 @@
-//! Tests that an error names the kind of its cause.
+//! Tests that the message of an error names the kind of its cause.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;

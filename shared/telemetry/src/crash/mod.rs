@@ -1,9 +1,9 @@
 //! Crash points: named places in the code where the local system can make a function crash.
 //!
-//! A function calls [`crash_point`] right after it has made something durable, while other work is
-//! still to be done. A crash at such a place must lose nothing and repeat nothing. Deployed
-//! functions are built without the feature `crash-points`, and the call does nothing. Only the
-//! local system has the feature, and `/_local/faults` arms the points.
+//! A function calls [`crash_point`] right after a durable write, while other work is still to be
+//! done. A crash at such a place must lose no work, and must not repeat the effect of a write.
+//! Deployed functions are built without the feature `crash-points`, and the call does nothing. Only
+//! the local system has the feature, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
 mod clock;

@@ -5,7 +5,7 @@ use super::Technique;
 pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "X1",
-        what: "Everything of a kind for staff: the shards of all tiers are one list of customers",
+        what: "A list of all customers for staff, merged from the shards of all tiers",
         entities: &["Customer"],
         patterns: &["customers.all", "customers.hydrate"],
         tests: &[
@@ -31,7 +31,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X4",
-        what: "The log of a day, sharded by order and merged in order",
+        what: "The log of a day: the order's id selects the shard, and a read merges the shards by time",
         entities: &["OrderLog"],
         patterns: &["orders.log-of-day", "orders.log-lines"],
         tests: &[

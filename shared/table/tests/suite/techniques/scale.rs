@@ -46,7 +46,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T6",
-        what: "Bill of a month from measured units, prices by Region and traffic, and both capacity modes",
+        what: "A month's bill from measured units, for any Region, traffic and capacity mode",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -69,7 +69,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T7",
-        what: "Archive of expiring items, and restore",
+        what: "Expired items are archived, and can be restored",
         entities: &["Order", "OrderLine"],
         patterns: &["orders.retire", "archive.restore"],
         tests: &[
