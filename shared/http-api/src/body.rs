@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn null_means_left_out_unless_the_field_is_required_or_replaced() {
+    fn null_is_refused_only_for_required_and_replaced_fields() {
         let mut body = Object::parse(r#"{"a":null,"b":null,"c":null,"d":null}"#).unwrap();
         assert_eq!(body.optional("a", text(1..=5)), Some(None));
         assert_eq!(body.changed("b", text(1..=5)), Some(Change::Clear));

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_name_of_its_own_in_snake_case_and_an_error_status() {
+    fn every_code_has_a_unique_name_in_snake_case_and_an_error_status() {
         let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
         assert_eq!(names.len(), Code::ALL.len());
         for code in Code::ALL {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_that_the_contract_fixes_are_there() {
+    fn the_codes_that_the_contract_requires_exist() {
         let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
         for fixed in "not_found already_exists email_taken username_taken insufficient_stock illegal_transition \
                       insufficient_funds account_not_found version_mismatch cursor_invalid body_too_large \

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_media_type_is_recognised_with_its_parameters_and_not_by_its_beginning() {
+    fn a_media_type_is_accepted_with_parameters_and_only_if_the_whole_type_matches() {
         for good in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\"; x=y"] {
             assert!(is_media_type(good, JSON), "{good}");
         }

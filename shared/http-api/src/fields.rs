@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_exactly_minor_units_and_a_currency() {
+    fn money_has_only_an_amount_in_minor_units_and_a_currency() {
         let read = money(0..=MAX_AMOUNT);
         assert_eq!(read(value(r#"{"amount":129,"currency":"USD"}"#)), Ok(Money::new(129, Currency::USD)));
         assert_eq!(

@@ -21,7 +21,7 @@ use crate::problem::{Code, Problem};
 
 /// The name of the public setting.
 pub const NAME: &str = "maintenance";
-/// The seconds that `retry_after_seconds` may have.
+/// The valid values of `retry_after_seconds`.
 pub const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=86_400;
 /// The value of Retry-After without `retry_after_seconds`.
 const DEFAULT_RETRY_AFTER_SECONDS: u64 = 60;

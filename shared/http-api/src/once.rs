@@ -1,6 +1,6 @@
 //! Idempotent requests: a repeated request takes effect only once.
 //!
-//! # Why once
+//! # Why a request takes effect only once
 //! [`Once::claim`] writes the record of a used key in the same transaction as the effect, on the
 //! condition that the key has no valid record. So the record exists if and only if the effect does,
 //! and a first attempt needs no additional read. Of two concurrent attempts, DynamoDB refuses one.

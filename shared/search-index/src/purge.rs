@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tombstone_outlives_every_replay() {
+    fn tombstones_are_kept_longer_than_any_record_can_be_delivered() {
         let (stream, failed_records) = (1, 30);
         assert!(TOMBSTONE_LIFETIME_DAYS > stream + failed_records);
     }

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_products_ends_in_their_id() {
+    fn every_sort_order_of_products_ends_with_their_id() {
         for sort in [
             ProductSort::Relevance,
             ProductSort::PriceAscending,

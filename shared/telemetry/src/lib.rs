@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_comes_from_the_first_variable_that_names_one() {
+    fn the_level_comes_from_the_first_variable_with_a_valid_level() {
         assert_eq!(with(&[]), LevelFilter::INFO);
         assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]), LevelFilter::DEBUG);
         assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "FATAL")]), LevelFilter::ERROR);

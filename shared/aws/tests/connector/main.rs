@@ -193,7 +193,7 @@ async fn an_unknown_issuer_causes_one_attempt_with_the_fallback_roots() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_open_in_time_is_given_up() {
+async fn an_attempt_to_connect_ends_after_its_time_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let connector = Connector::new(aws::tls().unwrap(), Duration::from_millis(100));
     let (started, url) = (Instant::now(), format!("https://localhost:{}/", silent.local_addr().unwrap().port()));

@@ -67,8 +67,8 @@ impl Issuer {
     /// How long cached keys are used before they are fetched again. So a revoked key is refused
     /// after this time.
     pub const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-    /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys as
-    /// long.
+    /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys for
+    /// the same time.
     pub const MAX_STALE: Duration = Duration::from_secs(2 * 60 * 60);
     /// The minimum interval between two fetches because of an unknown key id.
     pub const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(30);

@@ -44,7 +44,7 @@ async fn a_call_to_a_busy_store_is_retried_and_fails_if_the_store_stays_busy() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_given_up_in_time() {
+async fn a_call_to_a_store_that_does_not_answer_ends_in_time() {
     let (server, media) = start().await;
     server.faults().add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 1 }).unwrap();
     let begun = Instant::now();

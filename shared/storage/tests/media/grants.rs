@@ -16,7 +16,7 @@ fn allow(action: &str, resource: &str) -> Rule {
 }
 
 #[tokio::test]
-async fn a_presigned_url_has_only_the_rights_of_its_signer() {
+async fn a_presigned_url_has_only_the_permissions_of_its_signer() {
     let (server, _) = start().await;
     let rules = vec![
         allow("s3:PutObject", "/pending/*"),

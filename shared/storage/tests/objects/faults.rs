@@ -64,7 +64,7 @@ async fn after_a_lost_response_the_next_attempt_finds_the_written_object() {
 }
 
 #[tokio::test]
-async fn a_store_that_never_answers_is_given_up_in_time() {
+async fn calls_to_a_store_that_never_answers_end_in_time() {
     let (server, store) = hasty().await;
     fail(&server, FaultKind::Timeout, None);
     for error in [

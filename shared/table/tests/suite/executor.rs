@@ -76,7 +76,7 @@ fn points(name: &MetricName, shards: impl IntoIterator<Item = u32>) -> Vec<Store
 }
 
 #[tokio::test]
-async fn a_page_reads_a_share_of_each_shard_and_more_of_a_shard_that_has_more() {
+async fn a_page_reads_a_share_of_each_shard_and_then_more_of_shards_with_further_items_of_the_page() {
     let test = TestTable::create().await;
     let table = test.table();
     let mut random = fastrand::Rng::with_seed(8);

@@ -125,7 +125,7 @@ fn cost_of(id: &str, costs: &BTreeMap<String, [String; 3]>) -> String {
 }
 
 #[test]
-fn every_technique_is_a_row_with_a_test_or_named_as_open() {
+fn every_technique_has_a_row_with_a_test_or_is_listed_as_open() {
     let ids: BTreeSet<String> = CHAPTERS
         .iter()
         .flat_map(|(letter, _, last, _)| (1..=*last).map(move |number| format!("{letter}{number}")))

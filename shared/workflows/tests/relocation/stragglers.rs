@@ -7,7 +7,7 @@ use crate::shop::{Shop, far, path};
 use crate::{TOPS, from, furnished, to};
 
 /// Returns a shop with a move that has removed the old categories. The move still waits for
-/// requests that have seen these.
+/// requests that may have read these categories.
 async fn settling() -> Shop {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;

@@ -23,8 +23,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X3",
-        what: "Customer, orders and questions in one request. A Query has one direction, so it takes two: from the \
-            profile backward to the newest orders, and forward to the newest questions",
+        what: "Customer, orders and questions in one request. A Query has one direction, so the request makes two: \
+            from the profile backward to the newest orders, and forward to the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.of-customer"],
         tests: &["customer_orders_and_questions_are_one_request_and_two_queries"],
@@ -73,7 +73,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X10",
-        what: "Techniques that Bodega does not use, with the reason and with the case for them \
+        what: "Techniques that Bodega does not use, with the reasons, and with cases in which they are better \
             ([decisions.md](design/decisions.md))",
         entities: &[],
         patterns: &[],

@@ -89,8 +89,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T10",
-        what: "Migration of the data model: by a parallel scan that writes only old items, beside it by the \
-               stream or by each write that touches an old item; readers accept both forms",
+        what: "Migration of the data model: a parallel scan writes only old items. The stream, or a write that \
+            touches an old item, also migrates it. Readers accept both forms",
         entities: &["CustomerDocument", "RecentReview", "Sale", "Wallet"],
         patterns: &["sales.apply", "reviews.change", "wallet.convert"],
         tests: &[

@@ -25,8 +25,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W3",
-        what: "At most 100 actions in a transaction, checked before the call; larger orders take several, under an \
-            invisible head",
+        what: "At most 100 actions in a transaction, checked before the call. A larger order takes several \
+            transactions, and is invisible until the last one",
         entities: &["Order"],
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
