@@ -32,11 +32,13 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ),
     (
         "customers.erasure.begun",
-        "A customer's profile is marked, so no further items are added. Nothing is erased yet.",
+        "A customer's profile is marked, so the table refuses transactions that need the customer. Nothing is \
+         erased yet.",
     ),
     (
         "customers.profile.erased",
-        "The profile is erased and the erasure is noted. Archived items and items that were added in between still exist.",
+        "The profile is erased and the erasure is noted. Archived items and items that were added in between still \
+         exist.",
     ),
     (
         "fulfilment.admitted",
@@ -55,7 +57,8 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("orders.lapsed", "An order that has lapsed is cancelled. The rest of a large order's stock is not returned."),
     (
         "orders.moved",
-        "An order has its new status. The client has no response, and the rest of a large order's stock is not returned.",
+        "An order has its new status. The client has no response, and the rest of a large order's stock is not \
+         returned.",
     ),
     ("orders.placed", "An order is committed. The client has no response."),
     ("orders.staged.begun", "The head of a large order and its claims are written. No line is reserved."),
