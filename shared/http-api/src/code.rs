@@ -113,10 +113,9 @@ codes! {
     InvalidId = "invalid_id", UNPROCESSABLE_ENTITY, "Invalid id";
     /// The Idempotency-Key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
-    /// The code does not prove the email address: it is wrong or expired, or belongs to another
-    /// address.
+    /// The verification code is wrong or expired, or belongs to another email address.
     CodeInvalid = "code_invalid", UNPROCESSABLE_ENTITY, "Invalid code";
-    /// The code was tried too often. The customer needs a new one.
+    /// Too many wrong codes were sent. The customer needs a new verification code.
     TooManyTries = "too_many_tries", TOO_MANY_REQUESTS, "Too many tries";
     /// The customer has received the maximum number of mails with codes for this day. The client
     /// may retry after Retry-After.

@@ -165,7 +165,7 @@ where
         let mut all = BTreeMap::new();
         let mut errors = Invalid::none();
         for (name, value) in members {
-            let key = name.parse().map_err(|error: K::Err| Invalid::new(format!("as a name, {error}")));
+            let key = name.parse().map_err(|error: K::Err| Invalid::new(format!("the name {error}")));
             match key.and_then(|key| Ok((key, read(value)?))) {
                 Ok((key, value)) => {
                     all.insert(key, value);
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(read(value(r#"{"a":1}"#)).unwrap().len(), 1);
         assert_eq!(
             detail(read(value(r#"{"":1,"b":0}"#))),
-            "/: as a name, must not be empty; /b: must be an integer from 1 to 9"
+            "/: the name must not be empty; /b: must be an integer from 1 to 9"
         );
         assert_eq!(detail(read(value(r#"{"a":1,"b":1,"c":1}"#))), ": must have at most 2 entries");
     }

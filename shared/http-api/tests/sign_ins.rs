@@ -82,7 +82,7 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
     let token = json!({"sub": "ann", "sid": "s"});
     assert_eq!(desk.send(&token).await.status, 200);
     desk.end("ann", "s").await;
-    // Only the time counts: until then the function uses the cached result.
+    // Until the cached result reaches its maximum age, the function uses it.
     desk.step(max_age() - 1);
     assert_eq!(desk.send(&token).await.status, 200);
     desk.step(1);

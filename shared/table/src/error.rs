@@ -15,7 +15,7 @@ pub enum TableError {
     Throttled,
     /// Other writers kept changing the same items until the retry budget was used up. Nothing was
     /// done.
-    #[error("the items are contended")]
+    #[error("other writers keep changing the same items")]
     Contended,
     /// There was no usable response in time, so a write may or may not have happened. The text
     /// names the kind of cause and never contains item data.

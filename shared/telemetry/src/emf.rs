@@ -112,8 +112,8 @@ impl Line {
     }
 }
 
-/// A line with its time. It is serialized member by member, which is fast, because every request
-/// prints one.
+/// A line with its time. It is serialized member by member, which is fast. That matters because
+/// every request prints a line.
 struct Measured<'l> {
     line: &'l Line,
     millis: u64,

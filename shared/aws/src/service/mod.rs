@@ -253,8 +253,8 @@ impl Service {
         }
     }
 
-    /// Returns a presigned address. Anyone may make the request at it with these headers, from the
-    /// time `from` and for the duration `life`.
+    /// Returns a presigned address. Anyone may send this request with these headers to the address,
+    /// from the time `from` and for the duration `life`.
     ///
     /// # Errors
     /// [`Failure::Invalid`], also when calls of this service are not signed.

@@ -95,7 +95,8 @@ struct Row {
     write_units: BTreeMap<String, usize>,
     items: u32,
     bytes: u64,
-    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    /// The number of changed items of each entity. For a read, the number of items at its keys or
+    /// in its range.
     entities: BTreeMap<String, u32>,
 }
 
