@@ -3,8 +3,8 @@
 //! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`]. Its response
 //! has a result for each entry, so a successful call may contain failed entries. The publisher
 //! sends only these again, with full jitter and within a time budget. If a call has no response,
-//! [`aws::Service`] repeats all of it. Both retries can publish an event twice. The id then shows
-//! the repetition.
+//! [`aws::Service`] repeats all of it. Both retries can publish an event twice. Subscribers
+//! recognise the repetition by the event's id.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ impl From<table::TableError> for Problem {
 
 #[cfg(feature = "table")]
 impl Problem {
-    /// Returns a 500 for refusals that cannot happen according to the handler.
+    /// Returns a 500 for refusals that the handler considers impossible.
     #[must_use]
     pub fn unexpected<A: std::fmt::Debug>(refusals: &table::Refusals<A>) -> Self {
         Self::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| &refusal.action)))

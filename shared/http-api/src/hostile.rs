@@ -54,8 +54,8 @@ fn cursors() -> Cursors {
     Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()
 }
 
-/// Serves an event with the code between the runtime and a handler, and with a handler that calls
-/// every reader.
+/// Sends an event through all code between the runtime and the handler. The handler calls every
+/// reader.
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", &[], |cursors, request| Box::pin(ask(cursors, request)))

@@ -48,7 +48,7 @@ pub enum ParseError {
         column: usize,
     },
     /// An object has two members with the same name. RFC 8259 does not define which of them counts.
-    #[error("not usable: a member is named twice in one object, at line {line}, column {column}")]
+    #[error("not usable: an object has two members with the same name, at line {line}, column {column}")]
     DuplicateName {
         /// The line, from 1.
         line: usize,

@@ -166,9 +166,9 @@ impl<S> Routes<S> {
         let act = StaffWrite::of(&request);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            // Only reads have query parameters, and only the handler knows which. A read changes
-            // nothing, so its unread parameters are refused after the handler. For other requests
-            // all parameters are refused before the handler.
+            // Only reads have query parameters, and only the handler knows their names. A read
+            // changes nothing, so its unread parameters are refused after the handler. For other
+            // requests all parameters are refused before the handler.
             let reads = route.key.starts_with("GET ");
             let work = async {
                 #[cfg(feature = "table")]
