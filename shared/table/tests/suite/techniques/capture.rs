@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S2",
-        what: "Status changes detected from the old and new image, and sent to every subscriber",
+        what: "Status changes are detected by comparing the old and new image, and sent to every subscriber",
         entities: &["Order"],
         patterns: &["marks.known", "marks.keep"],
         tests: &[
@@ -39,7 +39,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S5",
-        what: "Aggregates from the stream that stay exact",
+        what: "Exact sums from the stream, even if records are repeated or reordered",
         entities: &["Sale", "PlaceSales", "ProductSales"],
         patterns: &["sales.apply", "sales.derived"],
         tests: &[

@@ -23,8 +23,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F3",
-        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where \
-            an index carries nothing else",
+        what: "Keys separate from attributes: no function reads a value from a key. The schema does so only where an \
+            index projects only keys",
         entities: &[],
         patterns: &[],
         tests: &[

@@ -15,7 +15,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R2",
-        what: "Newest orders from one end of the profile, newest questions from the other",
+        what: "Orders sort before the profile and questions after it: a Query from the profile reads the \
+            newest of either",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.support", "questions.of-customer"],
         tests: &[
@@ -42,8 +43,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R5",
-        what: "One-to-many through an index: an order's log, one Query a page. The head is read by its key: an entry \
-            of the head beside its lines would cost a write with every step of every order",
+        what: "One-to-many through an index: an order's log, one Query a page. The index has no entry of the order's \
+            head, because each status change would then cost another write",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
         tests: &["only_staff_read_the_log_of_an_order_in_the_order_of_writing"],
@@ -67,7 +68,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R8",
-        what: "Orders by status and date: a sharded list, in which a status change moves the order in one write",
+        what: "Orders by status and date: a sharded list, between whose partitions one write moves an order",
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
@@ -113,7 +114,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R13",
-        what: "A graph of typed edges, and nodes by place",
+        what: "A graph: edges with types (follows, likes, reviews, purchases), and customers by place of \
+            residence",
         entities: &["Follow", "Like", "Review", "Sale", "Customer"],
         patterns: &[
             "follows.following",
@@ -183,7 +185,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R19",
-        what: "Several values in one attribute: a customer's addresses, changed one by one",
+        what: "Several values in one attribute: a customer's addresses, each changed separately",
         entities: &["Customer"],
         patterns: &["customers.put-address", "customers.remove-address"],
         tests: &[
@@ -220,7 +222,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R23",
-        what: "A singleton with many copies, changed in one transaction and read at random: settings",
+        what: "Several copies of one item (the settings): a transaction changes all of them, and a reader \
+            reads a random copy",
         entities: &["Settings"],
         patterns: &["settings.read", "settings.create", "settings.change"],
         tests: &["one_of_fifty_concurrent_changes_wins_in_every_copy", "readers_spread_over_the_copies"],

@@ -46,7 +46,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T6",
-        what: "Bill of a month from measured units, prices by Region and traffic, and both capacity modes",
+        what: "A month's bill from measured units, for any Region, traffic and capacity mode",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -69,7 +69,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T7",
-        what: "Archive of expiring items, and restore",
+        what: "Expired items are archived, and can be restored",
         entities: &["Order", "OrderLine"],
         patterns: &["orders.retire", "archive.restore"],
         tests: &[
@@ -89,8 +89,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T10",
-        what: "Migration of the data model: by a parallel scan that writes only old items, beside it by the \
-               stream or by each write that touches an old item; readers accept both forms",
+        what: "Migration of the data model: a parallel scan writes only old items. The stream, or a write that \
+            touches an old item, also migrates it. Readers accept both forms",
         entities: &["CustomerDocument", "RecentReview", "Sale", "Wallet"],
         patterns: &["sales.apply", "reviews.change", "wallet.convert"],
         tests: &[

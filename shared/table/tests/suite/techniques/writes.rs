@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W2",
-        what: "A transfer with its record in one transaction",
+        what: "A transfer: one transaction changes both wallets and adds their entries",
         entities: &["Wallet", "WalletEntry"],
         patterns: &["wallet.transfer"],
         tests: &[
@@ -25,8 +25,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W3",
-        what: "At most 100 actions in a transaction, checked before the call; larger orders take several, under an \
-            invisible head",
+        what: "At most 100 actions in a transaction, checked before the call. A larger order takes several \
+            transactions, and is invisible until the last one",
         entities: &["Order"],
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
@@ -79,7 +79,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W9",
-        what: "Insert differs from update",
+        what: "A create fails if the item exists, and a change fails if it does not",
         entities: &["Review", "Store", "Document"],
         patterns: &["reviews.create", "reviews.change", "stores.create", "stores.change", "documents.create"],
         tests: &[
@@ -155,7 +155,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W17",
-        what: "A state machine that moves order, copy, lists and history in one transaction",
+        what: "A state machine: one transaction changes the order, its copy, its lists and its history",
         entities: &["Order", "CustomerOrder", "OrderStatusEvent"],
         patterns: &["orders.move"],
         tests: &[
