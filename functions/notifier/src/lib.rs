@@ -1,5 +1,5 @@
 //! The notifier. It sends customers mail about their orders: a confirmation when an order is
-//! placed, and a message at each step that matters to them. It also mails the codes that prove
+//! placed, and a message at each step that matters to them. It also mails the codes that verify
 //! email addresses, and stops mail to an address after a permanent bounce or a complaint.
 //!
 //! # Which mails are not sent

@@ -209,8 +209,8 @@ pub async fn accept(
         [(role.is_some_and(|role| role != open.role), "/role"), (team.is_some() && team != open.team.as_ref(), "/team")]
     {
         if differs {
-            let problem = Problem::new(Code::InvalidBody, "The invitation says something else. Read it again.");
-            return Err(problem.error(pointer, "is not the one of the invitation"));
+            let problem = Problem::new(Code::InvalidBody, "The request does not match the invitation. Read it again.");
+            return Err(problem.error(pointer, "differs from the invitation"));
         }
     }
     let mut new = Member { id: open.id.clone(), customer_id: open.customer_id.clone(), role: open.role, team: None };

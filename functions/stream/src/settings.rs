@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn sinks_are_named_once_and_there_is_at_least_one() {
+    fn each_sink_is_named_once_and_at_least_one_is_required() {
         assert_eq!(sinks(Some("search, derived")).unwrap(), ["search", "derived"]);
         assert!(matches!(sinks(None), Err(StartError::NoSinks)));
         assert!(matches!(sinks(Some(" , ")), Err(StartError::NoSinks)));

@@ -140,7 +140,7 @@ async fn a_session_is_prolonged_and_its_device_renamed() {
 }
 
 #[tokio::test]
-async fn sessions_are_paged_in_the_order_of_their_ends() {
+async fn sessions_are_paged_in_the_order_of_their_expiry() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.session("bob", "other", 60).await;
@@ -224,7 +224,7 @@ async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_session_that_staff_begins_is_not_of_staffs_sign_in() {
+async fn a_session_that_staff_begin_does_not_belong_to_their_sign_in() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
     let staff = json!({ "sub": "s1", "cognito:groups": "[staff]", "sid": "desk" });

@@ -47,7 +47,7 @@ async fn events_for_other_consumers_are_skipped() {
 }
 
 #[tokio::test]
-async fn an_order_that_was_paid_on_the_spot_waits_as_well() {
+async fn an_order_that_was_placed_with_status_paid_waits_for_a_station() {
     let placed = json!({
         "id": format!("{:032x}", 1), "type": "OrderPlaced", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
         "data": {

@@ -130,7 +130,7 @@ async fn an_expired_point_is_not_listed_before_its_removal() {
 }
 
 #[tokio::test]
-async fn a_metric_without_points_costs_no_more_than_its_days_have_shards() {
+async fn a_list_without_points_takes_at_most_one_request_per_shard_of_each_day() {
     let desk = Desk::open().await;
     let (found, requests) = desk.all(&list("m").query("from", "2000-01-01T00:00:00Z"), 100).await;
     let most = requests.into_iter().max().unwrap();

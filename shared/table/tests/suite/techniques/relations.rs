@@ -92,8 +92,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Follow"],
         patterns: &["follows.get", "follows.following", "follows.followers", "follows.put"],
         tests: &[
-            "a_follower_is_found_from_both_ends_and_by_a_single_lookup",
-            "following_twice_is_following_once",
+            "a_follow_is_listed_for_both_customers_and_read_by_its_path",
+            "a_repeated_follow_has_no_effect",
             "a_thousand_followers_are_read_newest_first_from_all_shards",
         ],
     },
@@ -104,7 +104,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Like", "Membership"],
         patterns: &["likes.of-customer", "likes.likers", "memberships.add", "memberships.of-product"],
         tests: &[
-            "a_like_is_found_from_both_ends_and_counted",
+            "a_like_is_listed_for_its_customer_and_its_product_and_counted",
             "case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay",
         ],
     },
@@ -159,7 +159,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Organization", "Team", "Member"],
         patterns: &["organizations.get", "members.list", "members.of-customer"],
         tests: &[
-            "an_organization_comes_with_all_its_teams_in_one_query",
+            "an_organization_is_read_with_all_its_teams_in_one_query",
             "a_thousand_memberships_of_a_customer_are_listed_oldest_first_with_one_request_a_page",
         ],
     },
@@ -185,7 +185,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["customers.put-address", "customers.remove-address"],
         tests: &[
             "an_address_is_set_replaced_and_removed_without_touching_the_others",
-            "two_addresses_set_at_once_are_both_there",
+            "two_addresses_set_at_once_are_both_stored",
         ],
     },
     Technique {
