@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_removal_is_that_of_the_record_unless_it_is_implausible() {
+    fn a_removal_has_the_time_of_its_record_unless_that_time_is_implausible() {
         let at = |text: &str| text.parse::<Instant>().unwrap();
         let (created, expires) = (at("2026-11-01T00:00:00.000Z"), at("2026-11-20T00:00:00.000Z"));
         let dated = |written: Option<&str>| removed_at(written.map(at), created, expires);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_consumer_stops_a_margin_before_it_would_be_killed() {
+    async fn the_consumer_stops_a_margin_before_the_deadline() {
         let settings = Settings { margin: Duration::from_secs(3600), ..Settings::default() };
         let in_two_hours = SystemTime::now() + Duration::from_secs(7200);
         assert!(settings.stop(in_two_hours) <= Instant::now() + Duration::from_secs(3600));

@@ -68,8 +68,8 @@ pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     }
 }
 
-/// Returns the outcome for a product that already equals its line. The stored birth mark or time
-/// shows whether this import wrote the product, in a write whose response was lost.
+/// Returns the outcome for a product that already equals its line. The stored birth mark (`born`)
+/// or time shows whether this import wrote the product, in a write whose response was lost.
 fn equal(stored: &Meta, ours: &Meta) -> Outcome {
     if stored.born == ours.born {
         Outcome::Created

@@ -168,7 +168,7 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
 }
 
 #[tokio::test]
-async fn each_page_of_a_thousand_products_costs_the_same_and_no_product_repeats() {
+async fn each_page_of_a_thousand_products_takes_four_requests_and_no_product_repeats() {
     let shop = Shop::open().await;
     let of = |n: usize| with(product(&format!("p{n:04}"), 1), "category_path", json!(["A", format!("B{}", n % 7)]));
     let answer = import(&shop, &(0..1000).map(of).collect::<Vec<_>>()).await;

@@ -188,7 +188,7 @@ async fn a_full_cart_refuses_another_line_and_accepts_another_quantity() {
 }
 
 #[tokio::test]
-async fn an_expired_cart_is_empty_before_its_removal() {
+async fn an_expired_cart_is_empty_even_before_dynamodb_removes_it() {
     let shop = shop_with_ann().await;
     // The cart is full, so a further line would be refused.
     shop.cart("ann", MAX_LINES, -1).await;

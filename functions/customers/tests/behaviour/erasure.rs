@@ -353,7 +353,7 @@ async fn a_repetition_continues_an_interrupted_erasure() {
     assert_eq!(likes(&shop, "p0").await, (0, 0));
 }
 
-/// A new profile starts at version 1 again, so only its birth mark differs.
+/// A new profile starts at version 1 again, so only its birth mark (`born`) differs.
 #[tokio::test]
 async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_one() {
     let shop = Shop::open().await;

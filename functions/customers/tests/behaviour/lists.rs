@@ -19,7 +19,7 @@ async fn list(shop: &Shop, parameters: &[(&str, &str)]) -> Answered {
 }
 
 #[tokio::test]
-async fn only_a_whole_email_address_is_found_and_in_any_spelling() {
+async fn an_email_address_is_found_only_as_a_whole_but_in_any_spelling() {
     let shop = Shop::open().await;
     let ann = shop.send(sign_up("ann", "Straße@example.com", "ann")).await.body;
     for email in ["Straße@example.com", "STRASSE@example.com", "strasse@EXAMPLE.com"] {

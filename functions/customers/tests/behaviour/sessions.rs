@@ -98,7 +98,7 @@ async fn a_session_lasts_a_day_by_default_and_at_most_30_days() {
 }
 
 #[tokio::test]
-async fn an_expired_session_is_gone_before_its_removal() {
+async fn an_expired_session_is_not_found_even_before_dynamodb_removes_it() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.session("ann", "expired", -1).await;

@@ -10,7 +10,7 @@ use tokio::time;
 use crate::support::{Warehouse, batch, message, moved, order, paid};
 
 #[tokio::test]
-async fn one_message_that_cannot_be_read_is_named_alone() {
+async fn the_response_names_only_the_message_that_cannot_be_read() {
     let warehouse = Warehouse::open(3).await;
     let poisons = [
         json!({"messageId": "no-json", "body": "{"}),

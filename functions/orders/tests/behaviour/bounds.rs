@@ -129,7 +129,7 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
 }
 
 #[tokio::test]
-async fn a_checkout_has_the_same_bounds_and_names_the_line_of_the_cart() {
+async fn a_checkout_has_the_limits_of_an_order_and_names_the_line_of_the_cart() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     shop.product("rice", 100).await;

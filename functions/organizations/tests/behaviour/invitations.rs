@@ -147,7 +147,7 @@ async fn lists_of_invitations_are_for_admins_the_customer_and_staff() {
 }
 
 #[tokio::test]
-async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
+async fn an_expired_invitation_is_not_accepted_even_before_dynamodb_removes_it() {
     let club = Club::open().await;
     invite_until(&club, -1).await;
     assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());

@@ -27,7 +27,7 @@ async fn anybody_finds_products_by_words_despite_typing_mistakes() {
 }
 
 #[tokio::test]
-async fn punctuation_and_emoji_find_nothing_alone_and_disturb_no_other_word() {
+async fn punctuation_and_emoji_alone_find_nothing_and_do_not_affect_other_words() {
     let shop = Shop::with(&shelf(), &[]).await;
     for nothing in ["!!!", "&", "?", "\u{2014}", "\u{1f9ca}", "\u{1f9ca} \u{2603} !", "/ -", "\u{200b}", "the"] {
         let answer = shop.products(&[("q", nothing)]).await;

@@ -84,7 +84,7 @@ async fn amounts_of_two_currencies_are_never_added() {
 }
 
 #[tokio::test]
-async fn an_order_counts_on_the_day_it_was_placed_in_universal_time() {
+async fn an_order_counts_on_the_day_in_utc_on_which_it_was_placed() {
     let shop = Shop::open().await;
     let mut order = sold_in("o1", None, OrderStatus::Pending, 1);
     order.data.placed_at = "2017-02-01T01:00:00+02:00".parse().unwrap();

@@ -8,7 +8,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Time to live; expired items are hidden before DynamoDB removes them",
         entities: &["Session", "Cart"],
         patterns: &["sessions.active", "carts.get"],
-        tests: &["an_expired_session_is_gone_before_its_removal", "an_expired_cart_is_empty_before_its_removal"],
+        tests: &["an_expired_session_is_not_found_even_before_dynamodb_removes_it", "an_expired_cart_is_empty_even_before_dynamodb_removes_it"],
     },
     Technique {
         id: "T2",
@@ -17,7 +17,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["metrics.store", "metrics.of-name"],
         tests: &[
             "a_thousand_points_of_30_days_are_read_page_by_page_in_their_order",
-            "an_expired_point_is_not_listed_before_its_removal",
+            "an_expired_point_is_not_listed_even_before_dynamodb_removes_it",
         ],
     },
     Technique {
