@@ -8,7 +8,10 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Time to live; expired items are hidden before DynamoDB removes them",
         entities: &["Session", "Cart"],
         patterns: &["sessions.active", "carts.get"],
-        tests: &["an_expired_session_is_not_found_even_before_dynamodb_removes_it", "an_expired_cart_is_empty_even_before_dynamodb_removes_it"],
+        tests: &[
+            "an_expired_session_is_not_found_even_before_dynamodb_removes_it",
+            "an_expired_cart_is_empty_even_before_dynamodb_removes_it",
+        ],
     },
     Technique {
         id: "T2",
