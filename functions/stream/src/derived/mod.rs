@@ -7,7 +7,7 @@
 //!   document ([`copies`]). They are exact, because a copy replaces the older value by its source's
 //!   `rev`.
 //! - From a product it derives its entries in further categories ([`memberships`]), which are
-//! copies, too.
+//!   copies, too.
 //!
 //! Copies use the record's own image, because an older image changes nothing. Counters use the
 //! result of a read, because the sink adds the difference to the table's current state.

@@ -60,7 +60,7 @@ async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_verif
     let claims = json!({ "sub": "ann", "email": "new@example.com", "email_verified": "false" });
     let kept = patch(&shop, patch_call().claims(claims), "ann", &json!({ "name": "Anna" })).await;
     assert_eq!(kept.body["email_verified"], false);
-    // Any change with a token that contains the address as verified verifies it.
+    // Any change verifies the address, if the caller's token contains it as verified.
     let proof = patch_call().customer_with_email("ann", "new@example.com");
     let proven = patch(&shop, proof, "ann", &json!({ "name": "Ann" })).await;
     assert_eq!((proven.status, &proven.body["email_verified"]), (200, &json!(true)));
