@@ -3,8 +3,11 @@
 //!
 //! The function can permit an upload without a write to the table, because the signed request
 //! contains the permitted name, type, size and expiry. Later the bucket reports the uploaded
-//! object's type and size. [`key_schema::media`] explains why the janitor deletes every unused
-//! object and no object in use.
+//! object's type and size.
+//!
+//! A *note* is an item that says that no other item may reference an object yet. The janitor finds
+//! unused objects by their notes. [`key_schema::media`] explains why it deletes every unused object
+//! and no object in use.
 
 use std::time::{Duration, SystemTime};
 

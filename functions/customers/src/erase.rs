@@ -30,7 +30,7 @@ const QUESTIONS: usize = 25;
 ///
 /// After it has deleted the profile, the request erases the belongings once more, because an index
 /// may not have shown all of them. By then only carts, which expire, and followers can have been
-/// added. An interrupted request can still be repeated here, although its response is 404.
+/// added. A client can still repeat a request that was interrupted here. Its response is then 404.
 ///
 /// The janitor then removes the customer's archive, even if no client repeats the request
 /// ([`key_schema::erasure`]). Orders stay because accounting needs them. Reviews stay, too.

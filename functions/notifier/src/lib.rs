@@ -14,7 +14,7 @@
 //!
 //! A message that a rule refuses is dropped for good, logged and counted without the address.
 //!
-//! # Once, as far as possible
+//! # Why a message is sent once, with one exception
 //!
 //! Events arrive at least once: from the bus, from retries of an asynchronous invocation, and from
 //! a redriven queue. SES sends a mail for every request. So each event's message is claimed before
