@@ -5,7 +5,7 @@
 //! contains the permitted name, type, size and expiry. Later the bucket reports the uploaded
 //! object's type and size.
 //!
-//! A *note* is an item that says that no other item may reference an object yet. The janitor finds
+//! A *note* is an item about an object that possibly no other item references. The janitor finds
 //! unused objects by their notes. [`key_schema::media`] explains why it deletes every unused object
 //! and no object in use.
 

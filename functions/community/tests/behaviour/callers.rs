@@ -24,7 +24,7 @@ fn of(count: u64, liked_by_me: bool) -> Value {
 }
 
 #[tokio::test]
-async fn a_token_shows_a_like_only_to_the_customer_who_gave_it() {
+async fn a_token_shows_only_the_like_of_its_own_customer() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     town.like("a", "p").await;
     let token = |claims: Value| town.issuer.token(&claims);

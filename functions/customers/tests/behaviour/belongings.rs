@@ -318,7 +318,7 @@ async fn broken_off(kind: FaultKind, seed: u64) {
 }
 
 #[tokio::test]
-async fn a_repetition_continues_an_erasure_that_stopped_after_the_profile() {
+async fn a_repetition_continues_an_erasure_that_stopped_after_deleting_the_profile() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.found("club", "ann").await;

@@ -247,7 +247,7 @@ async fn a_session_that_expires_ends_no_sign_in() {
 
 /// Until the profile is deleted, the customer can repeat the request with the same token.
 #[tokio::test]
-async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
+async fn an_erasure_ends_every_sign_in_after_it_has_deleted_the_profile() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
     // Two sessions of one sign-in, and one of another.
