@@ -74,7 +74,7 @@ async fn sign_in_and_shop(recorder: &mut Recorder<'_, Shop>) {
     recorder.expect(204, line("DELETE /v1/customers/{id}/cart/items/{product}")).await;
 }
 
-/// Verifies two addresses: one with a code, and one with a token that proves it.
+/// Verifies two addresses: one with a code, and one with a token that contains the address.
 async fn verify_addresses(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
     for id in ["kim", "may"] {

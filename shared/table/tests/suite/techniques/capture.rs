@@ -44,7 +44,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["sales.apply", "sales.derived"],
         tests: &[
             "case_37_counters_are_exact_when_records_are_repeated_and_reordered",
-            "an_order_of_161_lines_is_counted_line_by_line_and_once_over_a_crash",
+            "each_line_of_an_order_of_161_lines_is_counted_once_despite_a_crash",
         ],
     },
     Technique {
@@ -76,6 +76,6 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A cache that sees a change within a stated time: settings",
         entities: &["Settings"],
         patterns: &["settings.read"],
-        tests: &["a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made"],
+        tests: &["a_function_sees_its_own_change_at_once_and_the_others_see_it_within_the_stated_time"],
     },
 ];

@@ -40,7 +40,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Unique values through claim items",
         entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim"],
         patterns: &["customers.create", "customers.rename", "customers.delete"],
-        tests: &["one_of_two_concurrent_claims_of_a_name_wins", "a_new_name_is_claimed_and_the_old_one_free"],
+        tests: &["one_of_two_concurrent_claims_of_a_name_wins", "a_new_name_is_claimed_and_the_old_name_is_free"],
     },
     Technique {
         id: "W5",
@@ -73,7 +73,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["picking.admit", "picking.leave", "documents.add-editor", "documents.remove-editor"],
         tests: &[
             "an_order_whose_payment_event_repeats_has_one_station",
-            "the_set_may_become_empty_and_be_filled_again",
+            "stations_may_all_become_free_and_be_used_again",
             "an_addition_or_removal_of_an_editor_can_be_repeated",
         ],
     },
@@ -83,7 +83,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Review", "Store", "Document"],
         patterns: &["reviews.create", "reviews.change", "stores.create", "stores.change", "documents.create"],
         tests: &[
-            "a_review_exists_once_and_its_conditions_hold",
+            "a_review_exists_once_and_needs_a_product_and_a_current_version",
             "one_of_many_concurrent_creations_or_changes_of_a_shop_wins",
             "a_document_is_created_once_and_is_version_1",
         ],
@@ -125,7 +125,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
         tests: &[
             "a_draft_becomes_current_as_a_whole_when_it_is_published",
-            "an_old_version_comes_back_as_a_new_one_and_history_stays",
+            "a_restore_publishes_an_old_version_as_a_new_one_and_keeps_the_history",
             "many_concurrent_callers_that_retry_until_success_leave_versions_without_gaps",
         ],
     },
