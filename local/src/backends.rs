@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_a_bucket_may_have() {
+    fn generated_names_are_valid_bucket_names() {
         assert_eq!(physical_name("FailedRecords"), "bodega-failed-records");
         assert_eq!(physical_name("Bus"), "bodega-bus");
     }

@@ -143,7 +143,7 @@ fn told() -> [String; 2] {
 }
 
 #[tokio::test]
-async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the_next_one() {
+async fn deliveries_in_progress_at_a_kill_are_repeated_at_the_next_start() {
     let folder = Folder::new();
     let first = Running::start(&folder.0);
     first.fault("Fulfilment", "throttle").await;
@@ -176,7 +176,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
 }
 
 #[tokio::test]
-async fn deliveries_abandoned_by_subscribers_survive_a_restart_and_succeed_when_put_back() {
+async fn given_up_deliveries_survive_a_restart_and_succeed_after_a_redrive() {
     let folder = Folder::new();
     let first = Running::start(&folder.0);
     assert!(first.items("/_local/failures").await.is_empty());
@@ -251,7 +251,7 @@ const SMALL: u32 = 4_096;
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room() {
+async fn no_acknowledged_write_is_lost_on_a_full_disk_and_writes_succeed_with_more_room() {
     const LINES: usize = 50;
     let product = |number: usize| {
         json!({

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_hosts_are_known() {
+    fn only_loopback_hosts_count_as_this_machine() {
         for host in ["localhost", "LocalHost:3000", "127.0.0.1", "127.0.0.1:3000", "127.1.2.3", "[::1]", "[::1]:3000"] {
             assert!(is_loopback(host), "{host}");
         }

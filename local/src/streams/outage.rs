@@ -239,7 +239,7 @@ fn order(number: usize) -> Json {
 }
 
 #[tokio::test]
-async fn case_23_an_outage_of_the_index_for_an_hour_discards_repeats_and_loses_no_event() {
+async fn case_23_an_hour_without_the_index_neither_discards_repeats_nor_loses_an_event() {
     let ports = Ports::default();
     ports.of(|world| world.down_until = Some(Instant::now() + Duration::from_secs(3600)));
     let records = (1..=12).map(|number| if number % 3 == 0 { order(number) } else { product(number) }).collect();

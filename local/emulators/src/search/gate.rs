@@ -138,7 +138,7 @@ mod tests {
     use crate::access::Rule;
 
     #[tokio::test]
-    async fn an_allowed_call_reaches_the_engine_and_any_other_is_refused_before_it() {
+    async fn an_allowed_call_reaches_the_engine_and_a_refused_call_does_not() {
         let engine = SearchServer::start(None).await.unwrap();
         let allowed = |action: &str, resource: &str| Rule {
             sid: None,

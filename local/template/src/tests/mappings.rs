@@ -99,7 +99,7 @@ fn a_mapping_connects_resources_of_the_template() {
 }
 
 #[test]
-fn the_events_by_which_sam_opens_every_stream_and_queue_are_refused() {
+fn stream_and_queue_events_of_functions_are_refused() {
     for event in [
         "Table: {Type: DynamoDB, Properties: {Stream: !GetAtt Table.StreamArn, StartingPosition: LATEST}}",
         "Jobs: {Type: SQS, Properties: {Queue: 'arn:aws:sqs:r:a:x'}}",

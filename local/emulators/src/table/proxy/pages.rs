@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_dynamodb_refuses_is_left_to_the_table() {
+    fn a_request_with_an_invalid_limit_is_left_to_the_table() {
         for (body, wanted) in [
             (r#"{"ShardIterator":"i"}"#, Some(1000)),
             (r#"{"Limit":7}"#, Some(7)),

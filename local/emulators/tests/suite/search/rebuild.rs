@@ -300,7 +300,7 @@ async fn tombstones_are_copied_to_the_new_index_unless_it_has_a_newer_document()
 }
 
 #[tokio::test]
-async fn an_index_that_was_deleted_is_not_made_anew_by_a_late_write() {
+async fn a_late_write_does_not_create_a_deleted_index_again() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     let index = client.indices(PRODUCTS).await.unwrap().remove(0).name;

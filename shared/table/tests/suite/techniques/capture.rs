@@ -67,7 +67,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &[],
         patterns: &[],
         tests: &[
-            "an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others",
+            "an_event_reaches_only_the_targets_of_matching_rules",
             "the_bus_has_an_archive_of_every_event",
         ],
     },
