@@ -69,7 +69,8 @@ fn numbers(input: &[u8]) {
     }
 }
 
-/// Checks that every name has one spelling, and that folding a name twice changes nothing.
+/// Checks that an id, a category and an instant each have one written form, and that folding a name
+/// twice gives the same name as folding it once.
 fn names(text: &str) {
     let id = CustomerId::new(text);
     let sound = (1..=MAX_ID_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);

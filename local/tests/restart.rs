@@ -201,7 +201,8 @@ async fn given_up_deliveries_survive_a_restart_and_succeed_after_a_redrive() {
     assert!(second.items("/_local/failures").await.is_empty());
 }
 
-/// A page of stream records with the largest items has far fewer than a thousand records.
+/// A page of stream records has at most 1 MB. With the largest items, such a page has only a few
+/// records.
 #[tokio::test]
 async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     const ITEMS: usize = 60;
@@ -244,8 +245,8 @@ async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     assert!(second.items("/_local/quarantine").await.is_empty());
 }
 
-/// The unit is 512 or 1,024 bytes, depending on the shell. There is room for a few hundred
-/// products.
+/// Size of the largest file that the system may write, in the blocks of `ulimit -f`. A block has
+/// 512 or 1,024 bytes, depending on the shell. A few hundred products fit.
 #[cfg(unix)]
 const SMALL: u32 = 4_096;
 

@@ -143,7 +143,7 @@ async fn a_parameter_that_cannot_be_given_is_named() {
         ("CorsOrigins", "localhost", "localhost is no origin such as https://shop.example.com"),
         ("FoldStreamConsumers", "yes", "must be true or false, not yes"),
         ("Speling", "x", "there is no parameter Speling"),
-        ("SearchEndpoint", "http://127.0.0.1:1", "the parameter SearchEndpoint is the local system's own"),
+        ("SearchEndpoint", "http://127.0.0.1:1", "the local system sets the parameter SearchEndpoint itself"),
     ] {
         let error = with_parameter(name, value).await.err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");

@@ -54,7 +54,7 @@ pub enum SettingsError {
         limits: &'static str,
     },
     /// A filter pattern is invalid.
-    #[error("a filter of the stream mapping of {function} is no pattern: {source}")]
+    #[error("a filter of the stream mapping of {function} is not a valid pattern: {source}")]
     Filter {
         /// The function of the mapping.
         function: String,

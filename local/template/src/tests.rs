@@ -298,7 +298,7 @@ fn errors_name_their_line_and_path() {
         ("Path: '/v1/things/{id}'", "Path: /v1, Speed: 3", "Speed: this property is not supported"),
         ("Authorizers: {Jwt: ", "Authorizers: {Other: ", "the API has no authorizer Jwt"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !If [Low, l]", "If takes a condition and two values"),
-        ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not evaluated here"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not supported here"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref Secret", "the parameter Secret has no value"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub '${Level'", "has a ${ without its }"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub ['${Level}']", "Sub takes a text and a map of variables"),

@@ -42,7 +42,7 @@ async fn three_of_twenty_concurrent_borrowers_get_the_three_copies() {
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 3);
     assert!(results.iter().all(|result| matches!(result, Ok(_) | Err(LibraryError::NoFreeCopy))));
     let book = library.book(&book.id).await.unwrap();
-    assert_eq!((book.free, book.meta.version), (0, 1), "a loan is no change that an editor sees");
+    assert_eq!((book.free, book.meta.version), (0, 1), "a loan changed the version of the book");
     library.assert_whole(&book).await;
     assert_eq!(overdue(&library, days(29)).await.len(), 3);
 }

@@ -19,7 +19,7 @@ use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, BrokenOff, Endpoint, HangUp, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
-/// OpenSearch's maximum request size. The emulator's responses are smaller.
+/// Maximum size of a response. It is OpenSearch's maximum size of a request.
 const MAX_ANSWER: usize = 100 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 

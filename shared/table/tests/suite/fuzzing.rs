@@ -87,7 +87,7 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
         assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"targets/{name}.rs\"\n")), "{name}");
         let mut kept = packed(name);
         kept.extend(files(&format!("regressions/{name}")).iter().map(|path| path.metadata().unwrap().len()));
-        assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} inputs kept, {inputs} made up", kept.len());
+        assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} inputs kept, {inputs} generated", kept.len());
         assert!(kept.iter().all(|size| size <= longest), "{name}: an input is longer than {longest}");
         bytes += kept.iter().sum::<u64>();
         writeln!(rows, "| `{name}` | {} | {inputs} | {holds} |", kept.len()).unwrap();
@@ -102,8 +102,8 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     assert_eq!(step.lines().last().unwrap().trim(), ".ci/fuzz", "all targets are run");
 
     let section = format!(
-        "{} targets, with {all_kept} kept inputs and {made} made-up inputs.\n\n\
-        | target | kept | made up | property of every input |\n| --- | --- | --- | --- |\n{}",
+        "{} targets, with {all_kept} kept inputs and {made} generated inputs.\n\n\
+        | target | kept | generated | property of every input |\n| --- | --- | --- | --- |\n{}",
         targets.len(),
         rows.trim_end(),
     );
