@@ -305,9 +305,9 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Returns whether the text matches. Each literal after a star matches its first occurrence. The last
-/// literal must match the end of the text. A later occurrence cannot help, because the rest of the
-/// pattern begins with a star, which skips any text.
+/// Returns whether the text matches. Each literal after a star matches its first occurrence. The
+/// last literal must match the end of the text. A later occurrence cannot help, because the rest of
+/// the pattern begins with a star, which skips any text.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

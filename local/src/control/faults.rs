@@ -19,10 +19,11 @@ const FUNCTION: &str = "function:";
 /// The body of a request, such as
 /// `{"target":"table","kind":"throttle","rate":0.3,"count":10,"seed":1}`.
 ///
-/// `rate` is the share of requests or invocations that are hit. For a crash point it is the share of
-/// passes through the point. `count` is the maximum number of hits. The same `seed` selects the same hits. `key` restricts a fault of
-/// the table to partition keys with this prefix, such as `COUNTER#product:1#`. The `kind` `clock`
-/// sets the clock of a function's processes `seconds` forward or back.
+/// `rate` is the share of requests or invocations that are hit. For a crash point it is the share
+/// of passes through the point. `count` is the maximum number of hits. The same `seed` selects the
+/// same hits. `key` restricts a fault of the table to partition keys with this prefix, such as
+/// `COUNTER#product:1#`. The `kind` `clock` sets the clock of a function's processes `seconds`
+/// forward or back.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {

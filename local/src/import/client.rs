@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 
 /// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
-/// Error code of a request while another request is placing the same order. Placing an order of many
-/// lines takes several transactions.
+/// Error code of a request while another request is placing the same order. Placing an order of
+/// many lines takes several transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
 /// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);

@@ -68,8 +68,8 @@ impl EmbeddedTable {
         &self.url
     }
 
-    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`. Call it only
-    /// with records that no reader needs any more. Returns the number of deleted records.
+    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`. Call it
+    /// only with records that no reader needs any more. Returns the number of deleted records.
     ///
     /// It never deletes the newest record of a table, because the engine derives the next number
     /// from it. Blocks for about a millisecond per 500 records.

@@ -15,8 +15,8 @@ pub(super) const MAX_PAGE: usize = 1 << 20;
 const FIRST: u64 = 128;
 /// DynamoDB's maximum and default number of records.
 const MOST: u64 = 1000;
-/// Minimum size of a record in bytes. If a page has fewer bytes for each requested record, it has fewer
-/// records than requested.
+/// Minimum size of a record in bytes. If a page has fewer bytes for each requested record, it has
+/// fewer records than requested.
 const SMALLEST_RECORD: u64 = 256;
 
 /// The number of records that the proxy requests next.
