@@ -188,5 +188,5 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     let queue = template.queues.iter().find(|queue| queue.arn == mapping.queue).unwrap();
     assert_eq!(queue.redrive.as_ref().unwrap().arn, failures("PickingFailures"));
     let timeout = template.function("Fulfilment").unwrap().timeout;
-    assert!(queue.visibility_timeout >= 6 * timeout, "Lambda's guide requires six times the timeout");
+    assert!(queue.visibility_timeout >= 6 * timeout, "Lambda's guide recommends six times the timeout");
 }
