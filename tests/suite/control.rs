@@ -290,7 +290,7 @@ fn draining_waits_for_a_delayed_subscriber_and_not_for_abandoned_deliveries() {
         // The notifier cannot read this event, so all attempts fail.
         put_event(&environment, "OrderPlaced", &json!({"id": "no such form"})).await;
         let late = Call::new("POST", "/_local/drain?timeout_s=1").send(system).await.expect(504);
-        assert!(late.body["message"].as_str().unwrap().contains("1 deliveries to go"), "{}", late.body);
+        assert!(late.body["message"].as_str().unwrap().contains("1 deliveries are unfinished"), "{}", late.body);
         Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
         drain(system).await;
         assert!(all(system, "/_local/mail").await.is_empty());

@@ -66,10 +66,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Hand-off for analytics: every event on a bus with an archive",
         entities: &[],
         patterns: &[],
-        tests: &[
-            "an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others",
-            "the_bus_has_an_archive_of_every_event",
-        ],
+        tests: &["an_event_reaches_only_the_targets_of_matching_rules", "the_bus_has_an_archive_of_every_event"],
     },
     Technique {
         id: "S9",
