@@ -35,8 +35,8 @@ pub(super) const TABLE_WIDE: &[&str] =
     &["Invoice", "InvoiceCounter", "Like", "LikeCount", "PlaceSales", "ProductSales", "Sale", "SalePlace"];
 
 /// The attributes that a repair may set, because their parts are the source of truth. Differences
-/// of balances, invoices and order totals are only reported. There an entry may be wrong, so a
-/// person decides.
+/// of balances, invoices and order totals are only reported. Their parts may be wrong, so a person
+/// decides.
 pub(super) const REPAIRABLE: &[&str] = &[
     "admins",
     "amount",
@@ -64,7 +64,7 @@ pub(super) struct Fact {
 /// The kind of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Says {
-    /// The total itself, or a part of what the total must be.
+    /// The stored value of the total, or a summand of it.
     Is(i128),
     /// The `rev` of the item that holds the total.
     Held(u64),

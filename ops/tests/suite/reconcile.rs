@@ -128,7 +128,7 @@ impl Intercept for ChangesBehind {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_is_written_and_indexed_between_two_looks_is_not_ahead() {
+async fn an_item_that_is_written_and_indexed_between_two_reads_is_not_ahead() {
     let shop = Arc::new(Shop::open().await);
     shop.put_and_deliver(&product("p1", 4)).await;
     // The record of this change has not been delivered.

@@ -219,7 +219,7 @@ async fn a_record_that_cannot_be_read_is_replayed_into_the_index_once_its_item_i
 }
 
 #[tokio::test]
-async fn the_item_of_a_record_that_cannot_be_read_is_found_no_more_once_it_is_removed() {
+async fn a_removed_item_is_not_found_any_more_although_its_record_cannot_be_read() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     shop.put_and_deliver(&product("p1", 4)).await;
     let broken = shop.put_broken(&product("p1", 5), "name").await;

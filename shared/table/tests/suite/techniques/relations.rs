@@ -29,7 +29,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "OrderLine", "OrderStatusEvent"],
         patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
         tests: &[
-            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
             "lines_alone_and_history_alone_are_one_query_each",
         ],
     },
@@ -69,7 +69,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.by-status"],
         tests: &[
             "the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page",
-            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
         ],
     },
     Technique {
