@@ -64,9 +64,9 @@ curl -X POST localhost:3000/_local/faults -H 'content-type: application/json' \\
   -d '{\"target\":\"function:StreamEvents\",\"kind\":\"crash\",\"point\":\"stream.bus.published\",\"count\":1}'
 ```
 
-The function's process aborts when it passes the point. It aborts at most `count` times, at the share `rate` of its \
-passes, which
-`seed` selects. Without `point`, the local system kills the process as soon as it has its event. `GET /_local/faults` \
+The function's process aborts when it passes the point. It aborts at most `count` times. `rate` is the share of \
+passes at which it
+aborts, and `seed` selects them. Without `point`, the local system kills the process as soon as it has its event. `GET /_local/faults` \
 shows how often
 each fault has struck. `DELETE /_local/faults` disarms all faults.
 

@@ -244,7 +244,7 @@ impl Measurements {
     }
 
     /// Returns the median cost, because a few responses cost more. About one response in a hundred
-    /// reads a shard again. The first response may open connections, and create the items of a month.
+    /// reads a shard again. The first response may open connections and create a month's items.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let cost = self.costs.get(self.costs.len() / 2);
