@@ -265,7 +265,7 @@ fn an_unknown_fault_is_refused_with_a_list_of_the_known_faults() {
 }
 
 #[test]
-fn a_crash_at_a_point_happens_once_and_is_survived() {
+fn a_crash_at_a_point_happens_once_and_the_message_is_processed_again() {
     with_own_system(async |system| {
         let crash =
             json!({"target": "function:Fulfilment", "kind": "crash", "point": "fulfilment.waiting", "count": 1});

@@ -289,7 +289,7 @@ fn one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412() {
 }
 
 #[test]
-fn only_staff_read_the_log_of_an_order_in_the_order_of_writing() {
+fn only_staff_read_the_log_of_an_order_with_the_oldest_line_first() {
     with_system(async |system| {
         let (buyer, product) = ("log-buyer", "log-product");
         customer(system, buyer).await;

@@ -127,13 +127,13 @@ impl fmt::Display for Rebuilt {
                 f,
                 "{collection}: {new} holds {documents} documents ({written} written, {tombstones} tombstones copied)"
             )?;
-            writeln!(f, "  compared {passes} times; differences on the way: {drift}")?;
+            writeln!(f, "  compared {passes} times; differences found: {drift}")?;
             if rebuilt.swapped {
-                writeln!(f, "  it is read now; {old} is kept until `ops search prune`")?;
+                writeln!(f, "  searches read it now; {old} is kept until `ops search prune`")?;
             } else {
                 writeln!(
                     f,
-                    "  NOT SWAPPED, {old} is still read; fix the differences, then give --resume or --abandon"
+                    "  NOT SWAPPED, searches still read {old}; fix the differences, then give --resume or --abandon"
                 )?;
             }
             if drift.ahead > 0 {

@@ -170,7 +170,7 @@ async fn a_failed_object_stays_with_its_new_reason_until_all_its_records_are_dur
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_stays_and_stops_no_other() {
+async fn a_record_that_cannot_be_read_stays_and_the_other_records_are_replayed() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     let good = shop.put(&product("p1", 1)).await;
@@ -236,7 +236,7 @@ async fn a_removed_item_is_not_found_any_more_although_its_record_cannot_be_read
 }
 
 #[tokio::test]
-async fn a_record_of_an_unknown_sink_is_kept_and_stops_no_other() {
+async fn a_record_of_an_unknown_sink_is_kept_and_the_other_records_are_replayed() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let record = shop.put(&product("p1", 1)).await;
     for (name, consumer) in [("e1", "mail"), ("e2", ""), ("e3", "search,mail"), ("e4", "search")] {

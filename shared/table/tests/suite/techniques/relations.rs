@@ -46,7 +46,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             of the head beside its lines would cost a write with every step of every order",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
-        tests: &["only_staff_read_the_log_of_an_order_in_the_order_of_writing"],
+        tests: &["only_staff_read_the_log_of_an_order_with_the_oldest_line_first"],
     },
     Technique {
         id: "R6",
