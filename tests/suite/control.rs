@@ -67,7 +67,7 @@ fn only_a_loopback_host_is_answered() {
                 assert_eq!(send(path, host).await, 403, "{path} {host}");
             }
         }
-        assert_eq!(send("/health", "shop.example").await, 200, "the list has only the routes for operators");
+        assert_eq!(send("/health", "shop.example").await, 200, "only the routes for operators check the host");
     });
 }
 
@@ -236,7 +236,7 @@ fn every_backend_can_be_made_to_fail_and_says_how_often_it_did() {
 }
 
 #[test]
-fn an_unknown_fault_is_refused_with_the_known_ones() {
+fn an_unknown_fault_is_refused_with_a_list_of_the_known_faults() {
     with_system(async |system| {
         let cases = [
             (
@@ -265,7 +265,7 @@ fn an_unknown_fault_is_refused_with_the_known_ones() {
 }
 
 #[test]
-fn a_crash_at_a_point_happens_once_and_is_survived() {
+fn a_crash_at_a_point_happens_once_and_the_message_is_processed_again() {
     with_own_system(async |system| {
         let crash =
             json!({"target": "function:Fulfilment", "kind": "crash", "point": "fulfilment.waiting", "count": 1});

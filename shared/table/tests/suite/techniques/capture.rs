@@ -35,7 +35,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "An audit with one entry for each expired item",
         entities: &["Expiration"],
         patterns: &["audit.record"],
-        tests: &["an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not"],
+        tests: &["an_expired_session_is_archived_and_audited_once_and_an_ended_session_is_not"],
     },
     Technique {
         id: "S5",

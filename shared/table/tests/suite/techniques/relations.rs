@@ -30,7 +30,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "OrderLine", "OrderStatusEvent"],
         patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
         tests: &[
-            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
             "lines_alone_and_history_alone_are_one_query_each",
         ],
     },
@@ -47,7 +47,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             head, because each status change would then cost another write",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
-        tests: &["only_staff_read_the_log_of_an_order_in_the_order_of_writing"],
+        tests: &["only_staff_read_the_log_of_an_order_with_the_oldest_line_first"],
     },
     Technique {
         id: "R6",
@@ -73,7 +73,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.by-status"],
         tests: &[
             "the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page",
-            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
         ],
     },
     Technique {

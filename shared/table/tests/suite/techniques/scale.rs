@@ -76,7 +76,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "OrderLine"],
         patterns: &["orders.retire", "archive.restore"],
         tests: &[
-            "a_closed_order_is_retired_expires_and_comes_back_whole_and_searchable",
+            "a_retired_order_expires_and_its_restore_makes_it_complete_and_searchable_again",
             "case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry",
         ],
     },

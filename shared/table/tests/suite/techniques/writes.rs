@@ -10,7 +10,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.place"],
         tests: &[
             "exactly_50_of_200_orders_for_a_product_with_50_in_stock_are_placed",
-            "a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line",
+            "a_basket_of_500_lines_with_one_beyond_the_stock_is_refused_and_the_error_names_that_line",
         ],
     },
     Technique {
@@ -159,7 +159,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "CustomerOrder", "OrderStatusEvent"],
         patterns: &["orders.move"],
         tests: &[
-            "every_step_that_is_not_in_an_orders_life_is_refused_from_every_status",
+            "every_illegal_status_change_is_refused_from_every_status",
             "one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412",
         ],
     },
