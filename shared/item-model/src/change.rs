@@ -1,9 +1,10 @@
 //! Typed updates that cannot leave an outdated index key.
 //!
-//! A field that no key depends on has a method on [`Change`]. A field of an index key has no such
-//! method. It changes only together with the index entry ([`IndexEntry`], a struct with every part
-//! of the key). [`Change::enter`] writes the entry's fields and its key together. Code that forgets
-//! a part of the key, or that sets such a field alone, does not compile (`tests/compile_fail`).
+//! A field that no key depends on has a method on [`Change`]. A field of an index key has no method
+//! of its own. It changes only together with the index entry ([`IndexEntry`], a struct with every
+//! part of the key). [`Change::enter`] writes the entry's fields and its key together. Code that
+//! forgets a part of the key, or that sets a field of the key alone, does not compile
+//! (`tests/compile_fail`).
 
 use std::marker::PhantomData;
 
@@ -97,7 +98,8 @@ impl<E: Entity> Change<E> {
     }
 
     pub(crate) fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
-        // As in a put of a whole item, the attribute of a `None` is absent.
+        // A `None` removes the attribute. A put of the whole item would not store the attribute
+        // either.
         self.steps.push(if matches!(to, AttributeValue::Null(_)) { Step::Remove(name) } else { Step::Set(name, to) });
         self
     }

@@ -114,8 +114,8 @@ pub fn named_keys(keys: &str) -> Result<Vec<(String, [u8; KEY_BYTES])>, CursorKe
     keys.split(',').map(read).collect()
 }
 
-/// The keys that seal and open cursors. The first key seals, and every key opens. So an operator
-/// can add a new first key, and cursors that clients already have still open.
+/// The keys that seal and open cursors. The first key seals, and every key opens. So after an
+/// operator adds a new first key, clients can still use the cursors that they have.
 pub struct Cursors {
     keys: Vec<(String, LessSafeKey)>,
     random: SystemRandom,

@@ -96,8 +96,8 @@ pub fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Splits a key's text into its decoded parts. Returns `None` if this module did not write some
-/// part.
+/// Splits a key's text into its decoded parts. Returns `None` if a part is not text that this
+/// module writes.
 #[must_use]
 pub fn split(key: &str) -> Option<Vec<String>> {
     key.split(DELIMITER).map(decode).collect()
@@ -157,7 +157,7 @@ impl Part for Instant {
 /// An instant whose text sorts in reverse: ascending text order is newest first.
 ///
 /// It is for a list that must be read forward and begin with its newest item. One Query can then
-/// read the list together with an item that precedes it.
+/// read an item together with the list that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestFirst(pub Instant);
 

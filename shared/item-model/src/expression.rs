@@ -107,17 +107,18 @@ pub enum Condition {
     /// The attribute has another value or is absent. Add [`Condition::Exists`] if the item must
     /// exist.
     IsNot(&'static str, AttributeValue),
-    /// The attribute is at least this.
+    /// The attribute is at least this value.
     AtLeast(&'static str, AttributeValue),
-    /// The attribute is less than this.
+    /// The attribute is less than this value.
     Below(&'static str, AttributeValue),
-    /// An attribute with a name from data compares like this.
+    /// The comparison holds for an attribute whose name comes from data.
     Named(String, Compare),
     /// The map attribute has this entry.
     HasEntry(&'static str, String),
-    /// The map or set attribute has fewer entries than this. False without the attribute.
+    /// The map or set attribute has fewer entries than this number. False if the attribute is
+    /// absent.
     FewerEntries(&'static str, usize),
-    /// The set attribute has this member. False without the attribute.
+    /// The set attribute has this member. False if the attribute is absent.
     Contains(&'static str, AttributeValue),
     /// All of these conditions hold.
     All(Vec<Condition>),
@@ -132,8 +133,9 @@ impl Condition {
         Self::Is("version", number(version))
     }
 
-    /// Requires the visible version of the item that was read. The key may now have another
-    /// incarnation, which started at version 1 again. So the condition compares `born`, too.
+    /// Requires the visible version of the item that was read, and the same incarnation. A new
+    /// incarnation may have the same version, because it started at version 1 again. So the
+    /// condition compares `born`, too.
     ///
     /// # Errors
     /// [`EncodeError::Value`].

@@ -79,8 +79,9 @@ pub struct Meta {
     pub updated_at: Instant,
 }
 
-/// The maximum `version` and `rev` of an item. The search engine's versions are signed. One
-/// document with a larger version would make it refuse the whole bulk request.
+/// The maximum `version` and `rev` of an item. The search engine's versions are signed 64-bit
+/// numbers. The engine would refuse a whole bulk request because of one document with a larger
+/// version.
 pub const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
 
 fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

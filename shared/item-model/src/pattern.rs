@@ -50,13 +50,14 @@ impl Operation {
     }
 }
 
-/// The consistency of a read, and the reason for a strong one.
+/// The consistency of a read, and the reason for a strong read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
-    /// Eventual consistency, the default: half the price, and usually a few milliseconds behind.
+    /// Eventual consistency, the default. It costs half as much, and the data is usually a few
+    /// milliseconds old.
     Eventual,
-    /// Strong consistency: sees every acknowledged write. The text is the reason why that is worth
-    /// twice the price.
+    /// Strong consistency: the read sees every acknowledged write. The text is the reason why this
+    /// is worth twice the price.
     Strong(&'static str),
     /// The pattern is a write, which has no consistency.
     Write,

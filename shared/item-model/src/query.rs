@@ -57,7 +57,7 @@ impl<T> Query<T> {
         self
     }
 
-    /// Continues after this sort key, the last one of the previous page.
+    /// Continues after this sort key, which is the last sort key of the previous page.
     #[must_use]
     pub fn after(mut self, sort_key: Option<String>) -> Self {
         self.after = sort_key;

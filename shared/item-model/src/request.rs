@@ -118,8 +118,8 @@ pub struct Guarded {
 
 impl Guarded {
     /// Returns the same write, which also stores a request's id in the item ([`CAUSE`]). Without an
-    /// id, an update removes the stored id of an earlier request, because that request did not
-    /// cause this write.
+    /// id, an update removes the id that an earlier request stored. That request did not cause this
+    /// write.
     #[must_use]
     pub fn caused_by(&self, request: Option<&str>) -> Self {
         let mut caused = self.clone();
@@ -222,7 +222,7 @@ impl<L> Transaction<L> {
         &self.actions
     }
 
-    /// Checks the number of actions before DynamoDB refuses them.
+    /// Checks that the number of actions is within DynamoDB's limit.
     ///
     /// # Errors
     /// [`TooManyActions`] over [`MAX_TRANSACTION_ACTIONS`].
@@ -231,9 +231,9 @@ impl<L> Transaction<L> {
     }
 }
 
-/// Unconditional puts and deletes, each independent of the others. Use it only if the order of
-/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]). A
-/// repeated put then changes nothing, and DynamoDB makes no stream record for it.
+/// Unconditional puts and deletes, each independent of the others. Use a batch only if the order of
+/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]). So a
+/// repeated put changes nothing, and DynamoDB makes no stream record for it.
 #[derive(Debug)]
 pub struct BatchWrite {
     pub(crate) pattern: &'static Pattern,

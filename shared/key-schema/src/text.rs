@@ -60,10 +60,10 @@ const fn is_unprintable(c: char) -> bool {
 }
 
 /// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims
-/// have this form. It equals [`fold`] for a text without invisible characters, which earlier
-/// versions accepted in names.
+/// have this form. The form equals [`fold`] for a text without invisible characters. Earlier
+/// versions accepted names with such characters.
 fn claim_form(text: &str) -> String {
-    // Most names are ASCII, and every read of a customer folds two names.
+    // A quick path: most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -126,8 +126,8 @@ fn is_link(word: &str) -> bool {
 /// The reason why a text is not an email address or user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The text has no local part, no domain, more than one `@`, white space or a control
-    /// character, or over 254 bytes.
+    /// The text does not consist of a local part, one `@` and a domain. Or it has white space, a
+    /// control character, or more than 254 bytes.
     #[error("must be an email address of at most 254 bytes")]
     Email,
     /// The text breaks the rule of ids, which user names share.
@@ -262,9 +262,10 @@ impl Email {
 
     /// Returns whether a mail service reads the text as exactly one recipient.
     ///
-    /// The refused characters make lists, names, groups and comments in an address field. SES sends
-    /// only to ASCII. A domain with an empty label, such as a dot at its end, would be another
-    /// spelling of an address. Each spelling has a separate limit of mails.
+    /// Some characters are refused because they make lists, names, groups and comments in an
+    /// address field. Characters outside ASCII are refused because SES sends only to ASCII
+    /// addresses. A domain with an empty label, such as a dot at its end, is refused too. It would
+    /// be another spelling of an address, and each spelling has a separate limit of mails.
     #[must_use]
     pub fn is_mailable(&self) -> bool {
         const SPECIAL: [char; 11] = [',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'];

@@ -25,7 +25,7 @@ impl Table {
     ///
     /// # Errors
     /// [`TableError::Unprocessed`] when DynamoDB left some keys unprocessed until the retry budget
-    /// was used up. Otherwise as [`Table::get`].
+    /// was used up. Otherwise the errors of [`Table::get`].
     pub async fn batch_get<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
         // DynamoDB refuses a batch with duplicate keys.
         let distinct: Vec<&Key> = batch.keys().iter().collect::<BTreeSet<_>>().into_iter().collect();

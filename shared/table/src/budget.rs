@@ -12,7 +12,8 @@ use crate::error::TableError;
 const TIME: Duration = Duration::from_secs(5);
 /// The write units per second: a quarter of the template's default `MaxWriteUnits`.
 const UNITS_PER_SECOND: f64 = 1_000.0;
-/// The writes per batch. The deletion of a large item costs 100 units.
+/// The writes per batch. The deletion of a large item costs 100 units, so a batch may use up the
+/// units of a second.
 const BATCH: usize = 10;
 
 /// Paces the writes of one request, and ends them after 5 seconds or 5,000 write units.
@@ -52,7 +53,8 @@ impl<'t> Budget<'t> {
     /// Writes items without conditions, in small batches one after the other.
     ///
     /// # Errors
-    /// [`TableError::OverBudget`] after some of the writes, [`TableError::Unprocessed`], or as
+    /// [`TableError::OverBudget`] when the budget is used up, possibly after some of the writes.
+    /// [`TableError::Unprocessed`] when DynamoDB left writes unprocessed. Otherwise the errors of
     /// [`Table::batch_write`].
     pub async fn write(&self, batch: &BatchWrite) -> Result<(), TableError> {
         for writes in batch.writes().chunks(BATCH) {

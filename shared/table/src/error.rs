@@ -33,7 +33,8 @@ pub enum TableError {
     /// Some items could not be read or written within the retry budget.
     #[error("{0} items were left unprocessed")]
     Unprocessed(usize),
-    /// The request has spent its [`Budget`](crate::Budget). A repetition continues its work.
+    /// The request has spent its [`Budget`](crate::Budget). The client repeats the request to
+    /// continue the work.
     #[error("the work needs more than one request: repeat the request to continue")]
     OverBudget,
 }
@@ -84,11 +85,11 @@ where
     }
 }
 
-/// The maximum number of causes that are followed. The SDK nests fewer.
+/// The maximum number of causes that are followed. The SDK nests fewer causes.
 const MAX_CAUSES: usize = 16;
 
-/// Returns the last error in the chain of causes. The messages of the SDK's parsers and connectors
-/// contain at most one character of a body, and its position.
+/// Returns the last error in the chain of causes. Its message reveals no item data: the messages of
+/// the SDK's parsers and connectors contain at most one character of a body, and its position.
 fn last_cause<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     causes.take(MAX_CAUSES).last().map(ToString::to_string).unwrap_or_default()

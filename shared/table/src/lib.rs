@@ -27,9 +27,9 @@ pub use refusal::{Refusal, Refusals};
 pub use retry::{Backoff, retry_on_conflict};
 pub use write::Attempt;
 
-/// The prefix of the name of the CloudWatch rule that counts a table's most throttled partition
-/// keys. After it come the table's name and the rule's creation time. Source: Developer Guide,
-/// "CloudWatch contributor insights for DynamoDB: How it works".
+/// The first part of the name of the CloudWatch rule that counts a table's most throttled partition
+/// keys. The table's name and the rule's creation time follow. Source: Developer Guide, "CloudWatch
+/// contributor insights for DynamoDB: How it works".
 const THROTTLES_RULE: &str = "DynamoDBContributorInsights-PKT-";
 
 /// The table: its client and the meter of consumed capacity.

@@ -5,13 +5,13 @@
 //! The hash of a member's id selects the member's shard. With N shards, the number of items that
 //! one shard has among the next `wanted` items is binomial. Its mean is `wanted / N`, and its
 //! variance `wanted · (N − 1) / N²`. The first round reads the mean plus three standard deviations
-//! from each shard. For 99 of 100 pages that is enough. For a page of 100 from four shards this is
-//! 156 items. Reading a full page from each shard would be 404 items.
+//! from each shard. This completes about 99 of 100 pages. For a page of 100 from four shards, the
+//! first round reads 156 items. A full page from each shard would be 404 items.
 //!
 //! For the other pages, a second round reads more items from the shards that may have further items
-//! of the page. It reads as many items as the page can need, so the page is then complete. Every
-//! page therefore takes at most two rounds, for any distribution of the items. No shard gets more
-//! than two requests, unless DynamoDB ends a response early at 1 MB.
+//! of the page. From each of them it reads as many items as the page can need. So the page is then
+//! complete. Every page therefore takes at most two rounds, for any distribution of the items. No
+//! shard gets more than two requests, unless DynamoDB ends a response early at 1 MB.
 //!
 //! # Sort keys
 //!
@@ -166,7 +166,8 @@ mod tests {
         fn a_page_is_a_prefix_of_the_plain_merge_for_every_distribution_of_items(
             members in prop_oneof![
                 prop::collection::vec(0..8_usize, 0..300),
-                // The members are in runs of one shard, which a real hash would not produce.
+                // Long runs of members are in one shard. A real hash would not distribute them like
+                // this.
                 prop::collection::vec((0..8_usize, 1..60_usize), 0..8)
                     .prop_map(|runs| runs.into_iter().flat_map(|(shard, long)| vec![shard; long]).collect()),
             ],

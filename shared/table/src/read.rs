@@ -28,7 +28,7 @@ const MAX_QUERIES_AT_ONCE: usize = 8;
 pub struct Page<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
-    /// The sort key after which the next page starts, if there is one.
+    /// The sort key after which the next page starts, if there is a next page.
     pub next: Option<String>,
     /// The items' sort keys.
     keys: Vec<String>,
@@ -164,7 +164,7 @@ impl Table {
         Ok(merge::first(shards.into_iter().map(|shard| shard.part), wanted, descending))
     }
 
-    /// Reads `more` further sort keys of a shard, or all its remaining ones.
+    /// Reads `more` further sort keys of a shard, or all remaining sort keys if there are fewer.
     async fn read_on<T>(
         &self,
         query: &Query<T>,
@@ -177,8 +177,8 @@ impl Table {
         let wanted = merge::keys(&shard.part.found) + more;
         for _ in 0..MAX_REQUESTS_PER_PAGE {
             let begins = shard.start.is_none();
-            // The bounds include the last item of the previous page, which is dropped. So one more
-            // item is read.
+            // The bounds include the last item of the previous page. The executor drops this item,
+            // so it reads one item more.
             let missing = wanted - merge::keys(&shard.part.found) + usize::from(begins && query.page_end().is_some());
             let mut request = self
                 .client

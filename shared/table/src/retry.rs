@@ -64,7 +64,7 @@ impl Backoff {
 /// Repeats an attempt until it returns a value, with a wait after each conflict. An attempt returns
 /// [`None`] when another writer came first. Each attempt must read its items again.
 ///
-/// If an attempt keeps data for the next one, write a loop with [`Backoff::after_conflict`]
+/// If an attempt keeps data for the next attempt, write a loop with [`Backoff::after_conflict`]
 /// instead. The future of an attempt cannot borrow mutable data of the closure.
 ///
 /// # Errors

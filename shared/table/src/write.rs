@@ -183,7 +183,7 @@ impl Table {
     /// within a time budget.
     ///
     /// # Errors
-    /// [`TableError`]. [`TableError::TooManyActions`] before anything is sent.
+    /// [`TableError`], for example [`TableError::TooManyActions`] before a request is sent.
     pub async fn transact<A: Clone>(
         &self,
         transaction: &Transaction<A>,
@@ -200,9 +200,9 @@ impl Table {
     }
 
     /// Executes a transaction like [`Table::transact`], but returns [`Attempt::Cancelled`] instead
-    /// of retrying a cancelled one. It is for callers that can write to another item instead. If
-    /// DynamoDB is still executing an earlier attempt of the same transaction, the function waits
-    /// for it within the caller's budget.
+    /// of retrying a cancelled transaction. It is for callers that can write to another item
+    /// instead. If DynamoDB is still executing an earlier attempt of the same transaction, the
+    /// function waits for it within the caller's budget.
     ///
     /// # Errors
     /// As [`Table::transact`].

@@ -35,7 +35,7 @@ proptest! {
     fn a_cursor_opens_to_the_sort_key_that_was_sealed(
         parts in vec(text(20), 0..5), list in text(8), caller in text(8),
     ) {
-        // Parts of sort keys contain no NUL, because ids and names have no control characters.
+        // The test removes NUL, because ids and names have no control characters.
         let parts: Vec<String> = parts.into_iter().map(|part| part.replace('\0', "")).collect();
         let sort_key = join("", &parts.iter().map(|part| part as _).collect::<Vec<_>>());
         let (cursors, scope) = (cursors(&[key("k", 1)]), Scope { list: &list, parameters: &[], caller: &caller });

@@ -126,9 +126,9 @@ pub fn counter() -> Result<Get<Stored<InvoiceCounter>>, KeyError> {
 pub enum InvoiceAction {
     /// Another request has taken the number.
     Counter,
-    /// An invoice with this number exists, so something else has changed the counter.
+    /// An invoice with this number exists, although the counter has not reached the number.
     Invoice,
-    /// The order is not as it was read.
+    /// The order has changed since it was read.
     Order,
 }
 

@@ -146,7 +146,7 @@ pub fn stations() -> Result<Get<Stored<PickingStations>>, KeyError> {
     Ok(Get::new(&STATIONS, stations_key()?))
 }
 
-/// Lists the waiting orders, the first placed first.
+/// Lists the waiting orders, in the order in which they were placed.
 ///
 /// # Errors
 /// [`KeyError`].

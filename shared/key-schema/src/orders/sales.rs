@@ -5,14 +5,12 @@
 //! their index keys, so the lists, which read sparse indexes, do not show them. A replayed old
 //! record cannot bring them back, because its `rev` is lower.
 //!
-//! # Why nothing is counted twice
-//!
 //! A row also records whether its line is counted. The transaction that writes the row also changes
 //! the product's counter, by the difference between the old and the new row. Its condition is that
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
 //! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
-//! in any sequence. One more item, `PLACE`, records in the same way that the totals of the order's
-//! place contain the order ([`crate::place`]).
+//! in any sequence. One more item, `PLACE`, records whether the totals of the order's place contain
+//! the order ([`crate::place`]). It is written in the same way.
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! transaction writes both. It adds to the stored balance, and never writes a balance that was
 //! computed from a read. So concurrent movements are safe, and the sum of a wallet's entries in a
 //! currency always equals its balance in that currency. A transfer gives one wallet the amount that
-//! it takes from another. Its two entries share one id, the transfer's.
+//! it takes from another. Its two entries share the id of the transfer.
 //!
 //! The balance in the shop's currency is the attribute `amount`. Each other balance is an attribute
 //! with the currency's code as its name, because DynamoDB adds only to top-level attributes.
@@ -22,11 +22,11 @@
 //!
 //! # Wallets of earlier versions
 //!
-//! In earlier versions a wallet had only one currency, that of its first movement. If this was not
-//! the shop's currency, then `currency` and `amount` still hold that balance. Every reader accepts
-//! such a wallet. DynamoDB refuses a movement in that currency, or into the wallet. [`convert`]
-//! then moves the balance to its own attribute, and the caller repeats the movement. Code of an
-//! earlier version reads every wallet and knows only the balance in `currency`.
+//! In earlier versions a wallet had only one currency, the currency of its first movement. If this
+//! was not the shop's currency, then `currency` and `amount` still hold that balance. Every reader
+//! accepts such a wallet. DynamoDB refuses a movement in that currency, or into the wallet.
+//! [`convert`] then moves the balance to its own attribute, and the caller repeats the movement.
+//! Code of an earlier version reads every wallet, but knows only the balance in `currency`.
 
 mod patterns;
 mod requests;
@@ -57,8 +57,8 @@ entity! {
         fixed {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
-            /// The currency of `amount`: the shop's, or another one in a wallet that an earlier
-            /// version opened.
+            /// The currency of `amount`: the shop's currency, or another currency in a wallet that
+            /// an earlier version opened.
             currency: Currency,
             /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum
             /// of the entries in this currency.
@@ -282,13 +282,14 @@ pub enum Side {
 /// An action of a wallet transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalletAction {
-    /// The wallet. [`convert`], then [`minus`] or [`plus`] find the reason in the stored item. For
-    /// a deposit, the wallet may also have changed since it was read.
+    /// The wallet does not allow the movement. The caller finds the reason in the stored item,
+    /// first with [`convert`], then with [`minus`] or [`plus`]. For a deposit, the wallet may also
+    /// have changed since it was read.
     Wallet(Side),
     /// The customer does not exist.
     Customer(Side),
     /// An entry with the same id already exists.
     Entry,
-    /// The idempotency record: an earlier attempt of the request has a response already.
+    /// The idempotency record: an earlier attempt of the request already has a response.
     Idempotency,
 }

@@ -5,8 +5,8 @@
 //! rules from the sizes of the items before and after the write. The emulators do not agree on the
 //! units of transactions. The rules are:
 //!
-//! - A write costs one unit for each started KB of the larger image. In a transaction it costs
-//!   twice as much. A condition check costs as much as a write.
+//! - A write costs one unit for each started KB of the larger image, before or after the write. In
+//!   a transaction it costs twice as much. A condition check costs as much as a write.
 //! - Each index entry that is added, changed or removed costs further units.
 //!
 //! For a write outside a transaction, the computed units must equal the units that the table

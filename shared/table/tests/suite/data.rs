@@ -37,8 +37,8 @@ pub fn usd(amount: i64) -> Money {
     Money::new(amount, Currency::USD)
 }
 
-/// Returns a customer's id. It is the same in every run, with bytes as varied as those of real ids,
-/// because a hash of the id selects its shard.
+/// Returns a customer's id, which is the same in every run. A hash of the id selects the customer's
+/// shard, so the bytes are as varied as those of real ids.
 pub fn customer_id(number: u8) -> CustomerId {
     let mut random = fastrand::Rng::with_seed(u64::from(number));
     CustomerId::generate(at(0), std::array::from_fn(|_| random.u8(..)))

@@ -34,7 +34,8 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     let table = test.table();
     for number in 1..=30 {
         let mut customer = data::customer(number);
-        // The order of the creation times differs from the order of the ids.
+        // The order of the creation times differs from the order of the ids, so a list that is
+        // sorted by id fails the test.
         customer.meta.created_at = at(i64::from(number) * 7 % 31);
         table.transact(&customer::create(&customer).unwrap()).await.unwrap().unwrap();
     }
@@ -227,8 +228,8 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
 }
 
 /// After a lost response the outcome of a write is unknown. A single write is not sent again: if
-/// the first attempt took effect, DynamoDB could refuse the second. A transaction is sent again,
-/// because DynamoDB recognizes its token.
+/// the first attempt took effect, DynamoDB could refuse the second attempt. A transaction is sent
+/// again, because DynamoDB recognizes its token.
 #[tokio::test]
 async fn after_a_lost_response_a_transaction_is_sent_again_and_a_single_write_is_not() {
     let lose_one = fault(FaultKind::Timeout, 1.0, Some(1));
@@ -279,8 +280,8 @@ async fn a_write_stores_its_request_id_and_a_write_without_a_request_removes_it(
     assert_eq!(id(&customer_id(1)).await.as_deref(), Some("request-2"));
     table.update(&rename(2)).await.unwrap().unwrap();
     assert_eq!(id(&customer_id(1)).await, None);
-    // Work without a request writes no request id. A batch never writes one, because its items are
-    // the same for every request.
+    // Work without a request writes no request id. A batch never writes a request id, because its
+    // items must be the same for every request.
     table.transact(&customer::create(&data::customer(2)).unwrap()).await.unwrap().unwrap();
     assert_eq!(id(&customer_id(2)).await, None);
     let path = product::CategoryPath::new(vec!["TOP".to_owned()]).unwrap();

@@ -80,7 +80,8 @@ fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
             nested.chain([root().join(folder)]).collect::<Vec<_>>()
         })
         .filter_map(|folder| {
-            // One of the folders is a workspace of its own, and its `Cargo.toml` has no package.
+            // One of the folders is a workspace of its own. Its `Cargo.toml` has no package name,
+            // so it is left out.
             let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
             let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
             Some(name.trim_matches('"').to_owned())
@@ -143,7 +144,7 @@ fn every_secret_is_a_hidden_parameter() {
         assert!(own.contains(&"NoEcho: true"), "{name} is shown");
         assert!(!own.iter().any(|line| line.starts_with("Default:")), "{name} has a default");
     }
-    // Functions get only references to secrets.
+    // A function's environment contains only a reference to a secret, never its value.
     let mut given = 0;
     for function in fixture::template().functions {
         for variable in function.environment.keys().filter(|variable| is_secret(variable)) {
@@ -167,7 +168,7 @@ fn dependencies_are_checked_before_a_change_lands() {
     for needed in ["check -D warnings licenses bans sources", "check -D warnings advisories", ".ci/sbom"] {
         assert!(step.contains(needed), "{needed}");
     }
-    // The file pins the tool itself by its hash.
+    // The file pins the version and the hash of the tool that checks the dependencies.
     let tools = read(".ci/supply-tools.txt");
     assert!(run.contains("--require-hashes") && tools.contains("==") && tools.contains("--hash=sha256:"), "{tools}");
     let rules = read("deny.toml");

@@ -14,8 +14,8 @@ use crate::request::{Guarded, Query, Range, Transaction};
 
 entity! {
     /// A line of the log that staff keep about an order. It has its own partition and an index key,
-    /// so a long log does not enlarge the order's item collection. Another index key is that of the
-    /// line's day ([`super::daily_log`]).
+    /// so a long log does not enlarge the order's item collection. A second index key puts the line
+    /// into the list of its day ([`super::daily_log`]).
     OrderLog = "OrderLog" {
         fixed {
             /// The id of the line.

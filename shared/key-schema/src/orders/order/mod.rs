@@ -88,7 +88,8 @@ entity! {
             /// live.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
-            /// The work in progress that takes several transactions, until it is done.
+            /// The unfinished work on the order that takes several transactions. Absent once it is
+            /// done.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
         }
@@ -185,8 +186,8 @@ entity! {
             quantity: u64,
             /// The catalogue price of one piece at the sale.
             unit_price: Money,
-            /// The price of the line: quantity times unit price, or the actual payment if staff
-            /// gave it.
+            /// The price of the line: quantity times unit price, or the amount that staff entered
+            /// as actually paid.
             total: Money,
             /// The time to live of a retired order's line.
             #[serde(skip_serializing_if = "Option::is_none", default)]

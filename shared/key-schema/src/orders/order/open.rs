@@ -15,8 +15,8 @@
 //! so concurrent requests cannot exceed them. The transaction that gives the order another status
 //! removes the entry.
 //!
-//! The item also counts the orders of the newest UTC day, so the number of cancelled orders is
-//! limited too.
+//! The item also counts the orders that the customer placed on the newest UTC day. The count
+//! includes cancelled orders, so a customer cannot place and cancel any number of orders.
 //!
 //! # Why an entry names no product
 //! 20 orders of 500 lines with ids of 128 bytes name 1.3 MB of products, and an item has at most
@@ -27,8 +27,8 @@
 //! KB.
 //!
 //! # When the item expires
-//! The item expires a week after the last of its orders was due. If an order has no entry any more,
-//! its transaction is sent without the removal of the entry
+//! The item expires a week after the last of its orders was due. An order may then have no entry
+//! any more. Its transaction is then sent without the removal of the entry
 //! ([`Transaction::without`](crate::request::Transaction::without)).
 
 use std::collections::BTreeMap;
@@ -80,8 +80,8 @@ pub struct Limits {
     pub max_pending_orders: u64,
     /// The largest number of pieces of one product in a customer's open orders.
     pub max_pending_quantity: u64,
-    /// The largest number of lines in a customer's open orders. It bounds what the placing function
-    /// reads.
+    /// The largest number of lines in a customer's open orders. It limits how many lines the
+    /// placing function reads.
     pub max_pending_lines: u64,
     /// The largest number of orders that a customer may place on one UTC day.
     pub max_orders_per_day: u64,
@@ -198,8 +198,8 @@ impl OpenOrders {
     /// Returns the number of orders that the customer placed on the day of `at`.
     #[must_use]
     pub fn placed_on_day(&self, at: Instant) -> u64 {
-        // Clocks differ, and a request may wait past midnight. The count never returns to an
-        // earlier day.
+        // `at` may be on an earlier day than the count, because clocks differ and a request may
+        // wait past midnight. Then the count of the later day applies.
         if self.day.as_deref() >= Some(at.day().as_str()) { self.placed } else { 0 }
     }
 }

@@ -57,7 +57,8 @@ pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
 /// The maximum number of lines undone in one transaction: two actions each, plus the head, its two
 /// claims and the customer's open orders.
 pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4) / 2;
-/// The maximum number of lines whose stock returns in one transaction, besides the head.
+/// The maximum number of lines whose stock returns in one transaction. The transaction also writes
+/// the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 
 /// Work on an order that takes several transactions and is not finished.
@@ -79,8 +80,8 @@ pub enum Work {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         key: Option<Scope>,
         /// The number of reserved lines. A Query is not isolated from transactions, even with
-        /// strong consistency, so a reader may see only some of the lines. This count tells whether
-        /// it sees all.
+        /// strong consistency, so a reader may see only some of the lines. This count shows the
+        /// reader whether lines are missing.
         lines: u64,
     },
     /// The stock of the order is being returned. The value is the number of lines done, in line
@@ -286,8 +287,8 @@ pub fn undo_last(
     Ok(transaction)
 }
 
-/// The claims that an order may still hold. Another order may have claimed an idempotency key that
-/// has expired.
+/// The claims that an order may still hold. After an idempotency key has expired, another order may
+/// have claimed it. Then the undone order no longer holds that claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
     /// Whether the order may hold the claim on its reference.

@@ -101,7 +101,8 @@ fn transition(
     let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
     let mut head = head.enter(&StatusIndexKey { status: to, placed_at: order.placed_at, id: &order.id })?;
     if order.status == OrderStatus::Pending {
-        // An order that is no longer pending never lapses.
+        // An order that is no longer pending never lapses, so it leaves the list of orders that
+        // lapse.
         head = head.leave(GSI3);
     }
     let going_back = if to.returns_stock() { lines } else { &[] };

@@ -10,8 +10,8 @@ use crate::id::{IdError, check};
 use crate::instant::Instant;
 use crate::product::segment;
 
-/// Returns whether the text is a day as [`Instant::day`] writes it. The parser of instants is more
-/// lenient.
+/// Returns whether the text is a day as [`Instant::day`] writes it. The parser of instants also
+/// accepts other spellings, so its result is compared with the text.
 fn is_day(text: &str) -> bool {
     format!("{text}T00:00:00Z").parse::<Instant>().is_ok_and(|midnight| midnight.day() == text)
 }

@@ -107,8 +107,8 @@ pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Walle
 
 /// Pays for an order. The caller adds the returned actions to its transaction. DynamoDB refuses
 /// them if the wallet has too little money of this currency. The refusal has the label
-/// [`WalletAction::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and
-/// `id` is new.
+/// [`WalletAction::Wallet`]. The caller finds the reason with [`convert`], then with [`minus`].
+/// `money` is at least 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -125,8 +125,8 @@ pub fn debit(
 
 /// Refunds a payment for an order. The caller adds the returned actions to its transaction.
 /// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
-/// label [`WalletAction::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least
-/// 0, and `id` is new.
+/// label [`WalletAction::Wallet`]. The caller finds the reason with [`convert`], then with
+/// [`plus`]. `money` is at least 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -190,7 +190,7 @@ fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
         .set("customer_id", &entry.customer_id)?
         .set("currency", Currency::SHOP)?
         .add_named(&attribute(entry.currency), entry.amount);
-    // Every wallet has an amount in the shop's currency.
+    // Every wallet has a balance in the shop's currency, so a new wallet begins with 0.
     Ok(if entry.currency == Currency::SHOP { change } else { change.add("amount", 0) })
 }
 

@@ -20,8 +20,8 @@ fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, m
     Step { order, lines, to, at: at(500), by: "staff-7", note: None, carrier: None, tracking: None, money }
 }
 
-/// Stages an order of five lines as if it had more. Returns its head and lines after the last line
-/// is reserved.
+/// Stages an order of five lines in the way of an order that is too large for one transaction.
+/// Returns the head and the lines after all lines are reserved.
 async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     let (mut head, lines) = data::order(number, 5);
     let (claim, work) = (data::record(number), Work::Placing { key: Some(data::scope(number)), lines: 0 });
@@ -79,8 +79,8 @@ pub async fn measure(bench: &mut Bench) {
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
-    // Like the cancellation of an order with too many lines, this one returns no stock. The head
-    // then counts the lines that are still to be returned.
+    // This cancellation returns no stock, like that of an order with too many lines. Afterwards the
+    // test sets the head's count of returned lines to 0, and then measures the return of the stock.
     let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
     bench.transact("cancelled: money returns", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
