@@ -10,11 +10,11 @@
 //! # Why a membership finally has the newest attributes
 //!
 //! A membership stores the `rev` of the product from which it was copied. The stream's consumer
-//! refreshes it from the image in a record, and only if the copy is older. A request creates a
-//! membership from a product that it has read, on the condition that the product's `version` is
-//! unchanged. So every later visible change appears in the stream after the membership exists, and
-//! the consumer finds the membership. The condition is not on `rev`, because copies of stock and
-//! ratings move `rev` too, and no membership shows them.
+//! refreshes the membership from the product's image in a record, if that image is newer. A request
+//! creates a membership from a product that it has read, on the condition that the product's
+//! `version` is unchanged. So every later visible change appears in the stream after the membership
+//! exists, and the consumer finds the membership. The condition is not on `rev`. Copies of stock
+//! and ratings also move `rev`, but no membership shows them.
 
 use crate::index::GSI2;
 use std::collections::BTreeSet;
@@ -116,7 +116,8 @@ impl IndexEntry for FurtherIndexKey<'_> {
     }
 
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        // Both fields are parts of the membership's own key, so they never change.
+        // Both fields are parts of the membership's own key and never change, so the entry changes
+        // no field.
         Ok(Vec::new())
     }
 }
@@ -144,7 +145,8 @@ impl Entity for ProductCategories {
 
 impl ProductCategories {
     /// Returns the first further category at or below `category`. A list shows a product only once:
-    /// under its own category or, if the list does not include that, under this one.
+    /// under its own category or, if the list does not include that category, under the returned
+    /// category.
     #[must_use]
     pub fn first_under(&self, category: &CategoryPath) -> Option<&CategoryPath> {
         self.paths.iter().find(|path| path.is_within(category))

@@ -150,9 +150,9 @@ pub enum ReviewAction {
     Review,
     /// The product is not in the catalogue.
     Product,
-    /// The write of the statistics, which has no condition.
+    /// The statistics. Their write has no condition, so it is never refused.
     Stats,
-    /// The write of the entry in the list of all reviews, which has no condition.
+    /// The entry in the list of all reviews. Its write has no condition, so it is never refused.
     Recent,
     /// The author has no profile.
     Customer,

@@ -11,10 +11,10 @@
 //! The condition of a new edge is that the follower's profile exists. After an erasure a token that
 //! is still valid can therefore create no edge.
 //!
-//! The function reads the followed customer before the transaction, and refuses the follow if that
-//! customer does not exist or is being erased. With a condition check in the transaction, all new
-//! followers of a famous customer would conflict on one profile. Without it, a request that read
-//! the profile just before the erasure can leave an edge. Such an edge shows only an id.
+//! The function reads the followed customer before the transaction. It refuses the follow if that
+//! customer does not exist or is being erased. The transaction does not repeat this check, because
+//! then all new followers of a famous customer would conflict on one profile. So a request that
+//! read the profile just before the erasure can leave an edge. Such an edge shows only an id.
 
 use crate::index::GSI1;
 use item_model::prelude::*;

@@ -20,9 +20,9 @@
 //!
 //! For the same reason the transaction does not check the product: all likes of a product would
 //! conflict on that check. The function reads the product before the transaction. So a request may
-//! like a product that is just being retired. That has the same result as a like a moment earlier,
-//! because likes outlive the retirement. The transaction does check the customer's profile. So
-//! after an erasure a token that is still valid can create no like.
+//! like a product that is just being retired. A like just before the retirement would have the same
+//! result, because likes outlive the retirement. The transaction does check the customer's profile.
+//! So after an erasure a token that is still valid can create no like.
 //!
 //! # Where the counters are
 //!
@@ -113,7 +113,7 @@ entity! {
         fixed {
             /// The product.
             product_id: ProductId,
-            /// The number of the shard, from 0 and below [`COUNTERS`].
+            /// The number of the shard, counted from 0. It is less than [`COUNTERS`].
             shard: u32,
             /// The number of likes by the customers of this shard.
             likes: u64,
@@ -141,7 +141,7 @@ pub enum LikeAction {
     Like,
     /// The customer does not exist.
     Customer,
-    /// The write of the count, which has no condition.
+    /// The count. Its write has no condition, so it is never refused.
     Count,
 }
 

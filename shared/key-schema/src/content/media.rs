@@ -22,7 +22,7 @@
 //!    more, and the janitor deletes the object. In both cases it finally deletes the doomed note
 //!    ([`forget`]), and the object may be copied again.
 //!
-//! So every referenced object has had a note from before the copy until the reference, and the note
+//! So every referenced object had a note while it was copied and until it was referenced. This note
 //! was never doomed. The janitor deleted nothing in that time, however slow the copy was. An object
 //! whose copy starts before a deletion and ends after it would stay for ever. Therefore the janitor
 //! selects only notes that are older than any copy can last. It also waits that long before it
@@ -268,8 +268,9 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// Dooms an object with a note from `before` or earlier, and returns the note. A note that was
-/// already doomed by then can be doomed again, because the janitor that doomed it has failed.
+/// Dooms an object with a note from `before` or earlier, and returns the note. If another janitor
+/// doomed the note at `before` or earlier, that janitor has failed. So this function dooms the note
+/// again.
 ///
 /// # Errors
 /// [`EncodeError`].

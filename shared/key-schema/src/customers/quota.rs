@@ -4,8 +4,8 @@
 //! request also counts it in an item for the customer and the day. Above the quota, DynamoDB
 //! refuses the transaction.
 //!
-//! The key holds a hash of the customer's id, and the item outlives an erasure by its time to live.
-//! So a customer who is erased and signs up again on the same day gets no new quota.
+//! The key holds a hash of the customer's id, and an erasure does not remove the item. So a
+//! customer who is erased and signs up again on the same day gets no new quota.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};

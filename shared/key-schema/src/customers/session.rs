@@ -132,7 +132,7 @@ pub enum SessionAction {
     Customer,
     /// The customer has used up the day's quota of sessions.
     Quota,
-    /// The write of a revocation, which has no condition.
+    /// The revocation. Its write has no condition, so it is never refused.
     Revocation,
 }
 
@@ -256,8 +256,8 @@ pub fn extend(
     Ok(Single::new(&EXTEND, Guarded::update(key(index_key.id)?, change, alive)))
 }
 
-/// Returns the sign-ins that the end of a session revokes. One is the sign-in of the token that
-/// began the session. The other is named by the session's id.
+/// Returns the sign-ins that the end of a session revokes. The session's id names one of them. The
+/// token that began the session belongs to the other.
 #[must_use]
 pub fn sign_ins(session: &Session) -> Vec<SignIn> {
     let own = SignIn::of(&session.customer_id, session.id.as_str());

@@ -144,9 +144,9 @@ pub enum VerificationAction {
     Profile,
     /// Another customer has verified the address.
     Claim,
-    /// The request is not the one that was read.
+    /// The request has changed since it was read.
     Request,
-    /// The customer has used up the day's quota of codes, or the address has.
+    /// The day's quota of codes is used up, either for the customer or for the address.
     Count,
 }
 
@@ -238,7 +238,7 @@ pub fn count_try(
 }
 
 /// Verifies the email address of a profile and claims it. `nonce` is the nonce of the entered code.
-/// It is [`None`] if the caller's token has the address as verified.
+/// It is [`None`] if the caller's token says that the address is verified.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -112,10 +112,10 @@ pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
     Ok(Get::new(&OWNER, customer::key(customer)?))
 }
 
-/// Returns an archived item in the form that a restore `at` an instant stores.
+/// Returns an archived item as a restore at the instant `at` stores it.
 ///
-/// An order and its parts lose their time to live. A session or a cart must have one, so it expires
-/// at `until`.
+/// An order and its parts lose their time to live. A session or a cart must have a time to live, so
+/// it expires at `until`.
 ///
 /// The restored item is the same incarnation. Its removal used the next `rev`, which the search
 /// index may have stored. So the `rev` of the restored item grows by two. Its `version` grows by

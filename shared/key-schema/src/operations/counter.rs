@@ -7,14 +7,14 @@
 //!
 //! # Why a sum is right before, during and after a split
 //!
-//! The number of shards only grows, and the shards of a smaller number are also shards of a larger
-//! one. A writer selects a shard by the number of shards that it last read. If that number is
-//! outdated, it is smaller, so every reader also reads the selected shard. A split therefore moves
-//! nothing and is one write of the head.
+//! The number of shards only grows, and the shards of a smaller number are also shards of every
+//! larger number. A writer selects a shard by the number of shards that it last read. If that
+//! number is outdated, it is smaller, so every reader also reads the selected shard. A split
+//! therefore moves nothing and is one write of the head.
 //!
 //! A reader reads the head and all its shards strongly ([`read`], [`rest`]). It starts these reads
-//! after its own request began. So it reads every shard that a writer has used, if the writer got
-//! its response before. The sum contains the additions of all these writers.
+//! after its own request began. So the sum contains every addition whose writer got the response
+//! before the reader's request began. The reader reads the shard of each of these additions.
 //!
 //! # Why nothing is counted twice
 //!
@@ -41,8 +41,8 @@ use crate::request::{BatchGet, Get, Guarded, Single, Transaction};
 pub const MAX_SHARDS: u32 = 64;
 /// The maximum amount of one addition.
 pub const MAX_ADD: u32 = 1000;
-/// The minimum time from a split to the next one that conflicting additions cause. During that time
-/// the last split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
+/// The minimum time between a split and the next split that conflicting additions cause. During
+/// that time the first split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
 pub const PAUSE_SECONDS: i64 = 10;
 /// The number of throttled requests in a minute that causes a split. Retries absorb a smaller
 /// number.
@@ -101,19 +101,21 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
 }
 
 /// Returns the counter to which a partition belongs as a shard, from the partition's key. Returns
-/// `None` for every other partition, and for that of a counter's head, because a split does not
-/// relieve the head.
+/// `None` for every other partition. The partition of a counter's head also gives `None`, because a
+/// split does not relieve the head.
 #[must_use]
 pub fn counter_of(partition: &str) -> Option<CounterName> {
     let parts = encoding::split(partition)?;
     let [_, name, shard] = parts.as_slice() else { return None };
     let (name, shard) = (CounterName::stored(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
-    // The comparison with a new key excludes other entities and other spellings.
+    // Other entities and other spellings of the key are excluded: a new key must equal the
+    // partition's key.
     let key = shard_key(&name, shard).ok()?;
     (shard < MAX_SHARDS && key.pk.as_str() == partition).then_some(name)
 }
 
-/// Returns the number of shards of a counter with this head. A counter without a head has one.
+/// Returns the number of shards of a counter with this head. A counter without a head has one
+/// shard.
 #[must_use]
 pub fn shards(head: Option<&Counter>) -> u32 {
     head.map_or(1, |head| head.shards.clamp(1, MAX_SHARDS))
@@ -163,7 +165,7 @@ patterns! {
 /// An action of an addition to a counter. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterAction {
-    /// The write of the shard, which has no condition.
+    /// The shard. Its write has no condition, so it is never refused.
     Shard,
     /// The idempotency key is in use.
     Idempotency,
@@ -206,7 +208,7 @@ pub enum Reason {
     /// Additions conflicted. Many writers notice that at the same time, so conflicts cause at most
     /// one split in [`PAUSE_SECONDS`].
     Hot,
-    /// The table throttled the counter in the minute that begins here.
+    /// The table throttled the counter in the minute that begins at this instant.
     ///
     /// A minute that began before the last split says nothing about the current shards. So each
     /// minute causes at most one split, however often it is reported.

@@ -20,7 +20,7 @@ entity! {
     Heartbeat = "Heartbeat" {
         fixed {}
         mutable by HeartbeatChanges {
-            /// The time of the janitor's round that wrote it last.
+            /// The time of the janitor's round that last wrote the heartbeat.
             round: Instant,
         }
     }

@@ -1,8 +1,8 @@
 //! Metrics: measurements by staff and machines, kept for 30 days.
 //!
-//! A series has many writers and few readers, so its keys spread the writes. One day of a series
+//! A metric has many writers and few readers, so its keys spread the writes. One day of a metric
 //! uses [`SHARDS`] partitions, and a point's shard is computed from its id. The shard is not
-//! random, because a point that is sent again must overwrite the first one. For the same reason a
+//! random, because a point that is sent again must overwrite the first point. For the same reason a
 //! point stores only data from its sender, so both writes have the same bytes.
 //!
 //! # Reading

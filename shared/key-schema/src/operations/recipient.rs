@@ -72,7 +72,8 @@ entity! {
         mutable by MailDayChanges {
             /// The number of all mails.
             mails: u64,
-            /// The number of mails with codes, or of requests for codes.
+            /// The number of mails with codes. Requests for codes are counted in a separate item,
+            /// under another hash of the address.
             codes: u64,
         }
     }

@@ -113,7 +113,7 @@ fn the_schema_depends_only_on_the_model_and_the_model_on_no_crate_of_the_workspa
 }
 
 /// A crate without `item-model` has no constructor of a request. So only `key-schema` builds the
-/// requests to the shop's table. The library is another product with its own table.
+/// requests to the shop's table. The example `library` is another application with its own table.
 #[test]
 fn only_schemas_and_the_executor_depend_on_the_model() {
     let packages = packages();

@@ -53,7 +53,7 @@ struct Relation {
     to: String,
     /// The attribute that has the id, or nothing if both entities are in one item collection.
     attribute: Option<String>,
-    /// Whether `to` has many of `from`.
+    /// Whether several `from` belong to one `to`.
     many: bool,
 }
 
@@ -177,8 +177,8 @@ fn relations() -> BTreeSet<Relation> {
         }
         for attribute in &item.attributes {
             let Some(target) = target(name, attribute, &shown) else { continue };
-            // An entity has no line to itself. The solid line already shows the root of the
-            // collection.
+            // A diagram shows no line from an entity to itself. It shows no reference to the root
+            // of the item's collection either, because the solid line already leads to the root.
             if *name == target
                 || root.is_some_and(|root| **root == target && item.partition.ends_with(&format!("<{attribute}>")))
             {

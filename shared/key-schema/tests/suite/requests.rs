@@ -26,7 +26,7 @@ fn each_request_is_rendered_as_recorded() {
     settings.bind(|| insta::assert_snapshot!("requests", text));
 }
 
-/// No request uses a pattern without a constructor, and the cost snapshot cannot contain it.
+/// A pattern without a constructor has no request, so its cost cannot be measured.
 #[test]
 fn every_pattern_is_produced_by_a_constructor() {
     let produced: BTreeSet<&str> = exercises().iter().map(|shown| shown.pattern.id).collect();

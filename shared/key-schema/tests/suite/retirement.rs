@@ -165,7 +165,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
             AttributeValue::N(number) => number.parse::<u64>().unwrap(),
             other => panic!("{other:?}"),
         };
-        // The removal has the item's `rev` plus one, so the restored item needs a higher one.
+        // The removal has the item's `rev` plus one, so the restored item needs a higher `rev`.
         assert_eq!(number(&item, "rev"), number(&archived, "rev") + 2);
         assert_eq!(number(&item, "version"), number(&archived, "version") + 1);
         assert_eq!(item["updated_at"], AttributeValue::S(now.to_string()));

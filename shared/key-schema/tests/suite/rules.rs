@@ -88,8 +88,8 @@ fn the_source_of_a_moved_category_is_the_inverse_of_its_destination() {
     assert_eq!((moving.destination(&after), moving.source(&before)), (None, None));
 }
 
-/// A category's list shows the product's version from the membership. The transaction moves both,
-/// so the membership needs the version that the product gets.
+/// A category's list shows the product's version from the membership. The transaction moves product
+/// and membership, so the membership needs the version that the product gets.
 #[test]
 fn a_membership_that_moves_with_its_product_has_the_products_next_version() {
     let (world, now) = (World::plain(), at("2017-02-01T09:00:00.000Z"));

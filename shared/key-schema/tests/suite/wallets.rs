@@ -160,7 +160,7 @@ fn writes_add_to_a_balance_under_conditions_and_never_set_it() {
     }
 }
 
-/// The item of this release has only one attribute more than that of an earlier release. So both
+/// An item of this release has only one attribute more than an item of an earlier release. So both
 /// releases can read it while they run at the same time.
 #[test]
 fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attributes() {

@@ -33,7 +33,7 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Ran
 pub struct CategoryNode {
     /// The category.
     pub path: CategoryPath,
-    /// Whether a move has already given the category its successor, together with its description.
+    /// Whether a move has already created the category's successor and moved the description there.
     /// The move will remove this node ([`relocation`]).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub moving: bool,
@@ -232,7 +232,7 @@ pub fn get(path: &CategoryPath) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET, vec![node_key(path)?, about_key(path)?]))
 }
 
-/// Reads the nodes of these paths that exist.
+/// Reads the nodes that exist at these paths.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -303,7 +303,8 @@ pub fn children(parent: Option<&CategoryPath>) -> Result<Query<Stored<CategoryNo
     Ok(Query::new(&CHILDREN, children_partition(parent)?, Range::under("CHILD")))
 }
 
-/// Lists all categories below a category, without itself. Each comes before its own subtree.
+/// Lists all categories below a category, without the category itself. Each category comes before
+/// its own subtree.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -4,17 +4,17 @@
 //! memberships in them. The *successor* of a category is its node at the new path.
 //!
 //! A subtree has no size limit, so the work takes many transactions, in [`Phase`]s. One item,
-//! [`CategoryMove`], records the move and its progress. The table has one such item, so one move
-//! runs at a time. Every transaction of the work also changes that item, on the condition that it
-//! is still the same move in the same phase. A worker that is late therefore changes nothing, and
-//! the item counts each step once.
+//! [`CategoryMove`], records the move and its progress. The table has only one such item, so only
+//! one move runs at a time. Every transaction of the work also changes that item. Its condition is
+//! that the item still has the same move in the same phase. A worker that is late therefore changes
+//! nothing, and the item counts each step once.
 //!
 //! # Why a move neither loses nor duplicates an item
 //!
 //! - At any time a product has exactly one `category_path`. One attribute and one index key record
-//!   it, and one write changes both at the version that was read.
-//! - One transaction changes a membership and the list that names it. If the product moves too, the
-//!   same transaction changes it.
+//!   it. One write changes both, on the condition that the product's version is unchanged.
+//! - One transaction changes a membership and the list that names the membership. If the product
+//!   moves too, the same transaction changes the product.
 //! - A category's successor exists before anything moves into it. A category is removed only after
 //!   its successor has its description. The transaction that copies a category also marks it
 //!   ([`CategoryNode::moving`]). A marked category accepts no description.
@@ -23,8 +23,8 @@
 //!   ([`Phase::Settling`]). After the wait it moves the late products and memberships too.
 //! - Other requests may create an old category again. It stays, and the work adds its missing
 //!   ancestors ([`Phase::Checking`]). The work removes no category after the wait.
-//! - A new path can be too deep or too long. Then the category or product stays, together with all
-//!   categories above it.
+//! - A new path can be too deep or too long. Then the category or product stays at its old path,
+//!   together with all categories above it.
 
 mod patterns;
 mod requests;
@@ -44,8 +44,8 @@ pub use requests::*;
 pub const PLACED_AT_ONCE: usize = 25;
 /// The number of categories that one transaction adds at most.
 pub const ADDED_AT_ONCE: usize = 50;
-/// How long the work waits after it has removed the old categories. It is longer than a request
-/// that has read them may take, and longer than an index may lag.
+/// How long the work waits after it has removed the old categories. Within this time, all requests
+/// that have read the old categories end, and the indexes become up to date.
 pub const SETTLING_SECONDS: i64 = 90;
 
 /// The progress of a move.
@@ -144,7 +144,7 @@ fn move_key() -> Result<Key, KeyError> {
 /// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryMoveAction {
-    /// The move is another one, or is in another phase.
+    /// The table has another move, or the move is in another phase.
     Move,
     /// The node of the old category.
     From,

@@ -9,10 +9,10 @@
 //!
 //! # Why not every record is copied
 //!
-//! Each sale changes the stock, but its availability changes seldom. The stream's consumer copies
-//! only the records in which the availability changes. That loses nothing: between two such
-//! records, every state of the stock has the availability of the earlier record. So the newest
-//! state agrees with the newest copied record, or with the value at the product's creation. The
+//! Each sale changes the stock, but seldom its availability. The stream's consumer copies only the
+//! records in which the availability changes. That loses nothing: between two such records, the
+//! availability stays the same. So the newest state of the stock agrees with the newest copied
+//! record. If no record was copied yet, it agrees with the value at the product's creation. The
 //! same holds for the ratings.
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import

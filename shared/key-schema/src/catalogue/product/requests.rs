@@ -229,7 +229,8 @@ pub fn replace_content(
     let mut transaction = Transaction::new(&PUT_CONTENT)
         .action(ProductAction::Content, Guarded::update(content_key(id)?, change, seen))
         .action(ProductAction::Product, Guarded::check(key(id)?, in_catalogue()));
-    // An object that stays referenced keeps its note, and the janitor deletes the note.
+    // If the object stays referenced, the transaction leaves its note unchanged. The janitor
+    // deletes that note later.
     if note.map(|note| &note.id) != before.map(|before| &before.id) {
         if let Some(note) = note {
             transaction = transaction.action(ProductAction::Object, media::settled(note)?);

@@ -47,7 +47,7 @@ entity! {
 
 impl Stock {
     /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
-    /// Order lines of earlier versions have no `born`, so it is [`None`].
+    /// `born` is [`None`] for an order line of an earlier version.
     #[must_use]
     pub fn is_of(&self, born: Option<&Born>) -> bool {
         self.product_born.as_ref().is_none_or(|own| Some(own) == born)

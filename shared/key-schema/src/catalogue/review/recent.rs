@@ -203,7 +203,7 @@ patterns! {
 }
 
 /// Writes a review's entry, for the transaction that writes the review. Earlier releases wrote no
-/// entries, so the entry of an older review may be missing until its next change.
+/// entries. So an older review may have no entry until its next change.
 pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     Guarded::overwrite(&RecentReview::of(review))
 }

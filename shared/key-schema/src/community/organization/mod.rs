@@ -12,9 +12,9 @@
 //!   transaction checks the caller's own membership. DynamoDB accepts only one action per item in
 //!   a transaction. So if the caller's own membership changes, the check is part of that change's
 //!   condition.
-//! - The head counts teams and admins in the transactions that create and delete them. There are
-//!   never more than [`MAX_TEAMS`] teams. No request by a member or by staff removes the last
-//!   admin, as long as that admin has a profile.
+//! - The head has the numbers of teams and admins. A transaction that adds or removes a team or an
+//!   admin also changes the number. There are never more than [`MAX_TEAMS`] teams. No request by a
+//!   member or by staff removes the last admin, as long as that admin has a profile.
 //! - A team counts its members, and only an empty team can be deleted. So no member is in a team
 //!   that does not exist.
 //! - A member has a profile at the moment when the membership is created or changed. The same holds
@@ -26,10 +26,11 @@
 //! organization without an admin needs staff to appoint one. The erasure finds memberships through
 //! an index, which is eventually consistent. So a membership that is created during the erasure may
 //! remain. Therefore a membership alone permits no change: every change checks the caller's profile
-//! too. A remaining membership is only an id in a list. Staff can remove it, even if it is the last
-//! admin's.
+//! too. A remaining membership is only an id in a list. Staff can remove it, even if it is the
+//! membership of the last admin.
 //!
-//! Clients cannot see a count, so its change moves only `rev` and breaks no If-Match.
+//! Clients cannot see the counts of teams, admins and members. So a change of a count moves only
+//! `rev` and breaks no If-Match.
 
 pub mod invitation;
 mod patterns;

@@ -147,8 +147,9 @@ pub fn put_member(
             }
             Guarded::put(new, unchanged)?
         }
-        // Callers cannot make themselves members. DynamoDB also refuses a caller who became an
-        // admin after the read. A retry reads the new membership.
+        // Callers cannot make themselves members. This condition requires an admin's membership
+        // that does not exist, so DynamoDB always refuses the write. If the caller became an admin
+        // after the read, a retry reads the new membership.
         None if authority.is(customer_id) => Guarded::put(new, Condition::NotExists.and(is_admin()?))?,
         None => Guarded::put(new, Condition::NotExists)?,
     };
@@ -162,8 +163,8 @@ pub fn put_member(
     let (before, after) = (old.map(|old| old.role), Some(*role));
     transaction = match count_admins(id, before, after)? {
         Some(count) => transaction.action(OrganizationAction::Organization, count),
-        // Checks that the organization exists. In the other cases a condition on a membership
-        // ensures that.
+        // Checks that the organization exists. In the other cases, another condition of the
+        // transaction already requires a membership of the organization.
         None if old.is_none() && matches!(authority, Authority::Staff) => {
             transaction.action(OrganizationAction::Organization, Guarded::check(key(id)?, Condition::Exists))
         }
@@ -194,8 +195,8 @@ pub fn remove_member(
     count_members(transaction, id, team.as_ref(), None)
 }
 
-/// Ends a membership of a customer who is being erased, even that of the last admin. Staff then
-/// appoint an admin.
+/// Ends a membership of a customer who is being erased, even the membership of the last admin.
+/// Staff then appoint an admin.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -203,8 +204,8 @@ pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<OrganizationActi
     end_anyway(Transaction::new(&ERASE_MEMBER), old)
 }
 
-/// Ends the membership of a customer who is erased or is being erased, even that of the last admin.
-/// Such an admin cannot appoint another admin. Only staff use this function.
+/// Ends the membership of a customer who is erased or is being erased, even the membership of the
+/// last admin. Such an admin cannot appoint another admin. Only staff use this function.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -318,9 +318,9 @@ pub enum DocumentAction {
     Editor,
     /// The version already exists. The head's condition prevents that.
     Version,
-    /// The write of a text, which has no condition.
+    /// A text. Its write has no condition, so it is never refused.
     Section,
-    /// The write of the role item in a customer's partition, which has no condition.
+    /// The role item in a customer's partition. Its write has no condition, so it is never refused.
     Tie,
 }
 

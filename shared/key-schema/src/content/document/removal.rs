@@ -1,4 +1,5 @@
-//! Requests that remove a document. The first hides the document, the others delete its items.
+//! Requests that remove a document. The first request hides the document, and the others delete its
+//! items.
 
 use item_model::prelude::*;
 
@@ -16,8 +17,8 @@ use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction};
 
-/// Marks a document at `version` as being deleted, so that no reader sees it any more. The caller
-/// is staff, or the owner of a document without an organization. Returns the head.
+/// Marks a document that is at `version` as being deleted, so that no reader sees it any more. The
+/// caller is staff, or the owner of a document without an organization. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].

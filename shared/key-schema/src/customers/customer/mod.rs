@@ -122,8 +122,8 @@ entity! {
         fixed {
             /// The `sub` of the customer's token, or an id that staff gave.
             id: CustomerId,
-            /// The email address. A verified one is unique in its folded form. It changes only
-            /// together with its claim ([`rename`]).
+            /// The email address. A verified address is unique in its folded form. The address
+            /// changes only together with its claim ([`rename`]).
             email: Email,
             /// Whether the customer has verified the address, or staff have entered it as verified.
             /// Only a verified address has a claim. Profiles of earlier versions lack this

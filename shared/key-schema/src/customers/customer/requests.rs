@@ -30,7 +30,7 @@ pub enum CustomerAction {
     Username,
     /// An old claim does not belong to this customer, so the profile that was read is out of date.
     OldClaim,
-    /// The note of an erasure, a write without a condition.
+    /// The note of an erasure. Its write has no condition, so it is never refused.
     Erasure,
     /// The removal of the customer's request to verify the email address, which has no condition.
     Verification,
@@ -44,7 +44,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
-    // If the same customer has a claim, it remains from an earlier profile.
+    // A claim of the same customer remains from an earlier profile, so the new profile may take it.
     let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
         transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
@@ -54,7 +54,8 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
 }
 
-/// Returns the key under which an earlier version claimed the address, if that is another key.
+/// Returns the key under which an earlier version claimed the address, if that key differs from the
+/// present key.
 fn earlier_email(email: &Email) -> Result<Option<Key>, KeyError> {
     email.folded_earlier().map(|folded| email_key(&folded)).transpose()
 }
@@ -125,7 +126,7 @@ pub fn update(read: &Stored<Customer>, change: Change<Customer>) -> Result<Singl
 pub struct Names<'a> {
     /// The email address.
     pub email: &'a Email,
-    /// Whether it is verified.
+    /// Whether the email address is verified.
     pub email_verified: bool,
     /// The user name.
     pub username: &'a Username,
@@ -258,7 +259,7 @@ pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
 }
 
 /// Reads the claim of an email address that an earlier version stored with its invisible
-/// characters. Returns [`None`] for an address without any.
+/// characters. Returns [`None`] for an address without invisible characters.
 ///
 /// # Errors
 /// [`KeyError`].

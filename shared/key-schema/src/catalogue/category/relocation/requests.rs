@@ -28,7 +28,7 @@ pub fn get() -> Result<Get<Stored<CategoryMove>>, KeyError> {
     Ok(Get::new(&GET, move_key()?))
 }
 
-/// Begins a move. `last` is the previous move, if any, which must be over. The caller
+/// Begins a move. `last` is the previous move, if there is one, and must be over. The caller
 /// [adds](super::add) the ancestors of the new path first.
 ///
 /// # Errors
@@ -56,8 +56,8 @@ pub fn begin(
         .action(CategoryMoveAction::To, Guarded::put(&node, Condition::NotExists)?))
 }
 
-/// Updates the move within a transaction of the work, on the condition that it is still the same
-/// move in the same phase.
+/// Updates the move within a transaction of the work. The condition is that the item still has the
+/// same move in the same phase.
 fn step(
     moving: &Stored<CategoryMove>,
     change: impl FnOnce(Change<CategoryMove>) -> Result<Change<CategoryMove>, EncodeError>,
@@ -116,7 +116,8 @@ pub fn copy(
     };
     let mut successor = about.clone();
     successor.data.path = to.clone();
-    // A category may move back to an earlier path, and the `rev` of a key must never restart.
+    // A category may move back to an earlier path. The `rev` of a key must never restart, so the
+    // copy continues from the old description's `rev`.
     successor.meta.rev += 1;
     let unchanged = Condition::Is("rev", number(about.meta.rev));
     Ok(copy
@@ -183,9 +184,9 @@ fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -
 /// Moves the memberships of a product that are in the moved subtree. `known` is the list of the
 /// product's further categories that was read. Returns `None` if there is no such membership.
 ///
-/// If the product already has a membership in the new category, the old one is only removed. The
-/// product moves in the same transaction if its own category moves too. Memberships copy the
-/// product's own category, so that a list does not show the product twice.
+/// If the product already has a membership in the new category, the function only removes the old
+/// membership. The product moves in the same transaction if its own category moves too. Memberships
+/// copy the product's own category, so that a list does not show the product twice.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -237,7 +238,7 @@ pub fn clear(
         .action(CategoryMoveAction::About, Guarded::check(about_key(path)?, Condition::NotExists)))
 }
 
-/// Removes the mark from a category that must stay, because a product or a category stays in it.
+/// Removes the mark from a category that stays, because a product or a category in it stays.
 ///
 /// # Errors
 /// [`EncodeError`].
