@@ -95,7 +95,7 @@ patterns! {
         purpose: "Remove the note once the archive holds nothing of the customer",
         request: DeleteItem,
         key: "PK = ERASURE#<customer>, SK = ERASURE",
-        requires: "the note is of the erasure that was found",
+        requires: "the note is unchanged",
         callers: "system",
     }
 }

@@ -171,7 +171,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = SESSION#<id>, SK = SESSION; PK = REVOKED#<hash of customer and sign-in>, SK = \
             REVOKED, for the session's id and its token's sign-in",
-        requires: "the session is this customer's or already gone",
+        requires: "the session is this customer's or does not exist",
         callers: "owner",
     }
     ACTIVE {

@@ -167,8 +167,8 @@ patterns! {
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = QUOTA#<hash of the customer> \
             and RECIPIENT#<hash of the address>, SK = DAY#<day>",
         requires: "the profile has the address, is not verified and no erasure has begun; the \
-            request is the one that was read, or none; fewer than 3 codes of the customer and 10 \
-            of the address on the day; ADD codes",
+            latest request is unchanged; fewer than 3 codes for the customer and 10 for the \
+            address on the day; ADD codes",
         callers: "owner",
     }
     TRY {
@@ -176,7 +176,7 @@ patterns! {
         purpose: "Count a try before the code is compared",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = VERIFICATION",
-        requires: "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries",
+        requires: "the nonce is unchanged; the code has not expired; fewer than 5 tries; ADD tries",
         callers: "owner",
     }
     VERIFY {
@@ -185,7 +185,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>",
         requires: "the profile has the address, is not verified and no erasure has begun; the \
-            claim is free or the customer's; the nonce is this one",
+            claim is free or the customer's; the nonce is unchanged",
         callers: "owner",
     }
 }

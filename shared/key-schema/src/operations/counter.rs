@@ -145,8 +145,8 @@ patterns! {
         purpose: "Double a counter's number of shards",
         request: UpdateItem,
         key: "PK = COUNTER#<name>, SK = COUNTER",
-        requires: "the number of shards is unchanged; hot: the last split is not recent; \
-            throttled: it is before the throttled minute",
+        requires: "the number of shards is unchanged; after conflicts, the last split is not \
+            recent; after throttling, the last split is before the throttled minute",
         callers: "any",
     }
     READ {
@@ -157,7 +157,7 @@ patterns! {
             first shard, then for the others",
         returns: "head and shards",
         consistency: Consistency::Strong("the sum includes every addition that was acknowledged \
-            before"),
+            before the request"),
         callers: "staff",
     }
 }

@@ -41,7 +41,7 @@ fn key() -> Result<Key, KeyError> {
 patterns! {
     BEAT {
         id: "heartbeat.beat",
-        purpose: "Write a record that the stream's consumers answer",
+        purpose: "Write an item whose stream record makes each consumer emit a metric",
         request: UpdateItem,
         key: "PK = HEARTBEAT, SK = HEARTBEAT",
         requires: "no condition; SET round",

@@ -194,7 +194,7 @@ patterns! {
         purpose: "Store points of metrics",
         request: BatchWriteItem,
         key: "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point",
-        requires: "no condition; the shard follows from the id",
+        requires: "no condition; the shard is computed from the id",
         callers: "staff",
     }
     GET {

@@ -92,7 +92,7 @@ patterns! {
         purpose: "Set the first settings",
         request: TransactWriteItems,
         key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
-        requires: "none exists",
+        requires: "no copy exists",
         callers: "staff",
     }
     CHANGE {

@@ -77,7 +77,7 @@ patterns! {
         request: GetItem,
         key: "PK = CART#<customer>, SK = CART",
         returns: "the cart with its lines",
-        consistency: Consistency::Strong("a customer who changes the cart reads it next"),
+        consistency: Consistency::Strong("a customer reads the cart right after changing it"),
         callers: "owner",
     }
     PREPARE {
@@ -111,7 +111,7 @@ patterns! {
         purpose: "Set one line of a cart",
         request: UpdateItem,
         key: "PK = CART#<customer>, SK = CART",
-        requires: "the cart has not expired and has this line or room for one more; SET \
+        requires: "the cart has not expired and has this line or room for another line; SET \
             lines.<product>",
         callers: "owner",
     }

@@ -87,8 +87,8 @@ patterns! {
         request: GetItem,
         key: "PK = PICKING, SK = STATIONS",
         returns: "the orders that have a picking station",
-        consistency: Consistency::Strong("an order that finds no free station relies on the next \
-            order that leaves"),
+        consistency: Consistency::Strong("an outdated set could show no free station although an \
+            order has left"),
         callers: "staff",
     }
     WAITING {
@@ -114,7 +114,7 @@ patterns! {
         purpose: "Give a waiting order a station",
         request: TransactWriteItems,
         key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
-        requires: "the order waits; it has a station already, or one is free",
+        requires: "the order waits; it has a station already, or a station is free",
         callers: "system",
     }
     LEAVE {

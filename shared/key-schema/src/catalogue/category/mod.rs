@@ -176,7 +176,7 @@ patterns! {
         purpose: "Create a category, with or without a description",
         request: TransactWriteItems,
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT",
-        requires: "neither exists",
+        requires: "node and description do not exist",
         callers: "staff",
     }
     DESCRIBE {

@@ -20,7 +20,7 @@ patterns! {
         purpose: "Create the new products of an import",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products",
-        requires: "none exists",
+        requires: "the products and stocks do not exist",
         callers: "staff",
     }
     REVIVE {
@@ -80,7 +80,7 @@ patterns! {
         purpose: "Set a stock",
         request: UpdateItem,
         key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "sellable",
+        requires: "the stock is sellable",
         callers: "staff",
     }
     ADJUST_STOCK {
@@ -88,7 +88,7 @@ patterns! {
         purpose: "Adjust a stock once",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "sellable, and unchanged; the key is new",
+        requires: "the stock is sellable and unchanged; the key is new",
         callers: "staff",
     }
     READ_STOCK {

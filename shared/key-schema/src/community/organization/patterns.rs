@@ -12,8 +12,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORG#<id>, SK = ORG and MEMBER#<customer>; PK = CUSTOMER#<customer>, SK = \
             PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>",
-        requires: "the organization does not exist; the customer exists, and founded fewer on the \
-            day than the quota; ADD organizations",
+        requires: "the organization does not exist; the customer exists and has created fewer \
+            organizations on the day than the quota; ADD organizations",
         callers: "owner",
     }
     GET {

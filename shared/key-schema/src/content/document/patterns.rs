@@ -34,7 +34,7 @@ patterns! {
             = MEMBER#<caller>",
         returns: "the texts of a version; the caller's membership if access depends on it",
         consistency: Consistency::Strong("a text in the manifest must be found, and an ended \
-            membership must not"),
+            membership must give no access"),
         callers: "owner",
     }
     VERSION {
@@ -154,8 +154,8 @@ patterns! {
         purpose: "Hide a document before its texts are removed",
         request: UpdateItem,
         key: "PK = DOC#<id>, SK = DOC",
-        requires: "version = the If-Match; the caller is staff, or the owner and there is no \
-            organization",
+        requires: "version = the If-Match; the caller is staff, or the owner of a document without \
+            an organization",
         callers: "owner",
     }
     RETIRE_SHARED {
@@ -217,7 +217,7 @@ patterns! {
         purpose: "Remove an erased customer's role item that leads to no document",
         request: DeleteItem,
         key: "PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>",
-        requires: "the role item is the one that was read",
+        requires: "the role item is unchanged",
         callers: "owner",
     }
 }

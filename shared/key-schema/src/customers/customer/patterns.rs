@@ -32,7 +32,8 @@ patterns! {
         request: GetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
         returns: "the profile",
-        consistency: Consistency::Strong("the next change compares its names with the stored ones"),
+        consistency: Consistency::Strong("the next change compares the new names with the stored \
+            names"),
         callers: "owner",
     }
     UPDATE {
@@ -75,8 +76,8 @@ patterns! {
         purpose: "Set one address without touching the others",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "exists and no erasure has begun; has this address or room for one more; SET \
-            addresses.<name>",
+        requires: "exists and no erasure has begun; has this address or room for another address; \
+            SET addresses.<name>",
         callers: "owner",
     }
     REMOVE_ADDRESS {

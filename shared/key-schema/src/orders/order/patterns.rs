@@ -24,9 +24,9 @@ patterns! {
             ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = \
             IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, \
             OPEN; PK = CART#<id>",
-        requires: "every stock has enough, is for sale and belongs to the product that was read; \
-            reference and idempotency key are free; the customer exists and no erasure has begun; \
-            open orders and cart are those that were read",
+        requires: "every stock has enough pieces, is for sale and belongs to the product that was \
+            read; reference and idempotency key are free; the customer exists and no erasure has \
+            begun; open orders and cart are unchanged",
         callers: "owner",
     }
     GET {
@@ -73,7 +73,7 @@ patterns! {
             PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
             when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and \
             ENTRY#<entry> when money moves",
-        requires: "version = the If-Match; the wallet has enough; stock returns only to the \
+        requires: "version = the If-Match; the wallet has enough money; stock returns only to the \
             product that was ordered (same born)",
         callers: "owner",
     }
@@ -83,7 +83,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for \
             a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "version = the one that was read; pending and due; stock returns only to the \
+        requires: "version = the version that was read; pending and due; stock returns only to the \
             product that was ordered (same born)",
         callers: "system",
     }
@@ -120,7 +120,8 @@ patterns! {
         request: GetItem,
         key: "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE",
         returns: "the claim on the reference",
-        consistency: Consistency::Strong("a repeated request must find the first one's order"),
+        consistency: Consistency::Strong("a repeated request must find the order of the first \
+            request"),
         callers: "owner",
     }
     REFUND {
@@ -129,7 +130,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; \
             PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "version = the one that was read; the wallet has room; the key is free",
+        requires: "version = the version that was read; the wallet has room; the key is free",
         callers: "staff",
     }
     RETIRE {
@@ -138,7 +139,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
             ORDER#<id>",
-        requires: "version = the one that was read; the order is closed",
+        requires: "version = the version that was read; the order is closed",
         callers: "system",
     }
     ADD_LOG {

@@ -50,8 +50,8 @@ patterns! {
         key: "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = \
             CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = \
             IDEMPOTENCY#<caller>#<key>",
-        requires: "from: enough money of the currency; to: room for money of the currency; both \
-            customers exist; the entries and the key are new",
+        requires: "the payer's wallet has enough money of the currency; the receiver's wallet has \
+            room for it; both customers exist; the entries and the key are new",
         callers: "owner",
     }
     CONVERT {

@@ -47,8 +47,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = \
             ABOUT, new and old; PK = CATEGORYMOVE",
-        requires: "the move is in its phase; the old node exists unmarked; the description is \
-            unchanged",
+        requires: "the move and its phase are unchanged; the old node exists unmarked; the \
+            description is unchanged",
         callers: "staff",
     }
     LISTED {
@@ -75,7 +75,7 @@ patterns! {
         purpose: "Add categories that are missing",
         request: TransactWriteItems,
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, for up to 50; PK = CATEGORYMOVE",
-        requires: "the move is in its phase",
+        requires: "the move and its phase are unchanged",
         callers: "staff",
     }
     PLACE {
@@ -83,8 +83,8 @@ patterns! {
         purpose: "Move products",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = PRODUCT, for up to 25; PK = CATEGORYMOVE",
-        requires: "the move is in its phase; the products are in the catalogue, at the versions \
-            that were read",
+        requires: "the move and its phase are unchanged; the products are in the catalogue, at the \
+            versions that were read",
         callers: "staff",
     }
     TRANSFER {
@@ -93,7 +93,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = \
             CATEGORYMOVE",
-        requires: "the move is in its phase; the list and the product's version are unchanged",
+        requires: "the move and its phase are unchanged; the list and the product's version are \
+            unchanged",
         callers: "staff",
     }
     CLEAR {
@@ -102,7 +103,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT (check); \
             PK = CATEGORYMOVE",
-        requires: "the move is in its phase; the node is marked and has no description",
+        requires: "the move and its phase are unchanged; the node is marked and has no description",
         callers: "staff",
     }
     KEEP {
@@ -110,7 +111,7 @@ patterns! {
         purpose: "Keep a category that is still in use",
         request: TransactWriteItems,
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE",
-        requires: "the move is in its phase; the node exists",
+        requires: "the move and its phase are unchanged; the node exists",
         callers: "staff",
     }
     ADVANCE {
@@ -118,7 +119,7 @@ patterns! {
         purpose: "Begin the next phase of a move, or record its progress",
         request: UpdateItem,
         key: "PK = CATEGORYMOVE, SK = CATEGORYMOVE",
-        requires: "the move is in its phase",
+        requires: "the move and its phase are unchanged",
         callers: "staff",
     }
 }

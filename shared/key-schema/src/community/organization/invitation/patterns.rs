@@ -14,8 +14,8 @@ patterns! {
             MEMBER#<caller> and TEAM#<team>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = \
             PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
         requires: "the invitation and the customer's invitations are unchanged; the customer is no \
-            member; nobody else was invited meanwhile; the caller is an admin with a profile; the \
-            customer and the team exist; ADD invited",
+            member; no other customer was invited since the count; the caller is an admin with a \
+            profile; the customer and the team exist; ADD invited",
         callers: "owner",
     }
     OPEN {
@@ -56,8 +56,8 @@ patterns! {
             CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = ORG",
         returns: "the organization, the invitation, the customer's invitations and the caller's \
             membership",
-        consistency: Consistency::Strong("an invitation ends together with its entry among the \
-            customer's"),
+        consistency: Consistency::Strong("an invitation ends together with its entry in the list \
+            of the customer's invitations"),
         callers: "owner",
     }
     WITHDRAW {
@@ -111,7 +111,7 @@ patterns! {
         purpose: "Remove the list of an erased customer's invitations",
         request: DeleteItem,
         key: "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
-        requires: "the item is the one that was read",
+        requires: "the item is unchanged",
         callers: "owner",
     }
 }

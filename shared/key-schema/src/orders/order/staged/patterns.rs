@@ -23,7 +23,7 @@ patterns! {
         key: "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
             CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN",
         requires: "reference and idempotency key are free; the customer exists; the open orders \
-            are those that were read",
+            are unchanged",
         callers: "owner",
     }
     RESERVE {
@@ -31,8 +31,8 @@ patterns! {
         purpose: "Reserve some lines of a large order",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
-        requires: "the head is placing, at the rev that was read; every stock has enough, is for \
-            sale and belongs to the product that was read",
+        requires: "the head is placing, at the rev that was read; every stock has enough pieces, \
+            is for sale and belongs to the product that was read",
         callers: "owner",
     }
     COMMIT {
@@ -42,7 +42,7 @@ patterns! {
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE \
             (check); PK = CART#<id>",
         requires: "the head is placing, at the rev that was read; the customer exists; the cart is \
-            the one that was read",
+            unchanged",
         callers: "owner",
     }
     UNDO {
