@@ -172,7 +172,7 @@ patterns! {
     }
     CHANGE {
         id: "reviews.change",
-        purpose: "Change a review and its count",
+        purpose: "Change a review and the product's statistics",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = \
@@ -183,7 +183,7 @@ patterns! {
     }
     DELETE {
         id: "reviews.delete",
-        purpose: "Remove a review and its count",
+        purpose: "Remove a review and take it out of the statistics",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>",

@@ -167,7 +167,7 @@ patterns! {
     }
     REMOVE {
         id: "likes.remove",
-        purpose: "Remove a like and its count",
+        purpose: "Remove a like and take it out of the count",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>",
         requires: "exists; ADD -1 to the count",
@@ -220,7 +220,7 @@ patterns! {
     }
     ERASE {
         id: "likes.erase",
-        purpose: "Remove an erased customer's likes and their counts",
+        purpose: "Remove an erased customer's likes and take them out of the counts",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, \
             for each like",

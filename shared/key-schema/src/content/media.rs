@@ -229,7 +229,7 @@ patterns! {
     }
     FORGET {
         id: "media.forget",
-        purpose: "Remove the doomed note of an object that is deleted or referenced",
+        purpose: "Remove the doomed note after its object was deleted or found to be referenced",
         request: DeleteItem,
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
         requires: "doomed and unchanged",

@@ -92,7 +92,7 @@ patterns! {
     }
     DONE {
         id: "erasures.done",
-        purpose: "Remove the note once the archive holds nothing of the customer",
+        purpose: "Remove the note of an erasure after the customer's archive is empty",
         request: DeleteItem,
         key: "PK = ERASURE#<customer>, SK = ERASURE",
         requires: "the note is unchanged",

@@ -85,7 +85,7 @@ patterns! {
     }
     ADJUST_STOCK {
         id: "stock.adjust",
-        purpose: "Adjust a stock once",
+        purpose: "Adjust a stock, only once for each idempotency key",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
         requires: "the stock is sellable and unchanged; the key is new",

@@ -119,7 +119,7 @@ patterns! {
     }
     RESTORE {
         id: "documents.restore",
-        purpose: "Publish an old version again as a new one",
+        purpose: "Publish an old version again as a new version",
         request: TransactWriteItems,
         key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
             MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",

@@ -40,7 +40,7 @@ patterns! {
     }
     EDIT {
         id: "orders.edit",
-        purpose: "Read an order before moving it, or to answer a repeated request",
+        purpose: "Read an order before its status changes, or to answer a repeated request",
         request: Query,
         key: "PK = ORDER#<id>",
         returns: "lines, head, history",
@@ -67,7 +67,7 @@ patterns! {
     }
     MOVE {
         id: "orders.move",
-        purpose: "Move an order: head, list, history, copy, stock, money",
+        purpose: "Change an order's status: head, list, history, copy, stock, money",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
             PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \

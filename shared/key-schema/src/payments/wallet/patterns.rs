@@ -35,7 +35,7 @@ patterns! {
     }
     DEPOSIT {
         id: "wallet.deposit",
-        purpose: "Pay money into a wallet once",
+        purpose: "Pay money into a wallet, only once for each idempotency key",
         request: TransactWriteItems,
         key: "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE \
             (check); PK = IDEMPOTENCY#<caller>#<key>",
@@ -45,7 +45,7 @@ patterns! {
     }
     TRANSFER {
         id: "wallet.transfer",
-        purpose: "Move money from one wallet to another once",
+        purpose: "Move money from one wallet to another, only once for each idempotency key",
         request: TransactWriteItems,
         key: "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = \
             CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = \

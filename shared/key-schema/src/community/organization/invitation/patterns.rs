@@ -29,7 +29,7 @@ patterns! {
     }
     INVITERS {
         id: "invitations.inviters",
-        purpose: "Leave void invitations out of the count",
+        purpose: "Find the void invitations, which do not count",
         request: BatchGetItem,
         key: "PK = ORG#<id>, SK = MEMBER#<inviter>, for each inviter",
         returns: "the inviters' memberships",
