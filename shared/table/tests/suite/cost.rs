@@ -297,11 +297,11 @@ async fn expired(bench: &mut Bench) {
     let retirement = order::Retirement { order, lines: &lines, history: &history, expires_at, at };
     let retire = order::retire(retirement).unwrap().remove(0);
     let _ = bench.table.meter().take();
-    bench.transact("5 lines and 2 steps", retire).await;
+    bench.transact("5 lines and 2 status changes", retire).await;
     let entry = data::expiration();
     bench.write("one removal", expiration::record(&entry).unwrap()).await;
     bench.query("one removal", 1, expiration::of_day(&entry.removed_at.day()).unwrap().limit(20)).await;
-    bench.write("the first beat", heartbeat::beat(at).unwrap()).await;
+    bench.write("the first heartbeat", heartbeat::beat(at).unwrap()).await;
     bench.get("a customer with one address", archive::owner(&customer_id(1)).unwrap()).await;
     let archived = data::order(60, 5).0.to_item().unwrap();
     let restored = archive::restored(archived, at, expires_at).unwrap();

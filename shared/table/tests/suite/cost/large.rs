@@ -32,7 +32,7 @@ async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>,
     let reserve = staged::reserve(&head, &lines).unwrap();
     if measured {
         bench.transact("with reference and key", begin).await;
-        bench.transact("5 lines of many", reserve).await;
+        bench.transact("5 lines of a large order", reserve).await;
     } else {
         bench.table.transact(&begin).await.unwrap().unwrap();
         bench.table.transact(&reserve).await.unwrap().unwrap();
@@ -82,7 +82,7 @@ pub async fn measure(bench: &mut Bench) {
     // This cancellation returns no stock, like that of an order with too many lines. Afterwards the
     // test sets the head's count of returned lines to 0, and then measures the return of the stock.
     let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
-    bench.transact("cancelled: money returns", cancelled).await;
+    bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     head.data.unfinished = Some(Unfinished { since: at(500), work: Work::Returning(0) });
     let put = bench.test.client().put_item().table_name(bench.test.name());

@@ -97,7 +97,7 @@ async fn invitations(bench: &mut Bench) {
         let state = State { invitation: Some(open.clone()), roster: Some(roster.clone()) };
         if accepts {
             bench.transact("into a team", invite).await;
-            bench.batch_get("all of them", invitation::prepare(&id, &customer, &admin).unwrap()).await;
+            bench.batch_get("all four items", invitation::prepare(&id, &customer, &admin).unwrap()).await;
             bench.query("one invitation", 1, invitation::open(&id).unwrap().limit(100)).await;
             bench.batch_get("one inviter", invitation::inviters(std::slice::from_ref(&open)).unwrap()).await;
             bench.query("one invitation", 1, invitation::of_organization(&id).unwrap().limit(20)).await;

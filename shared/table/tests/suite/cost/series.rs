@@ -45,5 +45,5 @@ async fn counters(bench: &mut Bench) {
     bench.table.transact(&counter::add(&name, 1, 1, None, at(503)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.batch_get("head and first shard", counter::read(&name).unwrap()).await;
-    bench.batch_get("the other of 2 shards", counter::rest(&head).unwrap().unwrap()).await;
+    bench.batch_get("the second of 2 shards", counter::rest(&head).unwrap().unwrap()).await;
 }

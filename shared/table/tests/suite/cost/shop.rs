@@ -83,7 +83,7 @@ pub(super) async fn customers(bench: &mut Bench) {
     bench.update("one session: its index entry moves", session::extend(&index_key, &one.device, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::active(&id, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::of_customer(&id).unwrap()).await;
-    bench.transact("one session: it and two revocations", session::end(&one, at(1)).unwrap()).await;
+    bench.transact("one session, with two revocations", session::end(&one, at(1)).unwrap()).await;
     let sign_in = SignIn::of(&id, one.id.as_str());
     bench.get("a token whose session has ended", revocation::get(&sign_in).unwrap()).await;
     let rest: Vec<_> = (2..=5).map(|number| data::session(number).data.id).collect();
@@ -228,7 +228,7 @@ pub(super) async fn places(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     bench.query("a country's month", parts, place::sales("US", &month, None).unwrap()).await;
     let one = "unknown~364".parse().unwrap();
-    bench.query("another shop without sales", 0, place::sales("US", &month, Some(&one)).unwrap()).await;
+    bench.query("a physical shop without sales", 0, place::sales("US", &month, Some(&one)).unwrap()).await;
 }
 
 async fn adjust(bench: &mut Bench) {
@@ -299,5 +299,5 @@ pub(super) async fn orders(bench: &mut Bench) {
     bench.query("one line", 1, order::daily_log::of_day(&data::log(1).at.day()).unwrap().limit(20)).await;
     bench.batch_get("one line", order::daily_log::read([&data::log(1).id]).unwrap()).await;
     bench.query("5 lines", 6, order::parts::with_lines(&order_id(1)).unwrap()).await;
-    bench.query("2 steps", 3, order::parts::with_history(&order_id(1)).unwrap()).await;
+    bench.query("2 status changes", 3, order::parts::with_history(&order_id(1)).unwrap()).await;
 }

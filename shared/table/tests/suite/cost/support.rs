@@ -62,8 +62,8 @@ async fn questions(bench: &mut Bench) {
     for number in 1..=5 {
         let answer = question::answer(&first, &given(number, &first), None).unwrap();
         match number {
-            1 => bench.transact("the first: it leaves the list", answer).await,
-            2 => bench.transact("one more", answer).await,
+            1 => bench.transact("the first answer: the question leaves the list of open questions", answer).await,
+            2 => bench.transact("the second answer", answer).await,
             _ => bench.table.transact(&answer).await.unwrap().unwrap(),
         }
     }
@@ -76,7 +76,7 @@ async fn questions(bench: &mut Bench) {
     bench.query("5 answers", 5, question::answers(&first.id).unwrap()).await;
     bench.batch_write("one question", question::erase([&first.id]).unwrap()).await;
     let answers: Vec<Answer> = (1..=5).map(|number| given(number, &first).data).collect();
-    bench.batch_write("its 5 answers", question::erase_answers(&answers).unwrap()).await;
+    bench.batch_write("the 5 answers of a question", question::erase_answers(&answers).unwrap()).await;
     bench.batch_write("one copy", question::erase_copies([&CustomerQuestion::of(&first).data]).unwrap()).await;
 }
 

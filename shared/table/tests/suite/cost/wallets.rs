@@ -52,13 +52,15 @@ fn transfer(number: u8) -> Transfer {
 
 pub async fn measure(bench: &mut Bench) {
     let id = customer_id(1);
-    bench.transact("the first money", wallet::deposit(&deposit(1), None, claim(1)).unwrap()).await;
+    bench.transact("a deposit that opens the wallet", wallet::deposit(&deposit(1), None, claim(1)).unwrap()).await;
     let seen = bench.get("one wallet", wallet::read_for_update(&id).unwrap()).await;
-    bench.transact("more money", wallet::deposit(&deposit(2), Some(&seen), claim(2)).unwrap()).await;
+    bench
+        .transact("a deposit into an existing wallet", wallet::deposit(&deposit(2), Some(&seen), claim(2)).unwrap())
+        .await;
     for number in 3..=25 {
         let moved = wallet::transfer(&transfer(number), claim(number)).unwrap();
         match number {
-            3 => bench.transact("to a wallet that it opens", moved).await,
+            3 => bench.transact("a transfer that opens the receiver's wallet", moved).await,
             4 => bench.transact("between two wallets", moved).await,
             _ => bench.table.transact(&moved).await.unwrap().unwrap(),
         }
