@@ -46,7 +46,7 @@ ids! { check_id:
 
 ids! { check:
     /// A client's own number for an order ([`crate::order::ReferenceClaim`]). No URL path contains
-    /// it.
+    /// it, so the rule of names (`check`) is enough.
     OrderReference
 }
 

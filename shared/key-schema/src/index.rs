@@ -56,7 +56,7 @@ pub const GSI2: Index = Index::new(
         "version",
     ],
     "It has order summaries, the product attributes of a category page, and complete reviews. Customers by tier are \
-     read by key: that list is rare, and with projected attributes every change of a profile would cost more.",
+     read by key: that list is rarely read, and with projected attributes every change of a profile would cost more.",
 );
 
 /// Sparse and time-ranged lists, such as shipments, sales, reviews of a product by time.
@@ -85,7 +85,7 @@ pub const GSI3: Index = Index::new(
         "updated_at",
         "version",
     ],
-    "It has the listed attributes of a shipment and of a sale, and complete reviews.",
+    "It has the attributes that lists of shipments and sales show, and complete reviews.",
 );
 
 /// Every index.

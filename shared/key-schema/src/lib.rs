@@ -11,7 +11,7 @@
 //!
 //! The crate re-exports the types of `item_model`, but not the constructors of requests
 //! ([`item_model::prelude`]). So a function can only send requests that this crate builds. Only the
-//! operators' commands build others: they scan the table and read any item by its key.
+//! operators' commands build other requests: they scan the table and read any item by its key.
 
 mod catalogue;
 mod community;

@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn a_part_that_is_a_prefix_of_another_sorts_before_it_with_any_successor(
+    fn a_part_that_is_a_prefix_of_another_sorts_first_whatever_part_follows(
         a in bytes(6), more in bytes(4), next in bytes(4),
     ) {
         let longer: Vec<u8> = a.iter().chain(&more).copied().collect();
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn a_number_before_a_text_decides_the_order_first(a: u64, b in 0u64..3, x in text(4), y in text(4)) {
+    fn a_list_of_a_number_and_a_text_sorts_by_the_number_first(a: u64, b in 0u64..3, x in text(4), y in text(4)) {
         let key = |number: u64, id: &String| join("P", &[&number, id]);
         prop_assert_eq!(key(a, &x).cmp(&key(b, &y)), (a, &x).cmp(&(b, &y)));
     }

@@ -127,7 +127,7 @@ fn only_schemas_and_the_executor_depend_on_the_model() {
 }
 
 #[test]
-fn a_second_product_on_the_model_needs_no_code_of_the_shop_not_even_in_tests() {
+fn the_example_library_needs_no_code_of_the_shop_even_for_its_tests() {
     let edges = ["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}"];
     let tree = cargo(&[["tree", "--package", "bodega-library"].as_slice(), &edges].concat());
     let needed: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();

@@ -369,7 +369,7 @@ fn an_error_does_not_quote_an_unreadable_item() {
 }
 
 #[test]
-fn attributes_of_a_later_version_do_not_keep_an_item_from_being_read() {
+fn an_item_with_attributes_of_a_later_version_is_read() {
     let mut item = golden("Stock").item;
     item.inner_mut()
         .insert("added_next_year".into(), AttributeValue::M([("a".to_owned(), AttributeValue::Null(true))].into()));

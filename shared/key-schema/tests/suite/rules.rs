@@ -79,7 +79,7 @@ fn an_adjusted_stock_stays_between_zero_and_the_maximum() {
 }
 
 #[test]
-fn the_source_of_a_moved_category_is_the_inverse_of_its_destination() {
+fn the_old_path_of_a_moved_category_is_found_from_its_new_path() {
     let path = |names: &[&str]| CategoryPath::new(names.iter().map(ToString::to_string).collect()).unwrap();
     let moving = CategoryMove::new(path(&["A", "B"]), path(&["C"]), at("2017-02-01T09:00:00.000Z"));
     let (before, after) = (path(&["A", "B", "D"]), path(&["C", "D"]));
@@ -108,7 +108,7 @@ fn a_membership_that_moves_with_its_product_has_the_products_next_version() {
 }
 
 #[test]
-fn without_removes_exactly_the_actions_that_have_the_label() {
+fn only_the_actions_with_the_given_label_are_left_out_of_a_transaction() {
     let world = World::plain();
     let whole = session::create(&world.session()).unwrap();
     let labels: Vec<_> = whole.actions().iter().map(|(label, _)| *label).collect();
@@ -157,7 +157,7 @@ fn an_erasure_finds_the_archived_sessions_of_a_customer() {
 }
 
 #[test]
-fn open_invitations_count_for_the_limits_but_the_same_organization_can_renew_its_own() {
+fn open_invitations_count_for_the_limits_but_an_organization_can_renew_its_invitation() {
     let (world, now) = (World::plain(), at("2026-12-01T12:00:00.000Z"));
     let inviter = CustomerId::new("household-1").unwrap();
     let mut list = world.invitations().data;

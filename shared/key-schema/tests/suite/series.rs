@@ -29,7 +29,7 @@ fn is_found(id: &str, when: Instant, from: Instant, to: Instant) -> Option<bool>
         day.partitions().contains(&key.pk) && day.bounds().is_some_and(|range| range.contains(key.sk.as_str()))
     });
     let found = found.count();
-    assert!(found <= 1, "in {found} days");
+    assert!(found <= 1, "the point is in {found} days");
     Some(found == 1)
 }
 

@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_twice_is_folding_once(text in text(12)) {
+    fn a_folded_text_does_not_change_when_it_is_folded_again(text in text(12)) {
         let folded = fold(&text);
         prop_assert_eq!(fold(&folded), folded);
     }

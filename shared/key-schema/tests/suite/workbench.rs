@@ -25,7 +25,7 @@ fn the_nosql_workbench_model_is_fresh() {
 #[test]
 fn an_attribute_has_one_type_in_all_entities() {
     for (name, kinds) in attribute_types() {
-        assert_eq!(kinds.len(), 1, "{name} is {kinds:?}");
+        assert_eq!(kinds.len(), 1, "{name} has the types {kinds:?}");
     }
 }
 

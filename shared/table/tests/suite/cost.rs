@@ -118,10 +118,10 @@ fn rows(costs: &[Cost]) -> Vec<Row> {
 fn render(rows: &[Row]) -> String {
     let mut text = format!(
         "# Cost of every access pattern\n\n\
-         `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page from [cost.json](cost.json), which it \
-         measures. Without the variable the test\n\
-         compares both, and fails when the cost of a pattern changes. The embedded table reports the read units. \
-         The write units follow from the items' sizes.\n\
+         `UPDATE_DOCS=1 cargo test -p bodega-table` measures [cost.json](cost.json) and generates this page from it. \
+         Without the variable, the test\n\
+         compares both with its measurements, and fails when the cost of a pattern changes. The embedded table \
+         reports the read units. The test computes the write units from the items' sizes.\n\
          `ops cost` makes a [bill](cost-report.md) from the same data. Prices: {PRICES_OF}.\n\
          A million read units cost {READ_PRICE} dollars, and a million write units {WRITE_PRICE} dollars.\n\n\
          | pattern | measured on | requests | read units | write units | items | bytes | dollars per million |\n\

@@ -141,7 +141,7 @@ fn every_secret_is_a_hidden_parameter() {
     for name in secrets {
         let body = text.split_once(&format!("\n  {name}:\n")).unwrap().1;
         let own: Vec<&str> = body.lines().take_while(|line| line.starts_with("    ")).map(str::trim).collect();
-        assert!(own.contains(&"NoEcho: true"), "{name} is shown");
+        assert!(own.contains(&"NoEcho: true"), "{name} has no NoEcho");
         assert!(!own.iter().any(|line| line.starts_with("Default:")), "{name} has a default");
     }
     // A function's environment contains only a reference to a secret, never its value.

@@ -153,9 +153,10 @@ fn every_technique_has_a_row_with_a_test_or_is_listed_as_open() {
 fn the_page_of_techniques_is_fresh() {
     let (tests, costs, users) = (tests(), costs(), users());
     let mut text = "# Techniques\n\n\
-        `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page. Without the variable the test compares it. Each row \
-        is a DynamoDB design technique of Bodega, with its entities, its access patterns and the measured cost of one \
-        use ([cost.md](cost.md)), the routes that use them, and tests that fail without the technique.\n"
+        `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page. Without the variable, the test compares the \
+        page. Each row is a DynamoDB design technique of Bodega, with its entities, its access patterns and the \
+        measured cost of one use ([cost.md](cost.md)). The row also has the routes that use these patterns, and tests \
+        that fail without the technique.\n"
         .to_owned();
     for (letter, title, _, techniques) in CHAPTERS {
         writeln!(

@@ -19,7 +19,7 @@
 //!
 //! A large order that is cancelled or returned changes its status immediately. The same transaction
 //! returns as much stock as fits. Later transactions return the rest ([`give_back`]), and the head
-//! counts the lines that are done.
+//! counts the lines whose stock has returned.
 //!
 //! The janitor finds unfinished orders through a sparse index ([`unfinished`]) and finishes or
 //! undoes them.
@@ -84,8 +84,8 @@ pub enum Work {
         /// reader whether lines are missing.
         lines: u64,
     },
-    /// The stock of the order is being returned. The value is the number of lines done, in line
-    /// order.
+    /// The stock of the order is being returned. The value is the number of lines whose stock has
+    /// returned, in line order.
     Returning(u64),
 }
 

@@ -98,7 +98,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "byte_strings_sort_as_their_key_texts_and_different_strings_have_different_texts",
             "signed_numbers_sort_as_their_key_text",
             "instants_sort_as_their_key_text",
-            "folding_twice_is_folding_once",
+            "a_folded_text_does_not_change_when_it_is_folded_again",
         ],
     },
     Technique {

@@ -16,7 +16,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "R2",
         what: "Orders sort before the profile and questions after it: a Query from the profile reads the \
-            newest of either",
+            newest orders or the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.support", "questions.of-customer"],
         tests: &[
@@ -68,7 +68,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R8",
-        what: "Orders by status and date: a sharded list, between whose partitions one write moves an order",
+        what: "Orders by status and date: a sharded list for each status. One write moves an order from one list to another",
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
