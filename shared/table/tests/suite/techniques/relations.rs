@@ -68,7 +68,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R8",
-        what: "Orders by status and date: a sharded list for each status. One write moves an order from one list to another",
+        what: "Orders by status and date: a sharded list for each status. One write moves an order \
+            from one list to another",
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
