@@ -84,7 +84,7 @@ impl<E: Entity> Change<E> {
     }
 
     /// Returns the steps of the update expression. The last set or removal of an attribute replaces
-    /// the earlier ones.
+    /// the earlier steps for that attribute.
     #[must_use]
     pub fn into_steps(self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());

@@ -126,8 +126,8 @@ pub struct Index {
     projection_reason: &'static str,
 }
 
-/// Two indexes are equal if they have the same name, because a table has only one index of each
-/// name.
+/// Two indexes are equal if they have the same name, because a table never has two indexes with the
+/// same name.
 impl PartialEq for Index {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

@@ -18,9 +18,9 @@ const BATCH: usize = 10;
 
 /// Paces the writes of one request, and ends them after 5 seconds or 5,000 write units.
 ///
-/// The budget counts all writes through its [`Table`], also those of concurrent requests. On Lambda
-/// an execution environment processes one request at a time. Elsewhere concurrent requests slow
-/// each other down.
+/// The budget counts all writes through its [`Table`], including the writes of concurrent requests.
+/// On Lambda an execution environment processes one request at a time. Elsewhere concurrent
+/// requests slow each other down.
 #[derive(Debug)]
 pub struct Budget<'t> {
     table: &'t Table,

@@ -221,7 +221,8 @@ mod tests {
         assert_eq!(list.page(100), (list.plain(100), 5));
     }
 
-    /// Uses ids like those of real customers, and the hash that selects their shards.
+    /// Uses ids in the form of real customer ids, and the hash that selects a real customer's
+    /// shard.
     #[test]
     fn at_most_two_of_a_hundred_pages_take_a_further_request() {
         let (mut pages, mut further) = (0, 0);

@@ -60,7 +60,8 @@ impl<T> Page<T> {
         Page::new(self.into_found().filter_map(|(key, item)| Some((key, view(item)?))), next)
     }
 
-    /// Merges the items of each sort key into one: `add` adds a further item to the first one.
+    /// Merges the items of each sort key into one item: `add` adds a further item to the first
+    /// item.
     #[must_use]
     pub fn sum(mut self, mut add: impl FnMut(&mut T, T)) -> Self {
         let next = self.next.take();
@@ -83,9 +84,9 @@ impl<T> Page<T> {
 }
 
 impl Table {
-    /// Opens the connection before the first client request needs it. To do so, it reads a key that
-    /// has no item ([`item_model::reach`]). The meter does not count this read. If the table does
-    /// not respond in time, the function starts anyway, and its first request opens the connection.
+    /// Opens the connection before the first client request needs it. It reads a key that has no
+    /// item ([`item_model::reach`]). The meter does not count this read. If the table does not
+    /// respond in time, the function starts anyway, and its first request opens the connection.
     pub async fn reach(&self, nothing: &Get<()>) {
         let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();
         match tokio::time::timeout(REACH_TIMEOUT, asked).await {

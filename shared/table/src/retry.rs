@@ -1,7 +1,7 @@
 //! Retries that the SDK does not make:
 //!
 //! - the unprocessed part of a batch
-//! - a transaction that conflicts with another one
+//! - a transaction that conflicts with another transaction
 //! - a caller's read and write, when another writer changed the item between them
 
 use std::time::{Duration, Instant};

@@ -32,8 +32,8 @@ pub enum Attempt<A> {
     Done,
     /// No write was done, because some conditions do not hold.
     Refused(Refusals<A>),
-    /// No write was or will be done: the transaction conflicted with another one, or a partition
-    /// was throttled ([`TableError::Contended`], [`TableError::Throttled`]).
+    /// No write was done or will be done. The transaction conflicted with another transaction, or a
+    /// partition was throttled ([`TableError::Contended`], [`TableError::Throttled`]).
     Cancelled(TableError),
 }
 

@@ -271,7 +271,7 @@ pub(crate) fn unchanged(product: &Stored<Product>) -> Result<Guarded, KeyError> 
 }
 
 /// Takes a product out of some further categories and puts it into others. The product may already
-/// be in some of the new ones. The caller's transaction must also check that the product is
+/// be in some of the new categories. The caller's transaction must also check that the product is
 /// [`unchanged`], or write `product` itself.
 pub(crate) fn exchange(
     product: &Stored<Product>,

@@ -252,7 +252,7 @@ pub(crate) fn unsettled(object: &Stored<UnsettledObject>) -> Result<Guarded, Enc
 }
 
 /// Returns the action that deletes an object's note, for the transaction that references the
-/// object. The note must be the one that was written before the copy, so that the janitor has not
+/// object. The note must be the note that was written before the copy, so that the janitor has not
 /// deleted the object since.
 pub(crate) fn settled(note: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     let same = Condition::Is("born", value(&note.meta.born)?).and(Condition::Lacks("doomed"));

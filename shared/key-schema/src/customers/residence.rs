@@ -75,8 +75,8 @@ pub fn settle(
     }
 }
 
-/// A country, or a city in it, whose customers are listed. A URL encodes the names like those of a
-/// category path.
+/// A country, or a city in it, whose customers are listed. A URL encodes the names in the same way
+/// as a category path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivingIn {
     country: String,

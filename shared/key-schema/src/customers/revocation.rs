@@ -2,7 +2,7 @@
 //!
 //! A token is valid until it expires. The functions therefore look up whether the token's sign-in
 //! was ended. The token's claim `sid`, or Cognito's `origin_jti`, identifies the sign-in. All
-//! tokens of one sign-in share it, refreshed ones as well
+//! tokens of one sign-in share this claim, including refreshed tokens
 //! (<https://docs.aws.amazon.com/cognito/latest/developerguide/token-revocation.html>).
 //!
 //! # Why no customer can end another's sign-in

@@ -92,7 +92,7 @@ fn key(customer: &CustomerId) -> Result<Key, KeyError> {
 pub struct TooManyMails(pub Instant);
 
 impl EmailVerification {
-    /// Returns the item of a new request. `previous` is the item that is stored now, if any.
+    /// Returns the item of a new request. `previous` is the item that is stored now, if it exists.
     ///
     /// # Errors
     /// [`TooManyMails`].

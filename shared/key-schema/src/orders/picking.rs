@@ -186,7 +186,8 @@ pub fn admit(
         .action(PickingAction::Stations, Guarded::update(stations_key()?, change, room)))
 }
 
-/// Removes an order from the waiting list and from the stations. The order may be in neither.
+/// Removes an order from the waiting list and from the stations. An order that is in neither of
+/// them stays unchanged.
 ///
 /// # Errors
 /// [`EncodeError`].

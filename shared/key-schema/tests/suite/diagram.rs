@@ -46,7 +46,7 @@ const REFERENCES: [(&str, &str, &str); 14] = [
     ("WalletEntry", "counterparty", "Customer"),
 ];
 
-/// A relation of an entity to another one.
+/// A relation of an entity to another entity.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Relation {
     from: String,

@@ -14,7 +14,8 @@ use crate::projections::readers;
 use crate::templates::template;
 use crate::world::World;
 
-/// Compares a generated document with the one in `docs/`, or writes it when `UPDATE_DOCS` is set.
+/// Compares a generated document with the document in `docs/`. If `UPDATE_DOCS` is set, writes the
+/// document first.
 pub fn keep_fresh(name: &str, text: &str) {
     let path = path(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -92,7 +92,7 @@ proptest! {
     fn a_session_is_active_until_the_millisecond_in_which_it_ends(now in instant(), ends in instant(), id in text(3)) {
         let active = session::active(&customer(), now).unwrap();
         for ends in [ends, now, now.plus_millis(1)] {
-            // `Instant::MAX` is the only instant without a later one.
+            // After `Instant::MAX` there is no later instant to test.
             if ends < Instant::MAX {
                 prop_assert_eq!(covers(&active, &join(&ends.to_string(), &[&id])), ends > now);
             }
@@ -297,7 +297,7 @@ proptest! {
     }
 }
 
-/// Generates sort keys like those of the lists below.
+/// Generates sort keys in the forms of the lists below.
 fn sort_key() -> impl Strategy<Value = String> {
     let kind = prop_oneof![
         select(&["CHILD", "CHILDREN", "ORDER", "PROFILE", "QUESTION"][..]).prop_map(str::to_owned),

@@ -87,7 +87,7 @@ fn a_counter_doubles_its_shards_from_one_to_the_maximum() {
     for reason in [Reason::Hot, Reason::Asked, Reason::Throttled(now)] {
         assert!(counter::split(name, Some(&head), reason, now).unwrap().is_none());
     }
-    // A reader reads these shards and the first one.
+    // A reader reads these shards and the first shard.
     let rest = counter::rest(&head).unwrap().unwrap();
     assert_eq!(rest.keys().len() + 1, usize::try_from(MAX_SHARDS).unwrap());
     head.data.shards = 1;

@@ -54,7 +54,7 @@ fn name(part: &str, values: &[(String, String)]) -> Option<String> {
 }
 
 /// Returns every value that a part may come from, as its key text decodes. The entity's own
-/// attributes come first, then the common ones.
+/// attributes come first, then the common attributes.
 fn values(item: &Item) -> Vec<(String, String)> {
     let mut values = Vec::new();
     let mut names: Vec<&String> =

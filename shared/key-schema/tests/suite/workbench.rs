@@ -142,7 +142,7 @@ fn attribute(name: &str, kind: &str) -> Attribute {
     Attribute { attribute_name: name.to_owned(), attribute_type: kind.to_owned() }
 }
 
-/// Returns the golden items by key. If several items share a key, it returns the one with the most
+/// Returns the golden items by key. If several items share a key, it returns the item with the most
 /// attributes.
 fn sample() -> BTreeMap<Key, Golden> {
     let mut sample: BTreeMap<Key, Golden> = BTreeMap::new();

@@ -49,7 +49,7 @@ const READ_PRICE: f64 = 0.125;
 const WRITE_PRICE: f64 = 0.625;
 const PRICES_OF: &str = "on-demand, us-east-1, since 2024-11-01";
 
-/// An id as long as that of an API Gateway request. In a deployment every item has such an id.
+/// An id as long as the id of an API Gateway request. In a deployment every item has such an id.
 const REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 #[tokio::test]

@@ -38,7 +38,7 @@ pub fn usd(amount: i64) -> Money {
 }
 
 /// Returns a customer's id, which is the same in every run. A hash of the id selects the customer's
-/// shard, so the bytes are as varied as those of real ids.
+/// shard, so the bytes are as varied as the bytes of real ids.
 pub fn customer_id(number: u8) -> CustomerId {
     let mut random = fastrand::Rng::with_seed(u64::from(number));
     CustomerId::generate(at(0), std::array::from_fn(|_| random.u8(..)))

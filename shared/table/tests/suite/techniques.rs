@@ -18,7 +18,7 @@ mod relations;
 mod scale;
 mod writes;
 
-/// The chapters: letter, title, number of techniques, and the implemented ones.
+/// The chapters: letter, title, number of techniques, and the implemented techniques.
 const CHAPTERS: [(&str, &str, u32, &[Technique]); 6] = [
     ("F", "Foundations", 11, foundations::TECHNIQUES),
     ("R", "Entities, relationships and indexes", 23, relations::TECHNIQUES),

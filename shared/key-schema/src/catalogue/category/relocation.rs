@@ -80,7 +80,7 @@ impl Phase {
 }
 
 entity! {
-    /// The category move in progress, or the last one.
+    /// The category move in progress, or the last move.
     CategoryMove = "CategoryMove" {
         fixed {
             /// The path of the category before the move.

@@ -22,12 +22,12 @@
 //!
 //! # Erasure
 //!
-//! Erasing a customer also deletes the customer's memberships, including that of a last admin. An
-//! organization without an admin needs staff to appoint one. The erasure finds memberships through
-//! an index, which is eventually consistent. So a membership that is created during the erasure may
-//! remain. Therefore a membership alone permits no change: every change checks the caller's profile
-//! too. A remaining membership is only an id in a list. Staff can remove it, even if it is the
-//! membership of the last admin.
+//! Erasing a customer also deletes the customer's memberships, including the membership of a last
+//! admin. An organization without an admin needs staff to appoint one. The erasure finds
+//! memberships through an index, which is eventually consistent. So a membership that is created
+//! during the erasure may remain. Therefore a membership alone permits no change: every change
+//! checks the caller's profile too. A remaining membership is only an id in a list. Staff can
+//! remove it, even if it is the membership of the last admin.
 //!
 //! Clients cannot see the counts of teams, admins and members. So a change of a count moves only
 //! `rev` and breaks no If-Match.
@@ -260,8 +260,8 @@ pub enum OrganizationAction {
     Invitations,
     /// The inviter is not an admin any more.
     Inviter,
-    /// The customer does not exist or is being erased. For [`remove_ghost`] the reverse: the
-    /// customer exists and is not being erased.
+    /// The customer does not exist or is being erased. For [`remove_ghost`], the customer exists
+    /// and is not being erased.
     Customer,
 }
 

@@ -129,7 +129,7 @@ pub fn changed(old: &Stored<Member>, new: Member, born: Born, at: Instant) -> St
     Stored { meta, data: new }
 }
 
-/// Creates a membership, or changes the one that was read (`old`) to `new`.
+/// Creates a membership, or changes the membership that was read (`old`) to `new`.
 ///
 /// # Errors
 /// [`EncodeError`].

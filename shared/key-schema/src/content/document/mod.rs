@@ -134,7 +134,7 @@ entity! {
             current: u64,
             /// The manifest of the current version.
             sections: Manifest,
-            /// The draft of the next version, if one is open.
+            /// The draft of the next version, if there is a draft.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             draft: Option<Draft>,
         }
@@ -217,7 +217,7 @@ entity! {
             /// The publisher's note.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
-            /// The number of the old version whose texts this version restored, if any.
+            /// The number of the old version, if this version restored the texts of an old version.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             restored_from: Option<u64>,
         }

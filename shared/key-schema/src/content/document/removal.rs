@@ -84,7 +84,8 @@ pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite
 /// editors are removed too.
 ///
 /// With the maximum number of editors, one transaction cannot hold all role items. Then the first
-/// transaction removes some of them, and the last removes the others with the head.
+/// transaction removes some role items, and the last transaction removes the other role items and
+/// the head.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -139,8 +139,8 @@ entity! {
             /// [`crate::residence::settle`] changes it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             place: Option<Place>,
-            /// When an erasure of the customer began, if one did. From then on no request adds
-            /// items to the customer ([`check`]), so the erasure ends.
+            /// When the erasure of the customer began, if it has begun. From then on no request
+            /// adds items to the customer ([`check`]), so the erasure ends.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             erasing_since: Option<Instant>,
         }

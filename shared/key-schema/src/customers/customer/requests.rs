@@ -32,7 +32,8 @@ pub enum CustomerAction {
     OldClaim,
     /// The note of an erasure. Its write has no condition, so it is never refused.
     Erasure,
-    /// The removal of the customer's request to verify the email address, which has no condition.
+    /// The customer's request to verify the email address. Its removal has no condition, so it is
+    /// never refused.
     Verification,
 }
 

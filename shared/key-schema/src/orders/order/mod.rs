@@ -88,8 +88,8 @@ entity! {
             /// live.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
-            /// The unfinished work on the order that takes several transactions. Absent once it is
-            /// done.
+            /// The unfinished work that takes several transactions. Absent if no work is
+            /// unfinished.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
         }

@@ -27,8 +27,8 @@
 //! KB.
 //!
 //! # When the item expires
-//! The item expires a week after the last of its orders was due. An order may then have no entry
-//! any more. Its transaction is then sent without the removal of the entry
+//! The item expires a week after the last of its orders was due. So an order may have no entry any
+//! more. The transaction that changes its status is then sent without the removal of the entry
 //! ([`Transaction::without`](crate::request::Transaction::without)).
 
 use std::collections::BTreeMap;

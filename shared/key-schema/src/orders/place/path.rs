@@ -39,8 +39,8 @@ impl fmt::Display for Month {
     }
 }
 
-/// A part of a country: a city, a shop in it, or a day of that shop. A URL encodes the names like
-/// those of a category path.
+/// A part of a country: a city, a shop in it, or a day of that shop. A URL encodes the names in the
+/// same way as a category path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacePath(Vec<String>);
 

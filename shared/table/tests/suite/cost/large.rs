@@ -79,8 +79,9 @@ pub async fn measure(bench: &mut Bench) {
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
-    // This cancellation returns no stock, like that of an order with too many lines. Afterwards the
-    // test sets the head's count of returned lines to 0, and then measures the return of the stock.
+    // This cancellation returns no stock, like the cancellation of an order with too many lines.
+    // Afterwards the test sets the head's count of returned lines to 0, and then measures the
+    // return of the stock.
     let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
     bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();

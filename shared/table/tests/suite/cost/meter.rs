@@ -11,7 +11,7 @@ use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction,
 use serde_dynamo::AttributeValue;
 use table::Table;
 
-/// The key of the table's own write units, beside those of the indexes.
+/// The key of the table's own write units. The other keys are the names of indexes.
 const TABLE: &str = "table";
 
 /// The cost of one use of a pattern.

@@ -12,8 +12,8 @@ use key_schema::wallet::{self, EntryKind, Transfer, Wallet, WalletEntry};
 use super::Bench;
 use crate::data::{self, at, customer_id, usd};
 
-/// Returns the claim of an idempotency key, with a stored response as long as that of a wallet
-/// movement.
+/// Returns the claim of an idempotency key, with a stored response as long as the response to a
+/// wallet movement.
 fn claim(number: u8) -> Guarded {
     let mut record = data::record(number);
     record.data.scope.key = format!("wallet-{number}");

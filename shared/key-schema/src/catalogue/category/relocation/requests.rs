@@ -20,7 +20,7 @@ use crate::membership::{self, ProductCategories};
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSummary};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
-/// Reads the move in progress, or the last one.
+/// Reads the move in progress, or the last move.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -185,7 +185,7 @@ pub fn withdraw(
     }
 }
 
-/// Lists an organization's invitations strongly, to count the open ones.
+/// Lists an organization's invitations with strong consistency, to count the open invitations.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -193,7 +193,7 @@ pub fn open(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> 
     Ok(Query::new(&OPEN, partition(id)?, Range::under("INVITATION")))
 }
 
-/// Reads the memberships of the inviters of these invitations, to find the void ones.
+/// Reads the memberships of the inviters of these invitations, to find the void invitations.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -202,7 +202,7 @@ pub fn inviters(open: &[Stored<Invitation>]) -> Result<BatchGet<Stored<Member>>,
     Ok(BatchGet::new(&INVITERS, inviters.collect::<Result<_, _>>()?))
 }
 
-/// Lists an organization's invitations by customer id, expired ones as well.
+/// Lists an organization's invitations by customer id, including expired invitations.
 ///
 /// # Errors
 /// [`KeyError`].
