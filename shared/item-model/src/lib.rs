@@ -1,7 +1,8 @@
 //! Single-table design for DynamoDB: keys, items, updates and requests as data.
 //!
-//! This crate knows nothing of any application. An application's schema crate declares its entities
-//! and access patterns with [`prelude`], and the `table` crate executes the requests.
+//! This crate contains nothing that belongs to one application. An application's schema crate
+//! declares its entities and access patterns with [`prelude`], and the `table` crate executes the
+//! requests.
 //!
 //! - [`encoding`] and [`key`]: keys with text that sorts like their parts.
 //! - [`id`] and [`instant`]: typed parts of keys.

@@ -2,8 +2,8 @@
 //!
 //! This crate has no entity code. A request is a value that names its access pattern. The crate
 //! sends the request, retries it within a time budget, measures it, and decodes the result into the
-//! request's type. A refused condition is not an error, because only the caller knows what the
-//! refusal means.
+//! request's type. A refused condition is not an error, because only the caller knows the meaning
+//! of the refusal.
 
 mod batch;
 mod budget;

@@ -1,5 +1,5 @@
 //! Refusals: writes with a condition that does not hold. A refusal is not an error, because only
-//! the caller knows what it means.
+//! the caller knows the meaning of the refusal.
 
 use std::ops::Deref;
 

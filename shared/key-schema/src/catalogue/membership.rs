@@ -14,7 +14,7 @@
 //! creates a membership from a product that it has read, on the condition that the product's
 //! `version` is unchanged. So every later visible change appears in the stream after the membership
 //! exists, and the consumer finds the membership. The condition is not on `rev`. Copies of stock
-//! and ratings also move `rev`, but no membership shows them.
+//! and ratings also increase `rev`, but no membership shows them.
 
 use crate::index::GSI2;
 use std::collections::BTreeSet;

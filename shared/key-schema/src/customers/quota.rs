@@ -1,8 +1,8 @@
 //! Daily quotas: how many requests of a kind one customer may make on one UTC day.
 //!
-//! Some requests add an item each, and their number has no other limit. The transaction of such a
-//! request also counts it in an item for the customer and the day. Above the quota, DynamoDB
-//! refuses the transaction.
+//! Some kinds of requests add an item each, and no other limit bounds their number. The transaction
+//! that adds the item also counts the request, in an item for the customer and the day. Above the
+//! quota, DynamoDB refuses the transaction.
 //!
 //! The key holds a hash of the customer's id, and an erasure does not remove the item. So a
 //! customer who is erased and signs up again on the same day gets no new quota.

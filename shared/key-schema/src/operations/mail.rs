@@ -3,7 +3,7 @@
 //!
 //! A consumer claims the message, sends it and records the result. The claim is a lease. If an
 //! attempt ends without a result, its lease blocks other attempts until the lease expires. The
-//! record lives longer than its event can be delivered again ([`LIFETIME_SECONDS`]).
+//! record is kept for longer than its event can be delivered again ([`LIFETIME_SECONDS`]).
 //!
 //! The first claim of a message counts it for its recipient, in the same transaction. A later
 //! attempt does not count it again. DynamoDB refuses each claim if mail to the recipient is stopped

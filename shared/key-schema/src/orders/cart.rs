@@ -26,7 +26,7 @@ use crate::request::{BatchGet, Get, Guarded, Single};
 
 /// The maximum number of lines in a cart.
 pub const MAX_LINES: usize = 100;
-/// How long a cart lives after a line was last set.
+/// How long a cart is kept after a line was last set.
 pub const LIFETIME_SECONDS: i64 = 7 * 24 * 60 * 60;
 
 /// One product in a cart.

@@ -151,10 +151,10 @@ fn no_update_changes_an_attribute_twice() {
     }
 }
 
-/// `rev` orders copies and search documents, so every update must move it. A visible change also
-/// moves the ETag and `updated_at`.
+/// `rev` orders copies and search documents, so every update must increase it. A visible change
+/// also increases the ETag and sets `updated_at`.
 #[test]
-fn every_update_moves_rev_and_a_visible_update_also_moves_the_version() {
+fn every_update_increases_rev_and_a_visible_update_also_increases_the_version() {
     for (constructor, steps) in updates() {
         assert!(steps.contains(&Step::Add("rev", 1)), "{constructor}");
         let dated = steps.iter().any(|step| matches!(step, Step::Set("updated_at", _)));

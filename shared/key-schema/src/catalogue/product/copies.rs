@@ -4,7 +4,7 @@
 //!
 //! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
 //! `rev` grows with every write and never restarts. So if records arrive twice, late or out of
-//! order, the copy still ends with the newest delivered record. A copy moves only the product's
+//! order, the copy still ends with the newest delivered record. A copy increases only the product's
 //! `rev`, so it breaks no editor's If-Match.
 //!
 //! # Why not every record is copied

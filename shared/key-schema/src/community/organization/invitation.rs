@@ -34,7 +34,7 @@
 //! strong read. An invitation requires the customer's profile, so none is made afterwards.
 //!
 //! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. After that
-//! erasure it cannot be accepted, because the inviter's membership is gone.
+//! erasure it cannot be accepted, because the inviter's membership no longer exists.
 
 mod patterns;
 mod requests;

@@ -3,8 +3,8 @@
 //! The partition `ORG#<organization>` holds, in this byte order, `INVITATION#<customer>`
 //! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts before its teams,
 //! at most [`MAX_TEAMS`]. So one Query from `ORG` to `TEAM$` reads an organization with all its
-//! teams. An organization may have any number of members, and they sort outside that range. Each
-//! membership also has a key in an index by customer, which lists a customer's memberships.
+//! teams. An organization may have any number of members, and their items sort outside that range.
+//! Each membership also has a key in an index by customer, which lists a customer's memberships.
 //!
 //! # Guarantees of the conditions
 //!
@@ -29,8 +29,8 @@
 //! checks the caller's profile too. A remaining membership is only an id in a list. Staff can
 //! remove it, even if it is the membership of the last admin.
 //!
-//! Clients cannot see the counts of teams, admins and members. So a change of a count moves only
-//! `rev` and breaks no If-Match.
+//! Clients cannot see the counts of teams, admins and members. So a change of a count increases
+//! only `rev` and breaks no If-Match.
 
 pub mod invitation;
 mod patterns;

@@ -40,8 +40,8 @@
 //! ([`Right::Member`]). An admin of the organization may do everything, which another condition on
 //! the membership checks ([`Right::Admin`]).
 //!
-//! So the end of a membership ends the customer's rights in all documents at once, and writes none
-//! of the documents. The heads keep the roles. A customer who becomes a member again has the same
+//! So the end of a membership ends the customer's rights in all documents at once, without a write
+//! to any document. The heads keep the roles. A customer who becomes a member again has the same
 //! roles, unless an admin has removed them.
 //!
 //! A customer needs a profile to become owner or editor. A member of staff may create a document

@@ -14,9 +14,9 @@
 //! will expire. The last transaction removes the head from its list and sets the head's own time to
 //! live.
 //!
-//! So until the last transaction, the head stays in the list from which orders are retired, and
-//! DynamoDB does not remove it. If a run fails, a later run reads the order again and continues
-//! with the stored `expires_at`. Every transaction has a condition on the head.
+//! So until the last transaction, the head stays in the list of orders to retire, and DynamoDB does
+//! not remove the head. If a run fails, a later run reads the order again and continues with the
+//! stored `expires_at`. Every transaction has a condition on the head.
 
 use item_model::prelude::*;
 
@@ -110,7 +110,7 @@ fn all(
 }
 
 /// Sets the time to live of a line or an event. Nothing else ever changes them, and no response
-/// shows their expiry, so the change moves `rev` alone.
+/// shows their expiry, so the change increases only `rev`.
 fn part<T: Entity>(item: &Stored<T>, expires_at: Instant) -> Result<Guarded, EncodeError> {
     Ok(Guarded::update(item.key()?, expiring(Change::<T>::copied(), expires_at)?, Condition::Exists))
 }

@@ -11,11 +11,12 @@
 //! [`undo`] reverses the steps of an order that was refused or interrupted, in several transactions
 //! too.
 //!
-//! After [`begin`], each of these transactions moves the head's `rev`, on the condition that it is
-//! still the `rev` that the writer has read. If two writers work on one order, such as a slow
-//! function and the janitor, one of them stops at its next step. The head also counts the reserved
-//! lines. A reader that reads during a transaction may see only some of the lines. The count shows
-//! the reader that lines are missing. So no stock is taken twice, given back twice, or lost.
+//! After [`begin`], each of these transactions increases the head's `rev`. The condition is that
+//! the head still has the `rev` that the writer has read. If two writers work on one order, such as
+//! a slow function and the janitor, one of them stops at its next step. The head also counts the
+//! reserved lines. A reader that reads during a transaction may see only some of the lines. The
+//! count shows the reader that lines are missing. So no stock is taken twice, given back twice, or
+//! lost.
 //!
 //! A large order that is cancelled or returned changes its status immediately. The same transaction
 //! returns as much stock as fits. Later transactions return the rest ([`give_back`]), and the head

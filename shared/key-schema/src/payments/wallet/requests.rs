@@ -43,8 +43,8 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
 
 /// Converts a wallet that an earlier version opened in another currency. Its balance moves to the
 /// attribute of that currency, and `amount` becomes 0 in the shop's currency. Returns [`None`] for
-/// any other wallet. No balance changes, so the conversion moves only `rev`. DynamoDB refuses the
-/// write if the wallet has changed since it was read.
+/// any other wallet. No balance changes, so the conversion increases only `rev`. DynamoDB refuses
+/// the write if the wallet has changed since it was read.
 ///
 /// # Errors
 /// [`EncodeError`].
