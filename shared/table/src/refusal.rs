@@ -27,7 +27,8 @@ impl<A> Refusal<A> {
     }
 }
 
-/// The refused actions of a transaction, in their order. The transaction wrote nothing.
+/// The refused actions of a transaction, in the order of the transaction's actions. The transaction
+/// wrote nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusals<A>(Vec<Refusal<A>>);
 

@@ -156,7 +156,7 @@ patterns! {
     }
 }
 
-/// Reads the customer to be followed, strongly.
+/// Reads the customer to be followed, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -246,7 +246,7 @@ fn count(
     Ok(Guarded::modify(counter_key(product, shard)?, change))
 }
 
-/// Reads the product to be liked, strongly.
+/// Reads the product to be liked, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].

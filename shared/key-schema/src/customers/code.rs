@@ -5,8 +5,8 @@
 //! that mails it derive the same code. So neither the table, its stream, the bus, an archive nor a
 //! log contains a code.
 //!
-//! The keys are derived from the keys of cursors ([`crate::cursor`]), which rotate. The label
-//! separates the two uses.
+//! The keys are derived from the keys of cursors ([`crate::cursor`]), so they rotate together with
+//! these. A label in the derivation separates the two uses.
 
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 

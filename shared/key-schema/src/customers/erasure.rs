@@ -8,10 +8,10 @@
 //!
 //! # Why nothing is archived after the erasure
 //!
-//! The stream's consumer archives a session or a cart only after it has read the customer's
-//! profile, strongly ([`crate::archive::owner`]). Once the profile is removed, no consumer can read
-//! it. A consumer that read the profile earlier may still archive an item until its invocation
-//! ends. So the janitor waits longer than an invocation before it handles a note.
+//! The stream's consumer archives a session or a cart only after it has read the customer's profile
+//! with strong consistency ([`crate::archive::owner`]). Once the profile is removed, no consumer
+//! can read it. A consumer that read the profile earlier may still archive an item until its
+//! invocation ends. So the janitor waits longer than an invocation before it handles a note.
 //!
 //! # Why the janitor looks at sessions and carts again
 //!

@@ -104,7 +104,8 @@ patterns! {
     }
 }
 
-/// Reads the creation time of a customer's profile, strongly. An erased customer has no profile.
+/// Reads the creation time of a customer's profile with strong consistency. An erased customer has
+/// no profile.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -12,9 +12,10 @@
 //! number is outdated, it is smaller, so every reader also reads the selected shard. A split
 //! therefore moves nothing and is one write of the head.
 //!
-//! A reader reads the head and all its shards strongly ([`read`], [`rest`]). It starts these reads
-//! after its own request began. So the sum contains every addition whose writer got the response
-//! before the reader's request began. The reader reads the shard of each of these additions.
+//! A reader reads the head and all its shards with strong consistency ([`read`], [`rest`]). It
+//! starts these reads after its own request began. So the sum contains every addition whose writer
+//! got the response before the reader's request began. The reader reads the shard of each of these
+//! additions.
 //!
 //! # Why nothing is counted twice
 //!

@@ -226,8 +226,8 @@ pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> R
     Ok(BatchWrite::new(&STORE, puts))
 }
 
-/// Reads one point. Its id names the shard, so one request is enough, instead of one request for
-/// each shard.
+/// Reads one point. The shard is computed from the point's id, so one request is enough, instead of
+/// one request for each shard.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -2,8 +2,8 @@
 //!
 //! One transaction takes the next number from the counter, writes the invoice and marks its order.
 //! So no number lacks an invoice, and no two invoices have the same number or order. All issuers
-//! conflict on the counter, which limits the rate to some tens of invoices a second. The law
-//! requires numbers without gaps, and this limit is their cost.
+//! conflict on the counter. This limits the rate to some tens of invoices a second. The law
+//! requires numbers without gaps, and the limit is the price of such numbers.
 
 use item_model::prelude::*;
 

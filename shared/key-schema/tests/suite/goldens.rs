@@ -300,7 +300,7 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
             AnyEntity::Mark(mark) => Some(mark.expires_at),
             AnyEntity::Mail(mail) => Some(mail.expires_at),
             AnyEntity::Invitation(invitation) => Some(invitation.expires_at),
-            // The list names its last invitation for a week after the expiry.
+            // The list keeps its last invitation for a week after the expiry.
             AnyEntity::Invitations(roster) => {
                 roster.open.values().map(|open| open.expires_at.plus_seconds(7 * 24 * 60 * 60)).max()
             }

@@ -72,8 +72,8 @@ fn tests() -> BTreeMap<String, String> {
     found
 }
 
-/// Returns the names of the functions with `#[test]` or `#[tokio::test]`, which other attributes
-/// may follow. Ignored tests are left out.
+/// Returns the names of the functions with `#[test]` or `#[tokio::test]`. Other attributes may
+/// follow this attribute. Ignored tests are left out.
 pub fn tests_in(text: &str) -> Vec<String> {
     let (mut names, mut is_test) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {

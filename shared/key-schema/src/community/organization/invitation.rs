@@ -19,9 +19,9 @@
 //!   invitation was made after the count. An invitation that ends or becomes void only makes room,
 //!   so it does not change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
-//!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
-//!   transaction that makes or ends an invitation also writes this item, on the condition that the
-//!   item is unchanged.
+//!   attacker founds. The item [`Invitations`] in the customer's partition lists these invitations.
+//!   Each transaction that makes or ends an invitation also writes this item, on the condition that
+//!   the item is unchanged.
 //! - An inviter has at most [`MAX_OF_INVITER`] open invitations to the same customer. So one
 //!   inviter alone cannot fill a customer's list.
 //!
@@ -30,8 +30,9 @@
 //!
 //! # Erasure
 //!
-//! [`Invitations`] names every open invitation of a customer, so an erasure finds them with a
-//! strong read. An invitation requires the customer's profile, so none is made afterwards.
+//! [`Invitations`] lists every open invitation of a customer, so an erasure finds them with a
+//! strong read. An invitation requires the customer's profile, so the customer gets no invitation
+//! after the erasure.
 //!
 //! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. After that
 //! erasure it cannot be accepted, because the inviter's membership no longer exists.
@@ -64,7 +65,7 @@ pub const MAX_OF_CUSTOMER: usize = 100;
 pub const MAX_OF_INVITER: usize = 10;
 /// The time for which an invitation can be accepted: 14 days.
 pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
-/// How long [`Invitations`] still names an expired invitation: 7 days. DynamoDB removes the expired
+/// How long [`Invitations`] still lists an expired invitation: 7 days. DynamoDB removes the expired
 /// invitation within days. Until then, an erasure must find it.
 const NAMED_SECONDS: i64 = 7 * 24 * 60 * 60;
 

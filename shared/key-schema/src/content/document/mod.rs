@@ -37,8 +37,8 @@
 //! The head names the owner and the editors, so the condition of each change is that its author is
 //! one of them ([`Right::Own`]). In an organization's document, only a member has the rights of
 //! these roles. A condition on the membership, in the same transaction, checks that
-//! ([`Right::Member`]). An admin of the organization may do everything, which another condition on
-//! the membership checks ([`Right::Admin`]).
+//! ([`Right::Member`]). An admin of the organization may do everything. Another condition on the
+//! membership checks this ([`Right::Admin`]).
 //!
 //! So the end of a membership ends the customer's rights in all documents at once, without a write
 //! to any document. The heads keep the roles. A customer who becomes a member again has the same
@@ -332,7 +332,7 @@ pub fn get(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Reads a document's head strongly.
+/// Reads a document's head with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -340,8 +340,8 @@ pub fn read_for_update(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyErro
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Reads a customer's membership, which decides about access to the organization's document,
-/// strongly.
+/// Reads a customer's membership with strong consistency. The membership decides about access to
+/// the organization's document.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -382,7 +382,7 @@ pub fn versions(id: &DocumentId) -> Result<Query<Stored<DocumentVersion>>, KeyEr
     Ok(Query::new(&VERSIONS, partition(id)?, Range::under("VERSION")).descending())
 }
 
-/// Lists the documents that a customer owns or edits, strongly.
+/// Lists the documents that a customer owns or edits, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,5 +1,5 @@
-//! Open orders, which lock stock: when they lapse, and how many of them a customer may have and may
-//! place on a day.
+//! Open orders, which reserve stock. The module decides when they lapse, how many of them a
+//! customer may have, and how many orders a customer may place on a day.
 //!
 //! No other customer can buy the pieces of a pending order. So the order has an instant at which it
 //! lapses ([`Order::lapses_at`]). An order by staff lapses only if the request sets `lapses`. A
@@ -237,7 +237,7 @@ pub fn get(customer: &CustomerId) -> Result<Get<Stored<OpenOrders>>, KeyError> {
     Ok(Get::new(&OPEN, key(customer)?))
 }
 
-/// Lists the pending orders that lapse at `until` or earlier, the longest due first.
+/// Lists the pending orders that lapse at `until` or earlier, the earliest lapse first.
 ///
 /// # Errors
 /// [`KeyError`].

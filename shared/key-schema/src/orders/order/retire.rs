@@ -3,8 +3,8 @@
 //!
 //! A retired order leaves the lists by status and the list of shipments. Until the order expires,
 //! callers find it by its id and in its customer's list, and its status can no longer change. Its
-//! sales and its log never expire. Neither does the claim on its reference, because a reference is
-//! unique for ever.
+//! sales and its log never expire. The claim on its reference never expires either, because a
+//! reference is unique for ever.
 //!
 //! # How an interrupted retirement is completed
 //!

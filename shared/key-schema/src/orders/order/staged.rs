@@ -134,7 +134,8 @@ pub struct UnfinishedOrder {
 
 view!(UnfinishedOrder of Order);
 
-/// Lists the orders that have been unfinished since `before` or longer, the longest waiting first.
+/// Lists the orders whose work began at `before` or earlier and is unfinished, the oldest work
+/// first.
 ///
 /// # Errors
 /// [`KeyError`].
