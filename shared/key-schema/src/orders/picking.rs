@@ -96,7 +96,7 @@ patterns! {
         purpose: "List the orders that wait for a picking station",
         request: Query,
         key: "PK = PICKING, SK under WAITING#",
-        returns: "waiting orders, the first placed first",
+        returns: "waiting orders, in the order of placement",
         consistency: Consistency::Strong("the event that frees a station must see every waiting \
             order"),
         callers: "staff",

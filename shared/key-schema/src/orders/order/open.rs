@@ -223,7 +223,7 @@ patterns! {
         purpose: "Find the pending orders that have lapsed",
         request: ShardedQuery on GSI3,
         key: "GSI3PK = LAPSING#<shard>, GSI3SK up to <instant>",
-        returns: "pending orders, the longest due first",
+        returns: "pending orders, the earliest lapse first",
         consistency: Consistency::Eventual,
         callers: "system",
     }

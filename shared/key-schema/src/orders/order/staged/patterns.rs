@@ -69,7 +69,7 @@ patterns! {
         purpose: "Find the orders with unfinished work",
         request: ShardedQuery on GSI1,
         key: "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>",
-        returns: "orders, the longest waiting first",
+        returns: "orders, the oldest work first",
         consistency: Consistency::Eventual,
         callers: "system",
     }
