@@ -6,7 +6,7 @@
 //! references the object: the list of a product's pictures ([`crate::picture`]) or the product's
 //! content ([`crate::product::ProductContent`]).
 //!
-//! # How the janitor deletes every unreferenced object and no referenced one
+//! # How the janitor deletes every unreferenced object and no referenced object
 //!
 //! No transaction can include both the bucket and the table. Therefore the table records every
 //! possible change of the bucket in advance: **an object under `kept/` is referenced, or it has an
@@ -18,15 +18,15 @@
 //! 2. The transaction that ends a reference writes a note in its place ([`unsettled`]).
 //! 3. Only the janitor deletes objects. First it marks the note as *doomed* ([`doom`]), and from
 //!    then on DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the
-//!    object is referenced ([`references`]). If it is not, no transaction can reference it any
-//!    more, and the janitor deletes the object. In both cases it finally deletes the doomed note
-//!    ([`forget`]), and the object may be copied again.
+//!    object is referenced ([`references`]). If it is not referenced, no transaction can reference
+//!    it any more, and the janitor deletes the object. In both cases it finally deletes the doomed
+//!    note ([`forget`]), and the object may be copied again.
 //!
 //! So every referenced object had a note while it was copied and until it was referenced. This note
-//! was never doomed. The janitor deleted nothing in that time, however slow the copy was. An object
-//! whose copy starts before a deletion and ends after it would stay for ever. Therefore the janitor
-//! selects only notes that are older than any copy can last. It also waits that long before it
-//! takes over a note that another janitor has doomed.
+//! was never doomed. The janitor deleted nothing in that time, however slow the copy was. If a copy
+//! starts before a deletion and ends after it, the copied object has no note and would stay for
+//! ever. Therefore the janitor selects only notes that are older than any copy can last. It also
+//! waits that long before it takes over a note that another janitor has doomed.
 //!
 //! A function that fails between two of these steps leaves a note. The janitor finds the note
 //! through a sparse index. A referenced object may still have a note, for example when two requests
@@ -53,7 +53,7 @@ use crate::shard::Shards;
 /// The shards of the list of notes.
 pub const UNSETTLED_SHARDS: Shards = Shards(4);
 
-/// The purpose of an upload. An upload for one purpose cannot be used for the other.
+/// The purpose of an upload. An upload for one purpose cannot be used for the other purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaKind {

@@ -1,8 +1,9 @@
 //! Places: the locations of shops, and the daily sales of each shop.
 //!
-//! The hierarchy country / city / shop / day is a composite sort key, in one partition per country
-//! and month. So one Query reads the totals of any prefix of the hierarchy, and no collection grows
-//! for ever. [`crate::sales`] adds to the totals and keeps a record of each addition.
+//! The hierarchy is country / city / shop / day. The partition key contains the country and the
+//! month, and the sort key contains the rest. So one range of sort keys has the totals of any
+//! prefix of the hierarchy, and no collection grows for ever. [`crate::sales`] adds to the totals
+//! and keeps a record of each addition.
 //!
 //! An order has one currency, and amounts of different currencies are never added. Each currency of
 //! a day has its own total.

@@ -1,5 +1,5 @@
-//! Tests of the read at a function's start. It opens the connection for the first client request,
-//! and a failure delays the start only briefly.
+//! Tests of the read at a function's start. The read opens the connection for the first client
+//! request. A failure of the read delays the start only briefly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

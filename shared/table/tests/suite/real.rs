@@ -49,7 +49,7 @@ fn targets(folder: &str) -> BTreeSet<String> {
     targets.map(|target| target.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// The next test runs this one in a child process with a changed environment.
+/// The next test runs this test in a child process with a changed environment.
 #[tokio::test]
 async fn a_table_can_be_created() {
     TestTable::create().await;
@@ -73,7 +73,6 @@ fn a_tests_table_is_in_the_dynamodb_that_the_environment_names() {
         let _ = connection.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
         String::from_utf8_lossy(&request[..length]).into_owned()
     });
-    // The child has ended, so it sends no request any more.
     let ended = child.wait().unwrap();
     assert!(!ended.success(), "the tests passed without DynamoDB Local");
     assert!(accepted.join().unwrap().contains("DynamoDB_20120810.CreateTable"));

@@ -15,9 +15,9 @@
 //!   membership of a former admin gets another birth mark.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The function counts them
 //!   with a strong read. Before that read, it reads the head's `invited`, the number of invitations
-//!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So no other
-//!   invitation was made after the count. An invitation that ends or becomes void only makes room,
-//!   so it does not change `invited`.
+//!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So the count is
+//!   still right when the new invitation is written. An invitation that ends or becomes void only
+//!   makes room, so it does not change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
 //!   attacker founds. The item [`Invitations`] in the customer's partition lists these invitations.
 //!   Each transaction that makes or ends an invitation also writes this item, on the condition that

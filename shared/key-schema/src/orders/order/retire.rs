@@ -42,7 +42,7 @@ pub struct Retirement<'a> {
     pub lines: &'a [Stored<OrderLine>],
     /// The history of the order.
     pub history: &'a [Stored<OrderStatusEvent>],
-    /// The instant at which the order expires, unless an earlier run has set one.
+    /// The instant at which the order expires, unless an earlier run has already set the expiry.
     pub expires_at: Instant,
     /// The instant of the retirement.
     pub at: Instant,
