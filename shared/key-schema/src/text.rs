@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::id;
 
 /// Returns the NFKC_Casefold form of a text: without invisible characters, with NFKC and full case
-/// folding. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, full-width letters to plain ones,
+/// folding. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, full-width letters to plain letters,
 /// and `a\u{200D}nn` to `ann`.
 ///
 /// This form includes the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width,
@@ -84,7 +84,7 @@ pub const MAX_MAILED_NAME: usize = 60;
 /// number.
 #[must_use]
 pub fn mailed_name(name: &str) -> Option<String> {
-    // NFKC turns look-alikes such as full-width letters, colons and dots into plain ones.
+    // NFKC turns look-alikes such as full-width letters, colons and dots into plain characters.
     let plain: String = name.nfkc().filter_map(mailed_char).collect();
     let mut mailed = String::new();
     for word in plain.split_whitespace().filter(|word| !is_link(word)) {

@@ -38,8 +38,8 @@ fn the_schema_depends_on_neither_the_aws_sdk_nor_a_runtime() {
     assert_eq!(names.iter().find(forbidden), None);
 }
 
-/// A package of the workspace with all dependencies of its manifest, including those for tests and
-/// builds.
+/// A package of the workspace with all dependencies of its manifest, including dependencies for
+/// tests and builds.
 struct Package {
     folder: String,
     name: String,
@@ -54,7 +54,7 @@ fn packages() -> Vec<Package> {
         Package {
             folder: manifest.parent().unwrap().strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/"),
             name: package["name"].as_str().unwrap().to_owned(),
-            // A dependency with a path is a package of this workspace.
+            // Only a dependency with a path is a package of this workspace.
             depends_on: package["dependencies"]
                 .as_array()
                 .unwrap()

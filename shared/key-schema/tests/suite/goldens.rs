@@ -265,9 +265,9 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
 }
 
 /// Technique F10 in `docs/patterns.md`: a key `STATUS#paid` without a shard would send the writes
-/// of the whole shop to one partition. The items of the 64 worlds differ only in their ids. A tree
-/// of categories is the exception. The nodes below one parent share a partition of the table, too,
-/// so that a page of a subtree is one Query.
+/// of the whole shop to one partition. The items of the 64 worlds differ only in their ids, so they
+/// must be in several partitions of each index. The exception is a tree of categories. Its nodes
+/// share a partition, so that a page of a subtree is one Query.
 #[test]
 fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
     let mut partitions: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
@@ -376,8 +376,8 @@ fn an_item_with_attributes_of_a_later_version_is_read() {
     assert_eq!(Stored::<Stock>::from_item(item).unwrap(), World::plain().stock());
 }
 
-/// The limit is 409,600 bytes, counted as DynamoDB counts, names included. A larger item is refused
-/// before it is sent.
+/// The limit is 409,600 bytes, counted as DynamoDB counts, including the names of attributes. A
+/// larger item is refused before it is sent.
 #[test]
 fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
     let mut content = World::plain().content();

@@ -17,10 +17,11 @@
 //!   moves too, the same transaction changes the product.
 //! - A category's successor exists before anything moves into it. A category is removed only after
 //!   its successor has its description. The transaction that copies a category also marks it
-//!   ([`CategoryNode::moving`]). A marked category accepts no description.
-//! - A request that creates a product, or adds one to a category, has read the tree before. So the
-//!   work removes the old categories first and then waits longer than such a request may take
-//!   ([`Phase::Settling`]). After the wait it moves the late products and memberships too.
+//!   ([`CategoryNode::moving`]). A marked category accepts no new description, so no description is
+//!   lost.
+//! - A request that creates a product, or adds a product to a category, has read the tree before.
+//!   So the work removes the old categories first and then waits longer than such a request may
+//!   take ([`Phase::Settling`]). After the wait it moves the late products and memberships too.
 //! - Other requests may create an old category again. It stays, and the work adds its missing
 //!   ancestors ([`Phase::Checking`]). The work removes no category after the wait.
 //! - A new path can be too deep or too long. Then the category or product stays at its old path,

@@ -13,10 +13,10 @@
 //!   replaces it;
 //! - `VERSION#<number>`, one item per version: its manifest, author, time and note.
 //!
-//! The owner and each editor also have `DOCUMENT#<document>#<role>` in their own partition. The
-//! transaction that makes a customer owner or editor writes this item. The transaction that ends
-//! the role removes it. An erasure finds a customer's documents through these items, with a strong
-//! read.
+//! The owner and each editor also have an item `DOCUMENT#<document>#<role>` in their own partition.
+//! The transaction that makes a customer owner or editor writes this item. The transaction that
+//! ends the role removes it. An erasure finds a customer's documents through these items, with a
+//! strong read.
 //!
 //! A change of one section writes one new item of that section. The other sections stay untouched,
 //! because the next manifest repeats their numbers. Only the head says which version is current. So

@@ -19,12 +19,11 @@
 //! includes cancelled orders, so a customer cannot place and cancel any number of orders.
 //!
 //! # Why an entry names no product
-//! 20 orders of 500 lines with ids of 128 bytes name 1.3 MB of products, and an item has at most
-//! 400 KB. So an entry has the largest quantity of a line instead. The sum over all entries is an
-//! upper bound for the pieces of every product, and it is usually below the limit. Above the limit,
-//! the placing function also reads the lines of these orders. Lines never change, so the
-//! transaction needs no condition on them. An item with [`MAX_ORDERS`] entries has less than 100
-//! KB.
+//! The product ids of 20 orders with 500 lines can take 1.3 MB, but an item has at most 400 KB. So
+//! an entry has the largest quantity of a line instead. The sum over all entries is an upper bound
+//! for the pieces of every product, and it is usually below the limit. Above the limit, the placing
+//! function also reads the lines of these orders. Lines never change, so the transaction needs no
+//! condition on them. An item with [`MAX_ORDERS`] entries has less than 100 KB.
 //!
 //! # When the item expires
 //! The item expires a week after the last of its orders was due. So an order may have no entry any
