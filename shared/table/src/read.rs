@@ -91,10 +91,8 @@ impl Table {
         let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();
         match tokio::time::timeout(REACH_TIMEOUT, asked).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(cause = %classify(&error), "the table was not reached at the function's start")
-            }
-            Err(_) => tracing::warn!("the table did not respond in time at the function's start"),
+            Ok(Err(error)) => tracing::warn!(cause = %classify(&error), "the table was not reached at start-up"),
+            Err(_) => tracing::warn!("the table did not respond in time at start-up"),
         }
     }
 

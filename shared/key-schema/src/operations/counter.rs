@@ -13,9 +13,8 @@
 //! therefore moves nothing and is one write of the head.
 //!
 //! A reader reads the head and all its shards with strong consistency ([`read`], [`rest`]). It
-//! starts these reads after its own request began. So the sum contains every addition whose writer
-//! got the response before the reader's request began. The reader reads the shard of each of these
-//! additions.
+//! starts these reads after its own request began. So it reads the shard of every addition whose
+//! writer got the response before that moment. The sum contains all these additions.
 //!
 //! # Why nothing is counted twice
 //!
@@ -155,7 +154,7 @@ patterns! {
         purpose: "Read a counter",
         request: BatchGetItem,
         key: "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the \
-            first shard, then for the others",
+            first shard, then for the other shards",
         returns: "head and shards",
         consistency: Consistency::Strong("the sum includes every addition that was acknowledged \
             before the request"),
@@ -259,7 +258,8 @@ pub fn read(name: &CounterName) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&READ, vec![head_key(name)?, shard_key(name, 0)?]))
 }
 
-/// Reads the other shards that the head names. Returns `None` when there are none.
+/// Reads all shards except the first, up to the number in the head. Returns `None` if the counter
+/// has only one shard.
 ///
 /// # Errors
 /// [`KeyError`].
