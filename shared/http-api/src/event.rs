@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::content::MAX_BODY_BYTES;
 use crate::json::{Members, Value};
 
-/// Names and values. The members of a JSON object are in the order of their names.
+/// Pairs of a name and a value. Pairs that come from a JSON object are sorted by name.
 pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// The parts of an event that the functions use.

@@ -1,7 +1,7 @@
 //! The HTTP layer of the functions: routes, identity, bodies, problems, ETags, idempotency keys and
 //! pages.
 //!
-//! A function has a table of routes, and state that it builds once:
+//! A function has a set of routes, and a state that it builds once:
 //!
 //! ```
 //! use http_api::{Measured, Problem, Request, Response, Routes};

@@ -77,7 +77,7 @@ pub(crate) struct Served {
 }
 
 impl<S> Routes<S> {
-    /// Creates a table without routes.
+    /// Creates an empty set of routes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -87,8 +87,8 @@ impl<S> Routes<S> {
         }
     }
 
-    /// Refuses tokens whose session has ended on every route, and writes while the shop is in
-    /// maintenance, before the handler runs.
+    /// Adds two checks, which run before the handler. They refuse tokens whose session has ended,
+    /// and writes while the shop is in maintenance.
     #[cfg(feature = "table")]
     #[must_use]
     pub fn checking(self, checks: Lookup<S>) -> Self {
@@ -167,8 +167,8 @@ impl<S> Routes<S> {
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
             // Only reads have query parameters, and only the handler knows their names. A read
-            // changes nothing, so its unread parameters are refused after the handler. For other
-            // requests all parameters are refused before the handler.
+            // changes nothing, so unknown parameters of a read are refused after its handler has
+            // run. Other requests are refused before their handler runs if they have any parameter.
             let reads = route.key.starts_with("GET ");
             let work = async {
                 #[cfg(feature = "table")]
