@@ -39,11 +39,8 @@ pub struct Origin<'a> {
 }
 
 impl EventId {
-    /// Derives the id of the event of this kind that a change causes. A change causes at most one
-    /// event of a kind.
-    ///
-    /// The id is the first half of a SHA-256 over the parts. The input has the length of each part
-    /// before the part, so that no two lists of parts give the same input.
+    /// Derives the id of an event of this kind from the change that causes it. A change causes at
+    /// most one event of a kind.
     #[must_use]
     pub fn derive(origin: Origin<'_>, kind: Kind) -> Self {
         let Origin { table, key, born, rev } = origin;

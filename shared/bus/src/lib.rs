@@ -17,10 +17,10 @@
 //!
 //! # Why ids are derived
 //!
-//! Delivery is at least once at every step. The table's stream repeats records, PutEvents may
-//! succeed without its response arriving, and EventBridge repeats deliveries to its targets. No
-//! step removes duplicates. So a subscriber can recognise a repeated event only by its id, and
-//! every publication of an event must have the same id.
+//! Delivery is at least once at every step. The table's stream repeats records. The response of a
+//! successful PutEvents call may be lost. EventBridge repeats deliveries to its targets. No step
+//! removes duplicates. So a subscriber can recognise a repeated event only by its id, and every
+//! publication of an event must have the same id.
 //!
 //! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
 //! (`born`), the `rev` of the change, and the kind of event. These values, like the rest of the

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// The maximum length of an id. API Gateway's ids have 16 characters, Lambda's 36.
 pub const MAX_ID: usize = 64;
-/// The maximum number of ids on one log line. Failed records have separate log lines.
+/// The maximum number of ids on one log line. Each failed record is also logged on a line of its
+/// own.
 pub const MAX_NAMED: usize = 20;
 /// The maximum length of a trace header that EventBridge accepts (API reference,
 /// `PutEventsRequestEntry`).

@@ -23,8 +23,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub use crash::{CRASH_POINTS, crash_point};
 pub use deadline::time_left;
 
-/// The shared crates of this repository that write log events. [`init`] applies the level to them,
-/// too.
+/// The shared crates to which [`init`] applies the level, too.
 const SHARED: [&str; 3] = ["http_api", "table", "search_index"];
 
 static FUNCTION: OnceLock<&'static str> = OnceLock::new();

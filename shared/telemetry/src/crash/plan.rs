@@ -93,8 +93,8 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
     CRASH_POINTS.iter().filter_map(read_plan).collect()
 }
 
-/// Counts a pass of the point `name`. Returns whether this pass must crash the process. With an
-/// unreadable plan it must not.
+/// Counts a pass of the point `name`. Returns whether this pass must crash the process. If the plan
+/// is unreadable, the pass does not crash.
 pub(super) fn must_crash(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;
