@@ -45,7 +45,7 @@ pub enum Rounding {
 /// The tax rates of a basket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taxes {
-    /// The rate of each line. A line without one is not taxed.
+    /// The rate of each line. A line without a rate is not taxed.
     pub lines: Vec<Option<TaxRate>>,
     /// The rate of shipping.
     pub shipping: Option<TaxRate>,
@@ -58,7 +58,8 @@ pub struct Taxes {
 pub struct TaxLine {
     /// The rate.
     pub rate: TaxRate,
-    /// The sum of the prices after discounts that the rate taxes. It includes the tax if prices do.
+    /// The sum of the prices after discounts that the rate taxes. It includes the tax if the prices
+    /// include it.
     pub amount: i64,
     /// The tax.
     pub tax: i64,

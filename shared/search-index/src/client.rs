@@ -27,7 +27,7 @@ pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 
 /// A client of OpenSearch for Bodega's indices. Clones share connections.
 ///
-/// Each method keeps within [`crate::Limits`], retries included.
+/// Each method, with all its retries, ends within [`crate::Limits`].
 #[derive(Debug, Clone)]
 pub struct SearchClient {
     pub(crate) transport: Arc<Transport>,
@@ -141,8 +141,8 @@ impl SearchClient {
         self.search(&query.body()).await
     }
 
-    /// The time limit of one attempt is also that of the whole search. So a failure is retried, but
-    /// a search that took too long is not: the engine may still process it.
+    /// The whole search has the time limit of one attempt. So a failure is retried within this
+    /// time. A search that takes too long is not retried, because the engine may still process it.
     async fn search<D: SearchDocument>(&self, body: &Value) -> Result<SearchPage<D>, SearchError> {
         let path = format!("/{}/_search", self.alias(D::COLLECTION));
         let answer = self.json_by(Method::POST, &path, Some(body), self.transport.attempt_deadline()).await?;

@@ -100,13 +100,15 @@ impl SearchClient {
 
     /// Copies a page of the old index's tombstones to the new one: `size` of them, at most 10,000.
     ///
-    /// The caller must copy all pages, and must begin after the backfill. It must also wait
-    /// [`crate::Limits::total`] of the writers after [`SearchClient::begin_rebuild`] has returned.
-    /// Then all calls that do not write to the new index have ended.
+    /// The caller must copy all pages, and must begin after the backfill. After
+    /// [`SearchClient::begin_rebuild`] has returned, the caller must also wait for the time
+    /// [`crate::Limits::total`] of the writers. Then all calls that do not write to the new index
+    /// have ended.
     ///
-    /// It must not be called when the table was restored from a backup. Tombstones of removals
-    /// after the backup would reject items that the table contains again. The new index does not
-    /// need them, because the restored table's stream has no older writes.
+    /// Do not call this method when the table was restored from a backup. A tombstone of an item
+    /// that was removed after the backup would reject the item, which the table contains again. The
+    /// new index does not need these tombstones, because the restored table's stream has no older
+    /// writes.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,

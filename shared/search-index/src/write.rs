@@ -66,8 +66,9 @@ impl<'a> Write<'a> {
 
 impl SearchClient {
     /// Writes documents and tombstones to every written index of their collection. Returns the
-    /// outcome of each operation in the given order: the worst one of all indices, with
-    /// [`BulkOutcome::Retryable`] before [`BulkOutcome::Rejected`] before success.
+    /// outcome of each operation in the given order. It is the worst outcome of all indices:
+    /// [`BulkOutcome::Retryable`] is worse than [`BulkOutcome::Rejected`], which is worse than
+    /// success.
     ///
     /// Operations with transient failures are sent again while the limits allow. If the engine
     /// refuses a whole call because of one operation, that operation is [`BulkOutcome::Rejected`],

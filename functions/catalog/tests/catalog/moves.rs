@@ -205,7 +205,7 @@ async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
 }
 
 #[tokio::test]
-async fn one_category_moves_at_a_time() {
+async fn only_one_category_moves_at_a_time() {
     let shop = Shop::open().await;
     stand(&shop, "p1", &["A", "B"]).await;
     stand(&shop, "p2", &["A", "C"]).await;

@@ -1,4 +1,4 @@
-//! Promotions and the spreading of their discounts.
+//! Tests of promotions and of the spreading of their discounts.
 
 use pricing::{PricingError, Promotion, Reduction, spread};
 
@@ -49,7 +49,7 @@ fn the_cheapest_pieces_of_all_lines_are_free() {
 }
 
 #[test]
-fn a_promotion_reduces_what_one_of_a_higher_priority_left() {
+fn promotions_with_a_higher_priority_are_applied_first() {
     let half = Promotion { priority: 1, ..promotion(Reduction::Percentage(5000), &[0]) };
     let ten = promotion(Reduction::Amount(10), &[0]);
     assert_eq!(untaxed(&[line(1, 100)], &[ten.clone(), half.clone()]).discounts, [(1, 50), (0, 10)]);
@@ -58,7 +58,7 @@ fn a_promotion_reduces_what_one_of_a_higher_priority_left() {
 }
 
 #[test]
-fn an_exclusive_promotion_is_the_only_one() {
+fn an_exclusive_promotion_excludes_all_others() {
     let lines = [line(1, 1000)];
     let open = Promotion { priority: 9, ..promotion(Reduction::Amount(1), &[0]) };
     let exclusive = |priority| Promotion { priority, exclusive: true, ..promotion(Reduction::Amount(2), &[0]) };
@@ -80,7 +80,7 @@ fn the_minimum_counts_the_lines_of_the_promotion_before_discounts() {
 }
 
 #[test]
-fn nothing_is_spread_over_nothing() {
+fn an_amount_is_spread_only_over_weights_that_are_not_all_zero_or_negative() {
     assert_eq!(spread(0, &[]), Ok(vec![]));
     assert_eq!(spread(0, &[0, 0]), Ok(vec![0, 0]));
     assert_eq!(spread(1, &[0, 0]), Err(PricingError::Unspreadable));

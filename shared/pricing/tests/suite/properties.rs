@@ -1,4 +1,4 @@
-//! Properties of every basket: totals are the sum of their parts.
+//! Tests of properties that hold for every basket, such as totals that are the sum of their parts.
 
 use pricing::{Discounted, Line, Priced, Promotion, Reduction, Rounding, TaxRate, Taxes, spread};
 use proptest::prelude::*;
