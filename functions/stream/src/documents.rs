@@ -64,7 +64,8 @@ const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }
 
-/// Returns the stream's time of a removal. The document shows it, but only the `rev` decides.
+/// Returns the stream's time of a removal. The tombstone contains the time, but only the `rev`
+/// decides which write the engine keeps.
 fn removed_at(record: &Record<'_>, otherwise: Instant) -> Instant {
     record.origin.written_at.unwrap_or(otherwise)
 }

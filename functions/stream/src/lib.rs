@@ -85,7 +85,7 @@ pub const PATTERNS: &[&Pattern] = &[
 ///
 /// Environment:
 /// - all sinks: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`, the SDK's variables, and the
-///   optional ones of [`Settings::from_env`]
+///   optional variables of [`Settings::from_env`]
 /// - `search`: `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`
 /// - `bus`: `BUS_NAME`
 /// - `audit`: `ARCHIVE_BUCKET`

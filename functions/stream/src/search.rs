@@ -25,7 +25,7 @@ use crate::ports::Index;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// The status of an operation in a bulk response that blames only the document.
+/// The status of an operation in a bulk response if only the document is at fault.
 const BAD_DOCUMENT: u16 = 400;
 /// The status of an operation in a bulk response if its index or alias does not exist.
 const NO_INDEX: u16 = 404;

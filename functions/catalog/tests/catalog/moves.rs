@@ -200,7 +200,7 @@ async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
     assert_eq!(
         shop.staff(relocate(&["A", "D"], &["A", "E", "3"])).await.status,
         202,
-        "the move begins at the greatest depth"
+        "a descendant may have the greatest allowed depth"
     );
 }
 

@@ -19,8 +19,9 @@
 //!
 //! The consumer reads an order's rows strongly. One transaction writes a row, on the condition that
 //! it is unchanged, and adds the difference to the counters ([`key_schema::sales::apply`]). If
-//! another consumer has changed the row, this one writes nothing and reads again. So a counter is
-//! the sum of its rows at any moment and after any crash. A large order takes several transactions.
+//! another consumer has changed the row, this consumer writes nothing and reads again. So a counter
+//! is the sum of its rows at any moment and after any crash. A large order takes several
+//! transactions.
 
 use std::time::Duration;
 
@@ -40,8 +41,8 @@ use super::turns::Turns;
 use crate::ports::Items;
 
 /// The maximum number of attempts for an order. Two consumers that conflict on one order's rows
-/// need only two. Conflicts on a popular product's counters may go on for as long as customers
-/// order it.
+/// need only two attempts. Conflicts on a popular product's counters may continue for as long as
+/// customers order the product.
 const ATTEMPTS: usize = 8;
 /// The time after the first attempt within which another attempt may begin. A transaction waits up
 /// to 5 s on conflicts, and its last call may take 8 s. So an order with endless conflicts fails,

@@ -93,7 +93,7 @@ fn placed_and_paid(orders: &[&str]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn case_02_an_event_that_the_bus_does_not_accept_holds_back_later_ones_of_its_item() {
+async fn case_02_an_event_that_the_bus_does_not_accept_holds_back_later_events_of_its_item() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     bus.fail(&["a"]);
