@@ -50,7 +50,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
             None => Err(no_such_category()),
         };
     }
-    // The new path is also taken if it is an ancestor of the category: every ancestor of an
+    // The new path is also taken if it is an ancestor of the category. Every ancestor of an
     // existing category exists, even if this read misses it.
     if known.get(1).is_some_and(Option::is_some) || from.is_within(&to) {
         return Err(taken(&to));

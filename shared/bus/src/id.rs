@@ -42,8 +42,9 @@ impl EventId {
     /// Derives the id of an event of this kind from the change that causes it. A change causes at
     /// most one event of a kind.
     ///
-    /// The id is the first half of a SHA-256 over the values of `origin` and `kind`. The hash input
-    /// has each value's length before the value, so that different values never give the same input.
+    /// The id is the first half of a SHA-256 over the values of `origin` and `kind`. The hash
+    /// input has each value's length before the value. So different values never give the same
+    /// input.
     #[must_use]
     pub fn derive(origin: Origin<'_>, kind: Kind) -> Self {
         let Origin { table, key, born, rev } = origin;

@@ -21,8 +21,8 @@ pub const DEFAULT_LIMIT: usize = 20;
 pub const MAX_LIMIT: usize = 100;
 
 /// The maximum size of a page in bytes, escaped as in Lambda's response. It is two thirds of
-/// Lambda's limit. The other third is for the headers, for other members of the document, and for a
-/// first entry that is larger than the maximum, because a page always contains its first entry.
+/// Lambda's limit. The other third is for the headers and for other members of the document. It is
+/// also for a first entry of any size, because a page always contains its first entry.
 pub const MAX_PAGE_BYTES: usize = 4_000_000;
 
 tokio::task_local! {
