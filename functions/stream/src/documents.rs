@@ -57,9 +57,9 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
 /// second delivery of that state would restore the document. Only operators remove items.
 ///
 /// If a removed product is created again, its `rev` starts at 1. Searches do not find it until its
-/// `rev` exceeds the tombstone's, or until the index is rebuilt without tombstones
+/// `rev` exceeds the `rev` of the tombstone, or until the index is rebuilt without tombstones
 /// (`ops search rebuild --restored`). The `rev` of an order that is restored from the archive is
-/// higher than the tombstone's.
+/// higher than the `rev` of its tombstone.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }

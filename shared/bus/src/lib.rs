@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in
-//! `schemas/<kind>.v<version>.json`. Within a version a field may be added, but none may change or
-//! disappear. Subscribers ignore unknown fields and refuse unknown versions
+//! `schemas/<kind>.v<version>.json`. Within a version, fields may be added, but no field may
+//! change or disappear. Subscribers ignore unknown fields and refuse unknown versions
 //! ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids, because an
 //! erasure does not reach the archives of a bus.
 //!

@@ -59,7 +59,7 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
     /// The caller is known but has no permission.
     Forbidden = "forbidden", FORBIDDEN, "Not allowed";
-    /// The record does not exist, or this caller may not know of it.
+    /// The record does not exist, or the caller has no permission to know that it exists.
     NotFound = "not_found", NOT_FOUND, "Not found";
     /// One of the accounts does not exist.
     AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";

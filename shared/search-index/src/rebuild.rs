@@ -57,8 +57,8 @@ impl Rebuild {
 /// The result of copying a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedPage {
-    /// The number of tombstones that the new index now contains. It includes those for which the
-    /// index already had a newer write.
+    /// The number of tombstones that the new index now contains. It includes tombstones for which
+    /// the index already had a newer write.
     pub copied: u64,
     /// The number of tombstones that the new index did not accept. The page must be copied again.
     pub failed: u64,
@@ -175,8 +175,8 @@ impl SearchClient {
         self.remove(&rebuild.new).await
     }
 
-    /// Deletes an index without aliases, such as the old one of a rebuild. A missing index counts
-    /// as deleted.
+    /// Deletes an index without aliases, such as the old index of a rebuild. A missing index
+    /// counts as deleted.
     ///
     /// # Errors
     /// [`SearchError::Request`] for an index that is in use, or that does not belong to this shop.
@@ -197,7 +197,7 @@ impl SearchClient {
     }
 }
 
-/// The `deleted_at` of a tombstone that has none.
+/// The `deleted_at` of the copy of a tombstone that has no `deleted_at`.
 const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// Returns the rebuild in progress: an index that is written but not read, while another one is

@@ -133,7 +133,7 @@ mod tests {
         };
         let (one, other, bad) = tokio::join!(look(Some("r1")), look(Some("r2")), look(Some("no id")));
         assert_eq!((one.as_deref(), other.as_deref(), bad.as_deref()), (Some("r1"), Some("r2"), None));
-        // Work without an id has none, even inside work with an id.
+        // Work without a request id has no cause, even inside work that has one.
         assert_eq!(caused_by(Some("r1"), look(None)).await, None);
     }
 

@@ -29,7 +29,7 @@ use key_schema::request::{Query, Range};
 /// An actor, which makes moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// The deliveries of a shard, of which one runs at a time.
+    /// The deliveries of a shard. They run one after the other.
     Delivery(usize),
     /// The shop's writes to the items of a shard.
     Shop(usize),
@@ -153,7 +153,7 @@ impl Territory {
         assert!(one == other || (shared && near), "{one:?} and {other:?} both access {key:?}");
     }
 
-    /// Returns whether such a call may add records to a shard.
+    /// Returns whether a call with this reach may add records to a shard.
     pub fn is_fed(&self, shard: usize, reach: Reach) -> bool {
         self.sharing.fed == Some(shard) && reach == Reach::Shared
     }

@@ -38,7 +38,7 @@ use crate::identity::Caller;
 use crate::problem::Problem;
 use crate::request::Request;
 
-/// The maximum difference between the issuer's clock and this one.
+/// The maximum difference between the issuer's clock and the function's clock.
 const LEEWAY: Duration = Duration::from_secs(10);
 
 /// The issuer that signs the tokens. The gateway's authorizer trusts the same issuer.
@@ -98,15 +98,15 @@ impl Issuer {
         Self::new(&aws::variable("JWT_ISSUER")?, &aws::variable("JWT_AUDIENCE")?, endpoint.as_deref())
     }
 
-    /// Uses this clock instead of the system's.
+    /// Uses this clock instead of the system's clock.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// Returns the caller that the gateway has verified. If there is none, returns the owner of the
-    /// request's token.
+    /// Returns the caller that the gateway has verified. If the gateway has verified no caller,
+    /// returns the owner of the request's token.
     pub async fn caller(&self, request: &Request<'_>) -> Result<Caller, Problem> {
         if let known @ Caller::SignedIn(_) = request.caller() {
             return Ok(known.clone());

@@ -15,7 +15,7 @@ use super::CRASH_POINTS;
 /// The environment variable of a function's process that names the folder of its plans.
 pub const FOLDER_VARIABLE: &str = "BODEGA_CRASH_POINTS";
 
-/// The plan of a point: the limits of its crashes, and the numbers so far.
+/// The plan of a point: the limits of its crashes, and the numbers of passes and crashes so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The probability that a pass crashes the process, from 0 to 1.

@@ -96,7 +96,7 @@ impl Mover<'_> {
         if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
     }
 
-    /// Adds those of the given categories that do not exist.
+    /// Adds the given categories that do not exist.
     pub(super) async fn add_missing(
         &self,
         moving: &Stored<CategoryMove>,
