@@ -86,7 +86,8 @@ impl SearchClient {
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
         }
-        // A rebuild writes to a second index, which has no alias for readers yet.
+        // During a rebuild, searches do not read the second written index yet. It gets the new
+        // fields, too.
         for used in indices.iter().filter(|index| index.read || index.written) {
             self.add_fields(collection, &used.name).await?;
         }

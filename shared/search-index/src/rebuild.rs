@@ -98,7 +98,8 @@ impl SearchClient {
         Ok(progress(collection, &self.layout_of(collection).await?))
     }
 
-    /// Copies a page of the old index's tombstones to the new one: `size` of them, at most 10,000.
+    /// Copies a page of tombstones from the old index to the new index. A page has `size`
+    /// tombstones, at most 10,000.
     ///
     /// The caller must copy all pages, and must begin after the backfill. After
     /// [`SearchClient::begin_rebuild`] has returned, the caller must also wait for the time

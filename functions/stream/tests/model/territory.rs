@@ -10,7 +10,7 @@
 //!   crashes, but the rule still hides no schedule. If another delivery uses the last crash, this
 //!   call has already succeeded.
 //! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
-//!   the item at once. A delivery of fewer records remains possible.
+//!   the item at once. This hides no schedule, because a delivery can still have fewer records.
 //! - Shards that share nothing run one after the other.
 //! - A delivery crashes only directly after a call that changed something. A later crash, up to the
 //!   next such call or before the response arrives, leads to the same state. A crash before the
@@ -81,7 +81,7 @@ impl Footprint {
 /// Whether other actors can notice a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The call touches only data of its actor.
+    /// The call touches only data of the actor that makes it.
     Own,
     /// The call touches shared data.
     Shared,
