@@ -8,11 +8,12 @@ use crate::{Line, PricingError, WHOLE};
 /// How a promotion reduces the price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// A part of the price of its lines, in basis points: 1,250 is 12.5 %.
+    /// A part of the price of the promotion's lines, in basis points: 1,250 is 12.5 %.
     Percentage(u32),
-    /// An amount, at most the price of its lines.
+    /// An amount, at most the price of the promotion's lines.
     Amount(i64),
-    /// Of each `buy + get` pieces of its lines, `get` are free. The cheapest pieces are free.
+    /// Of each `buy + get` pieces of the promotion's lines, `get` pieces are free. The cheapest
+    /// pieces are free.
     BuyGet {
         /// The number of pieces that are paid.
         buy: u64,
@@ -28,8 +29,8 @@ pub enum Reduction {
 pub struct Promotion {
     /// The reduction.
     pub reduction: Reduction,
-    /// The positions of the lines that it reduces. Free shipping reduces no line, but the price of
-    /// these lines must reach its `min_amount`.
+    /// The positions of the lines that the promotion reduces. Free shipping reduces no line, but
+    /// the price of these lines must reach its `min_amount`.
     pub lines: Vec<usize>,
     /// The minimum price of its lines before all discounts.
     pub min_amount: Option<i64>,
@@ -49,7 +50,7 @@ impl Promotion {
 }
 
 /// Returns the positions of the promotions that apply, in the order in which they reduce. If an
-/// exclusive promotion applies, the result has only the first exclusive one.
+/// exclusive promotion applies, the result has only the first exclusive promotion.
 pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<usize>, PricingError> {
     let mut applied = Vec::new();
     for (at, promotion) in promotions.iter().enumerate() {

@@ -12,7 +12,7 @@ const MILLION: u64 = 1_000_000;
 pub struct TaxRate {
     /// The rate in millionths: 190,000 is 19 %, and 88,750 is the 8.875 % of New York City.
     pub millionths: u32,
-    /// Whether prices include the tax. Otherwise it is added to them.
+    /// Whether prices include the tax. If they do not, the tax is added to the prices.
     pub included: bool,
 }
 

@@ -7,10 +7,10 @@
 //! So a record that arrives twice, late or out of order derives the order's *current* state.
 //!
 //! A row has the head's `rev` and replaces only an older row. If two consumers read different
-//! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head has
-//! a record, which Lambda delivers after the change. So the newest relevant head is derived at
-//! least once. Rows are never deleted. The rows of a cancelled order remain as reversed, and their
-//! `rev` refuses older rows.
+//! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head
+//! has a record, which Lambda delivers after the change. So the newest relevant head is derived at
+//! least once. Rows are never deleted. The rows of a cancelled order remain and are marked as
+//! reversed. Their `rev` refuses older rows.
 //!
 //! The shop never removes an order before it expires. After its expiry, or its removal by an
 //! operator, there is no head. The rows remain, because they are accounting records.

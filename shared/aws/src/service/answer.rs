@@ -26,7 +26,7 @@ pub struct Response {
     pub attempts: u32,
 }
 
-/// The error codes that services use to throttle requests. The list is the SDK's.
+/// The error codes that services use to throttle requests. The SDK has the same list.
 const THROTTLES: [&str; 14] = [
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
