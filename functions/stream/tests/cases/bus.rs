@@ -212,7 +212,7 @@ async fn case_29_only_the_failed_seventh_of_ten_entries_is_sent_again() {
 }
 
 #[tokio::test]
-async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_on() {
+async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_continues() {
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());

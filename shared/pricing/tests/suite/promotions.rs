@@ -69,7 +69,7 @@ fn an_exclusive_promotion_excludes_all_others() {
 }
 
 #[test]
-fn the_minimum_counts_the_lines_of_the_promotion_before_discounts() {
+fn the_minimum_is_compared_with_the_price_of_the_promotions_lines_before_discounts() {
     let lines = [line(1, 600), line(1, 600)];
     let minimum = |lines: &[usize]| Promotion { min_amount: Some(1200), ..promotion(Reduction::Amount(100), lines) };
     assert_eq!(untaxed(&lines, &[minimum(&[0, 1])]).totals.discount, 100);
@@ -80,7 +80,7 @@ fn the_minimum_counts_the_lines_of_the_promotion_before_discounts() {
 }
 
 #[test]
-fn an_amount_is_spread_only_over_weights_that_are_not_all_zero_or_negative() {
+fn a_nonzero_amount_needs_a_nonzero_weight_and_no_value_may_be_negative() {
     assert_eq!(spread(0, &[]), Ok(vec![]));
     assert_eq!(spread(0, &[0, 0]), Ok(vec![0, 0]));
     assert_eq!(spread(1, &[0, 0]), Err(PricingError::Unspreadable));

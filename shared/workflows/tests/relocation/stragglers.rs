@@ -33,7 +33,11 @@ async fn a_product_that_a_late_request_creates_in_the_old_category_moves_too() {
 async fn a_move_ends_only_after_all_requests_that_saw_the_old_category_have_ended() {
     let mut shop = settling().await;
     let waiting = shop.current().await;
-    assert_eq!(Mover::new(shop.own()).go_on(far()).await.unwrap(), Some(waiting.clone()), "the usual time");
+    assert_eq!(
+        Mover::new(shop.own()).go_on(far()).await.unwrap(),
+        Some(waiting.clone()),
+        "the move waits for the usual time"
+    );
     shop.create_late("late", &from()).await;
     assert_eq!(shop.mover().go_on(far()).await.unwrap(), Some(waiting));
     shop.finish().await;
