@@ -156,8 +156,8 @@ impl SignedIn {
         self.sign_in.as_ref()
     }
 
-    /// Returns whether the token contains this address as a verified one: its claim `email` is the
-    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. The
+    /// Returns whether the token contains this address as a verified address: its claim `email` is
+    /// the address, and `email_verified` is true. Only the case of ASCII letters may differ. The
     /// addresses are not compared in folded form, because `straße.example` and `strasse.example`
     /// are different domains with the same folded form.
     #[must_use]

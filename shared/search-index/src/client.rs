@@ -27,7 +27,7 @@ pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 
 /// A client of OpenSearch for Bodega's indices. Clones share connections.
 ///
-/// Each method, with all its retries, ends within [`crate::Limits`].
+/// Each call to the engine, with all its retries, ends within [`crate::Limits`].
 #[derive(Debug, Clone)]
 pub struct SearchClient {
     pub(crate) transport: Arc<Transport>,

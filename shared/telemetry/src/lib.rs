@@ -33,9 +33,9 @@ static FUNCTION: OnceLock<&'static str> = OnceLock::new();
 ///
 /// `function` is the name of the function's crate. The level comes from `RUST_LOG`, otherwise from
 /// `AWS_LAMBDA_LOG_LEVEL` (which the function's logging configuration sets), and is `info` by
-/// default. The level applies to the function's crate and to the crates in `SHARED`. All other
-/// crates log at `info` at most. At finer levels the runtime and the SDK log whole events and
-/// requests, with tokens and bodies.
+/// default. The level applies to the function's crate and to `http_api`, `table` and
+/// `search_index`. All other crates log at `info` at most. At finer levels the runtime and the SDK
+/// log whole events and requests, with tokens and bodies.
 ///
 /// A second call changes nothing, so that tests may call it repeatedly.
 pub fn init(function: &'static str) {

@@ -3,7 +3,7 @@
 //!
 //! The module makes two calls: one for the document, and one for the keys. Each call is attempted
 //! once, with a time limit and a size limit. It follows no redirect. It opens a new connection,
-//! because an open one would stay unused for an hour.
+//! because an open connection would stay unused for an hour.
 
 use std::net::IpAddr;
 use std::sync::Arc;
