@@ -46,9 +46,10 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// GET categories/{path}/products: lists the products of the category and its subtree by category
-/// and id, including memberships. A page may hold fewer items than its limit, because each product
-/// is listed once ([`memberships::one_entry_per_product`]).
+/// GET categories/{path}/products: lists the products of the category and its subtree, including
+/// members from other categories. The list is ordered by category and id. A page may hold fewer
+/// items than its limit, because each product is listed once
+/// ([`memberships::one_entry_per_product`]).
 pub async fn products(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -66,7 +67,8 @@ pub async fn top(services: &Services, request: &Request<'_>) -> Result<Response,
     Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from)?.public(MAX_AGE))
 }
 
-/// GET categories/{path}/subtree: lists all categories below, each before its own subtree.
+/// GET categories/{path}/subtree: lists all categories below the category, each before its own
+/// subtree.
 pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -90,7 +92,8 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(list.answer(NodeView::from)?.public(MAX_AGE))
 }
 
-/// GET categories/{path}/ancestors: returns all ancestors from the top at once, at most seven.
+/// GET categories/{path}/ancestors: returns all ancestors in one page, the top category first.
+/// There are at most seven.
 pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     // This list has only one page. The call still refuses a bad limit or another list's cursor.

@@ -54,7 +54,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     write(app, id, Wanted::Text(text), precondition).await
 }
 
-/// PUT products/{id}/content/uploads/{upload}: like `put`, but the client has uploaded the text.
+/// PUT products/{id}/content/uploads/{upload}: like [`put`], but with a text that the client has
+/// uploaded.
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);

@@ -33,7 +33,8 @@ pub struct App {
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
-    /// The issuer of staff's tokens. On the product route, the function itself verifies them.
+    /// The issuer of staff's tokens. On the product route, the function verifies these tokens
+    /// itself.
     pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,

@@ -2,7 +2,7 @@
 //!
 //! The request that starts a move does as much of the work as its time budget allows. A repeated
 //! request or the janitor does the rest. A move does not end while a request can still use the old
-//! tree. Clients need not wait for its end.
+//! tree. Clients need not wait for the end of the move.
 
 use std::time::Duration;
 
@@ -50,7 +50,8 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
             None => Err(no_such_category()),
         };
     }
-    // Every ancestor of an existing category exists, even if this read misses it.
+    // The new path is also taken if it is an ancestor of the category. Every ancestor of an
+    // existing category exists, even if this read misses it.
     if known.get(1).is_some_and(Option::is_some) || from.is_within(&to) {
         return Err(taken(&to));
     }
@@ -68,7 +69,8 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
         telemetry::crash_point("catalog.move.begun");
         return work(&mover, until).await;
     };
-    // The client may have sent the same request twice at once.
+    // The client may have sent the same request twice at once. Then the other request has started
+    // this move.
     let now = mover.current().await.map_err(failed)?;
     if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
         return Ok(progress(&moving));

@@ -1,6 +1,6 @@
-//! The list of a product's pictures. A client first uploads a picture ([`crate::uploads`]) and then
-//! adds it to the list. A picture is in the list or not. So a write needs no If-Match, and a client
-//! can repeat each request.
+//! The list of a product's pictures. A client first uploads a picture ([`crate::uploads`]) and
+//! then adds it to the list. A picture is either in the list or not in the list. So a write needs
+//! no If-Match, and a client can repeat each request.
 //!
 //! A change reads the list strongly and is written on the condition that the list is unchanged. If
 //! the write is refused, the function reads again.

@@ -12,7 +12,8 @@ use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_locatio
 use crate::{App, body, tree};
 
 /// POST products: creates product, stock and the missing categories in one transaction. It also
-/// revives a retired product, whose reviews stay, and whose `version` and `rev` continue.
+/// revives a retired product. The reviews of a revived product stay, and its `version` and `rev`
+/// continue.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
@@ -73,7 +74,7 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let edit = body::edit(request.object()?)?;
     let at = Instant::now();
     // The read comes before the write, so that a failed read cannot hide a successful change. The
-    // change does not affect `details`.
+    // change does not affect `details`, so the response can contain the details that were read.
     let (product, details) = load(services, &id).await?;
     if let Some(path) = &edit.category_path {
         // A change that will be refused must create no category. This read is eventually

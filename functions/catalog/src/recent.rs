@@ -58,7 +58,8 @@ async fn read(
         }
         last = month;
     }
-    // The last month that this page read has no more reviews.
+    // The last month that this page read has no more reviews, so the next page starts after that
+    // month.
     let more = months.peek().is_some() || earlier.next.is_some();
     found.next = more.then(|| last.as_str().to_owned());
     Ok(found)

@@ -51,7 +51,8 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
         let claim = once.claim_with(&answer, services.born(at)?, at)?;
         let adjust = product::adjust_stock(&stock, pieces, adjustment, claim)?;
         let Err(refusals) = services.table.transact(&adjust).await? else { return Ok(Some(answer)) };
-        // Without a first response, another request changed the stock after this one read it.
+        // If the key has no first response, another request changed the stock after this request
+        // read it. Then this request tries again.
         if refusals.names(ProductAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await

@@ -36,8 +36,8 @@ pub async fn grow(services: &Services, path: &CategoryPath, at: Instant) -> Resu
     if left.is_empty() { Ok(()) } else { Err(TableError::Unprocessed(left.len()).into()) }
 }
 
-/// Adds the missing categories of many paths, with their ancestors. Returns the categories that the
-/// table did not accept. The caller must not write items below those.
+/// Adds the missing categories of many paths, with their ancestors. Returns the categories that
+/// the table did not accept. The caller must not write items below these categories.
 ///
 /// The read before the write is eventually consistent. A node that it misses is written again,
 /// which has no visible effect.

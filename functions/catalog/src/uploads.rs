@@ -79,8 +79,9 @@ pub struct StoredUpload {
     pub note: Stored<UnsettledObject>,
 }
 
-/// Writes the note of an upload and copies the upload to its permanent name. Then the caller writes
-/// the item that references the object. Otherwise the janitor deletes the object.
+/// Writes the note of an upload and copies the upload to its permanent name. The caller must then
+/// write the item that references the object. If the caller does not, the janitor deletes the
+/// object.
 pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<StoredUpload, Problem> {
     let pending = kind.pending(product, &id);
     let (types, most) = accepted_types(kind);

@@ -24,7 +24,8 @@ struct ItemFailure {
 }
 
 impl Answer {
-    /// Creates a response: all records are durable, or those before `earliest` if it is given.
+    /// Creates a response. Without `earliest` it says that all records are durable. With
+    /// `earliest` it says that only the records before it are durable.
     #[must_use]
     pub fn from_earliest(earliest: Option<SequenceNumber>) -> Self {
         let failure = |item_identifier| ItemFailure { item_identifier };

@@ -13,10 +13,10 @@
 //! # Owners
 //!
 //! A session or a cart is archived only if its customer currently has a profile, and the profile is
-//! older than the item. The sink reads the profile strongly. Without a profile, no erasure would
-//! remove the archived item again. The janitor removes objects that were archived before an erasure
-//! ([`key_schema::erasure`]). The expiry is recorded in any case, because an entry names no
-//! customer. Orders are accounting records and are always archived.
+//! older than the item. The sink reads the profile strongly. If the customer has no profile, no
+//! later erasure would remove the archived item. The janitor removes objects that were archived
+//! before an erasure ([`key_schema::erasure`]). The expiry is recorded in any case, because an
+//! entry names no customer. Orders are accounting records and are always archived.
 //!
 //! # Archived items
 //!
@@ -186,7 +186,7 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
 
 /// Returns when an item was removed. The time is part of the entry's key, so it must depend on the
 /// record alone. The item's expiry replaces a missing or implausible time. The present time cannot
-/// replace it, because the next delivery would have a different one.
+/// replace it, because the present time differs between deliveries.
 fn removed_at(written_at: Option<Instant>, created_at: Instant, expires_at: Instant) -> Instant {
     let believed = created_at.plus_seconds(-CLOCK_SECONDS)..=expires_at.plus_seconds(LATEST_SECONDS);
     written_at.filter(|at| believed.contains(at)).unwrap_or(expires_at)

@@ -11,8 +11,8 @@
 //! - A record of an entity that this program does not know is ignored and settled. Lambda does not
 //!   deliver it again, so a release with a new entity and sink starts with a backfill from the
 //!   table.
-//! - Every other such record is quarantined alone. It has no `entity`, other keys than PK and SK, a
-//!   malformed image, or an unknown event name.
+//! - A record is quarantined alone if it has no `entity`, other keys than PK and SK, a malformed
+//!   image, or an unknown event name.
 //!
 //! The filter of the event source mapping in template.yaml passes only known entities, so it drops
 //! an item without `entity`. Such an item reaches the quarantine only by a path without the filter:
@@ -135,7 +135,8 @@ pub struct Malformed<'e> {
     pub reason: Reason,
 }
 
-/// The position and metadata of a record, which a malformed record has, too.
+/// The position and metadata of a record. They are known even if the rest of the record is
+/// malformed.
 #[derive(Debug)]
 pub struct Origin<'e> {
     /// Its position in the shard.

@@ -9,9 +9,9 @@
 //! again. This also holds if a batch is delivered again because of another record, or a record is
 //! replayed a month later.
 //!
-//! A crash between the bus's response and the mark causes one wave of events to be sent again.
-//! Subscribers recognise them by their ids. If the sink wrote the mark before the publication, a
-//! crash between them would lose the event.
+//! A crash between the bus's response and the marks repeats one wave of events (see "Order").
+//! Subscribers recognise repeated events by their ids. If the sink wrote the mark before the
+//! publication, a crash between them would lose the event.
 //!
 //! # When a mark cannot be written
 //!
@@ -24,11 +24,11 @@
 //! # Order
 //!
 //! The events of one item are sent in order. The sink sends an event only after the bus has
-//! accepted the event before. Events of different items have no order, so the sink sends a batch in
-//! *waves*, in as few requests as possible. The first wave has the first unsent event of each item,
-//! and the second wave has the second. If the bus cannot accept an event now, the item's later
-//! records stay unsettled. If the bus will never accept an event, its record is quarantined and the
-//! item continues. Records are never merged, because two changes are two events.
+//! accepted the item's previous event. Events of different items have no order, so the sink sends a
+//! batch in *waves*, in as few requests as possible. The first wave has the first unsent event of
+//! each item, and the second wave has the second. If the bus cannot accept an event now, the item's
+//! later records stay unsettled. If the bus will never accept an event, its record is quarantined
+//! and the item continues. Records are never merged, because two changes are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -110,7 +110,8 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                     Outcome::Retryable { reason } => stop(lane, verdicts, Reason::new("bus", reason)),
                 }
             }
-            // Published events are settled first, as the module's documentation explains.
+            // The records are settled before their marks are written. So a failed mark does not
+            // fail a record.
             known.extend(published.iter().cloned());
             for lane in &mut open {
                 drop_published(lane, &known, verdicts);

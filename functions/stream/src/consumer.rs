@@ -62,7 +62,8 @@ impl Consumer {
         Ok(Self { table: Some(table), ..consumer })
     }
 
-    /// Creates a consumer with these sinks. Its reports contain no consumption of a table.
+    /// Creates a consumer with these sinks. It has no table, so its reports contain no consumed
+    /// capacity.
     #[must_use]
     pub fn new(sinks: Vec<Box<dyn Sink>>, quarantine: Box<dyn Quarantine>, settings: Settings) -> Self {
         let name = sinks.iter().map(|sink| sink.name()).collect::<Vec<_>>().join(",");

@@ -27,7 +27,7 @@ pub fn written(id: String, new: &AnyEntity) -> Option<Result<BulkOperation, Sear
         }
         AnyEntity::Product(new) => Some(BulkOperation::index(id, new.meta.rev, &product(new))),
         // The order is invisible, or retired and in no list. Often there is no document to remove.
-        // The tombstone is written anyway, so that a document always matches the item of its `rev`.
+        // The tombstone is written anyway, so that the index always has the item's newest `rev`.
         AnyEntity::Order(new) if new.status == OrderStatus::Placing || new.expires_at.is_some() => {
             Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
         }
@@ -53,18 +53,20 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
     BulkOperation::tombstone(collection, id, rev, &at.to_string())
 }
 
-/// Returns the `rev` of a removal, which is higher than that of the removed state. Otherwise a
-/// second delivery of that state would restore the document. Only operators remove items.
+/// Returns the `rev` of a removal, which is higher than the `rev` of the removed state. Otherwise
+/// a second delivery of that state would restore the document. Operators remove products and
+/// orders, and DynamoDB removes expired orders.
 ///
 /// If a removed product is created again, its `rev` starts at 1. Searches do not find it until its
-/// `rev` exceeds the tombstone's, or until the index is rebuilt without tombstones
+/// `rev` exceeds the `rev` of the tombstone, or until the index is rebuilt without tombstones
 /// (`ops search rebuild --restored`). The `rev` of an order that is restored from the archive is
-/// higher than the tombstone's.
+/// higher than the `rev` of its tombstone.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }
 
-/// Returns the stream's time of a removal. The document shows it, but only the `rev` decides.
+/// Returns the stream's time of a removal. The tombstone contains the time, but only the `rev`
+/// decides which write the engine keeps.
 fn removed_at(record: &Record<'_>, otherwise: Instant) -> Instant {
     record.origin.written_at.unwrap_or(otherwise)
 }

@@ -16,9 +16,10 @@
 //! - [`batch`] decodes records one by one. An unreadable record is quarantined alone
 //!   ([`quarantine`]). A record without a sequence number fails the invocation, because a response
 //!   could not name it.
-//! - A [`sink::Sink`] receives all records at once and reports an outcome for each. [`lane`] serves
-//!   sinks that take records one at a time. It takes the records of one item in order, and those of
-//!   different items concurrently. After a failure it attempts no more records of the item.
+//! - A [`sink::Sink`] receives all records at once and reports an outcome for each. [`lane`]
+//!   serves sinks that take records one at a time. It takes the records of one item in order, and
+//!   the records of different items concurrently. After a failure it attempts no more records of
+//!   the item.
 //! - [`answer`] names one record: the earliest that is not durable in every sink. Lambda delivers
 //!   again from there, so every sink must be able to take a record twice. A record without an
 //!   outcome counts as unfinished, never as done.
@@ -26,9 +27,9 @@
 //!
 //! # Why it converges
 //!
-//! Lambda delivers at least once and in order for each item. After a failure it delivers again from
-//! the failed record. Bisecting and redriving replay records long after newer ones. So no sink
-//! relies on the order of arrival:
+//! Lambda delivers at least once and in order for each item. After a failure it delivers again
+//! from the failed record. Bisecting and redriving replay records long after newer records. So no
+//! sink relies on the order of arrival:
 //!
 //! - The search index orders documents by the item's `rev` ([`search`]).
 //! - Derived data is a copy that is also ordered by `rev`, or one transaction writes it together
@@ -85,7 +86,7 @@ pub const PATTERNS: &[&Pattern] = &[
 ///
 /// Environment:
 /// - all sinks: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`, the SDK's variables, and the
-///   optional ones of [`Settings::from_env`]
+///   optional variables of [`Settings::from_env`]
 /// - `search`: `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`
 /// - `bus`: `BUS_NAME`
 /// - `audit`: `ARCHIVE_BUCKET`

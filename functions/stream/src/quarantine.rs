@@ -42,7 +42,8 @@ pub struct Entry<'a> {
 /// quarantine/<day>/<event id or sequence number>-<consumer>.json
 /// ```
 ///
-/// Lambda itself writes batches that failed too often to the same bucket, under `aws/lambda/`.
+/// If a batch has failed too often, Lambda itself writes it to the same bucket, under
+/// `aws/lambda/`.
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 

@@ -220,7 +220,8 @@ fn cost(measured: &Measured) -> Value {
     json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units})
 }
 
-/// Returns a short hash of a key. The log must not contain keys, because they contain customer ids.
+/// Returns a short hash of a key, for the log. The log contains no keys, because a key may contain
+/// a customer id.
 fn key_hash(key: &Key) -> String {
     document_id(key.pk.as_str(), key.sk.as_str()).chars().take(16).collect()
 }

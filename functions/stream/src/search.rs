@@ -25,7 +25,7 @@ use crate::ports::Index;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// The status of an operation in a bulk response that blames only the document.
+/// The status of an operation in a bulk response if only the document is at fault.
 const BAD_DOCUMENT: u16 = 400;
 /// The status of an operation in a bulk response if its index or alias does not exist.
 const NO_INDEX: u16 = 404;
@@ -161,8 +161,9 @@ fn merge_lane(lane: Vec<(usize, &Record<'_>)>, verdicts: &Verdicts) -> Option<Me
     merged
 }
 
-/// Settles the records of one item. A failure concerns all of them. A refusal concerns only the
-/// newest record, because its state replaces the older ones in any case.
+/// Settles the records of one item. A failure applies to all of these records. A refusal applies
+/// only to the newest record. The older records are done, because the newest state replaces their
+/// states.
 fn settle(merged: &Merged, verdicts: &Verdicts, verdict: Verdict) {
     let older = match &verdict {
         Verdict::Refused(_) => Verdict::Done,

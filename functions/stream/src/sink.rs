@@ -20,7 +20,7 @@ use crate::verdict::Verdicts;
 /// A destination that makes the effects of changes durable.
 ///
 /// A sink may receive a record more than once. After a redrive, or while an earlier consumer is
-/// still running, it receives older records after newer ones. The result must be the same.
+/// still running, it receives older records after newer records. The result must be the same.
 pub trait Sink: Send + Sync {
     /// Returns the sink's name in `SINKS`, logs, metrics and quarantined records.
     fn name(&self) -> &'static str;

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Reason {
     /// A short stable name that is safe to log.
     pub kind: &'static str,
-    /// The details. If a sink refuses a record, they may quote the item. So they are stored in the
-    /// quarantine and never logged.
+    /// The details. If a sink refuses a record, they may quote the item. So the details of a
+    /// refusal are stored in the quarantine and never logged.
     pub detail: String,
 }
 

@@ -16,13 +16,13 @@ const LIMITS: Limits = Limits {
     attempts: 6,
     backoff: Duration::from_millis(50),
 };
-/// The maximum size of a response: 100,800 data points of metrics, or 100 contributors with the
-/// longest keys.
+/// The maximum size of a response in bytes. It has room for 100,800 data points of metrics, or for
+/// 100 contributors with the longest keys.
 const MAX_RESPONSE: usize = 8 << 20;
 /// The service's name in this protocol.
 const TARGET: &str = "GraniteServiceVersion20100801";
 
-/// The reason why CloudWatch returned nothing.
+/// A reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CloudWatchError {
     /// The call is invalid, or CloudWatch refuses it. A retry would fail as well.

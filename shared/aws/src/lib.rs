@@ -56,10 +56,10 @@ const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem")
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit of one call with its retries. It is shorter than every function's timeout in
-/// template.yaml, which a test checks.
+/// The time limit of one call with its retries. A test checks that it is shorter than every
+/// function's timeout in template.yaml.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
-/// Attempts of one call, the first one included.
+/// The maximum number of attempts of one call, the first one included.
 const ATTEMPTS: u32 = 4;
 
 /// A reason why a client cannot be built.
@@ -104,7 +104,7 @@ pub async fn config() -> Result<SdkConfig, SetupError> {
     Ok(config.build())
 }
 
-/// Reads the settings that the SDK looks up by service name. The endpoint of `DynamoDB` is
+/// Reads SDK settings from the environment variable of one service, such as
 /// `AWS_ENDPOINT_URL_DYNAMODB`.
 #[derive(Debug)]
 struct Environment;
@@ -125,7 +125,7 @@ fn region() -> Result<String, SetupError> {
     variable("AWS_REGION").or_else(|missing| variable("AWS_DEFAULT_REGION").map_err(|_| missing))
 }
 
-/// Returns the environment's credentials, which are read again for each call.
+/// Returns a provider that reads the credentials from the environment for each call.
 #[must_use]
 pub fn credentials() -> SharedCredentialsProvider {
     SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new())

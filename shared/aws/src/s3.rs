@@ -73,7 +73,8 @@ impl Bucket {
     /// bucket. The call may be sent several times, so it must be safe to repeat.
     ///
     /// # Errors
-    /// [`CallError`]. [`Failure::Broken`] also when an object does not match its checksum.
+    /// [`CallError`]. Its failure is [`Failure::Broken`] also when an object does not match its
+    /// checksum.
     pub async fn call(&self, call: &Call<'_>) -> Result<Response, CallError> {
         let response = self.service.call(call, |response| is_passing(call, response)).await?;
         match is_damaged(call, &response) {
@@ -148,8 +149,8 @@ fn is_passing(call: &Call<'_>, response: &Response) -> bool {
     }
 }
 
-/// Returns whether an object does not match its checksum. A checksum with a hyphen covers several
-/// parts and is not compared.
+/// Returns whether an object does not match its checksum. A checksum with a hyphen is made of the
+/// checksums of several parts, and is not compared.
 fn is_damaged(call: &Call<'_>, response: &Response) -> bool {
     let sum = response.header(CHECKSUM).filter(|sum| !sum.contains('-'));
     call.method == Method::GET && response.status == 200 && sum.is_some_and(|sum| sum != checksum(&response.body))

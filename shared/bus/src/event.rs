@@ -77,7 +77,7 @@ impl Event {
         Ok(Self { id, occurred_at, correlation_id, data: kind.decode(&data).map_err(malformed)? })
     }
 
-    /// Returns the `detail` of the event on the bus as JSON text. The same event has the same text.
+    /// Returns the `detail` of the event on the bus as JSON text. Equal events have equal texts.
     ///
     /// # Errors
     /// Never for the current kinds: all their fields can be encoded as JSON.

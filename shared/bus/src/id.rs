@@ -39,11 +39,12 @@ pub struct Origin<'a> {
 }
 
 impl EventId {
-    /// Derives the id of the event of this kind that a change causes. A change causes at most one
-    /// event of a kind.
+    /// Derives the id of an event of this kind from the change that causes it. A change causes at
+    /// most one event of a kind.
     ///
-    /// The id is the first half of a SHA-256 over the parts. The input has the length of each part
-    /// before the part, so that no two lists of parts give the same input.
+    /// The id is the first half of a SHA-256 over the values of `origin` and `kind`. The hash
+    /// input has each value's length before the value. So different values never give the same
+    /// input.
     #[must_use]
     pub fn derive(origin: Origin<'_>, kind: Kind) -> Self {
         let Origin { table, key, born, rev } = origin;

@@ -184,8 +184,8 @@ pub struct CustomerTierChanged {
     pub to: Tier,
 }
 
-/// A customer requested a mail with a code that proves their email address. The event holds neither
-/// the address nor the code, nor a value from which the code is derived.
+/// A customer requested a mail with a code that verifies their email address. The event holds
+/// neither the address nor the code, nor a value from which the code is derived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailVerificationRequested {
     /// The customer.

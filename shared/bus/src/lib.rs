@@ -10,17 +10,17 @@
 //! ```
 //!
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in
-//! `schemas/<kind>.v<version>.json`. Within a version a field may be added, but none may change or
-//! disappear. Subscribers ignore unknown fields and refuse unknown versions
+//! `schemas/<kind>.v<version>.json`. Within a version, fields may be added, but no field may
+//! change or disappear. Subscribers ignore unknown fields and refuse unknown versions
 //! ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids, because an
 //! erasure does not reach the archives of a bus.
 //!
 //! # Why ids are derived
 //!
-//! Delivery is at least once at every step. The table's stream repeats records, PutEvents may
-//! succeed without its response arriving, and EventBridge repeats deliveries to its targets. No
-//! step removes duplicates. So a subscriber can recognise a repeated event only by its id, and
-//! every publication of an event must have the same id.
+//! Delivery is at least once at every step. The table's stream repeats records. The response of a
+//! successful PutEvents call may be lost. EventBridge repeats deliveries to its targets. No step
+//! removes duplicates. So a subscriber can recognise a repeated event only by its id, and every
+//! publication of an event must have the same id.
 //!
 //! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
 //! (`born`), the `rev` of the change, and the kind of event. These values, like the rest of the

@@ -23,7 +23,8 @@ pub const MAX_ENTRIES: usize = 10;
 /// event entry size"). Some regions accept more, but an event must also fit into a message to a
 /// queue or a function.
 pub const MAX_REQUEST_BYTES: usize = 256 * 1024;
-/// The number of bytes that a time adds to the size of an entry, in any notation (same source).
+/// The number of bytes that a timestamp adds to the size of an entry, in any notation (same page of
+/// the User Guide).
 const TIME_BYTES: usize = 14;
 
 const CONCURRENCY: usize = 4;
@@ -35,9 +36,9 @@ const CAP: Duration = Duration::from_millis(800);
 /// The maximum number of times that entries are sent.
 const ROUNDS: u32 = 10;
 
-/// The error codes of entries that the bus will never accept. All other codes mean a
-/// temporary failure or a fault of the deployment, such as a missing permission. Their events are
-/// valid and must not be quarantined.
+/// The error codes of entries that the bus will never accept. All other codes mean a temporary
+/// failure or a fault of the deployment, such as a missing permission. An entry with another code
+/// is valid, and its event must not be quarantined.
 const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
 /// The outcome of an event.

@@ -130,7 +130,7 @@ async fn a_call_that_fails_as_a_whole_leaves_its_events_to_be_retried() {
         let failed = Outcome::Retryable { reason: expected.to_owned() };
         let count = |wanted: &Outcome| outcomes.iter().filter(|outcome| *outcome == wanted).count();
         let (lost, published) = (count(&failed), count(&Outcome::Published));
-        assert!(lost == 10 || lost == 5, "one call of three: {outcomes:?}");
+        assert!(lost == 10 || lost == 5, "exactly one of the three calls fails: {outcomes:?}");
         assert_eq!((lost + published, world.taken().len()), (25, published));
     }
 }

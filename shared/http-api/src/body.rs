@@ -1,4 +1,4 @@
-//! Reads a JSON object field by field, so that one response lists all of its errors.
+//! Reads a JSON object field by field, so that one response lists all errors of the object.
 //!
 //! ```
 //! # use http_api::{body::{Invalid, Object}, fields::{integer, text}};
@@ -121,7 +121,8 @@ impl<'a> Object<'a> {
     /// Ends the reading. Returns all fields without their `Option`.
     ///
     /// # Errors
-    /// The errors of all fields, and one error for each field of the object that was not read.
+    /// The errors of all readers, and one error for each member of the object that no reader has
+    /// read.
     pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Complete, Invalid> {
         let unknown: Vec<_> = std::mem::take(&mut self.unread).into_keys().take(MAX_ERRORS).collect();
         for name in unknown {
@@ -194,8 +195,8 @@ impl Invalid {
         &self.0
     }
 
-    /// Adds an error if there is none. Without it, a response would list no error although a field
-    /// is missing. This happens only if the handler did not read the field through the object.
+    /// Adds an error if there is none, so that the response lists at least one. A field can be
+    /// missing without an error only if the handler did not read it through the object.
     fn or_incomplete(self) -> Self {
         if self.0.is_empty() { Self::new("is incomplete") } else { self }
     }

@@ -43,7 +43,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The event of the invocation is not that of an HTTP API, payload format 2.0.
+    /// The event of the invocation is not an HTTP API request in payload format 2.0.
     MalformedRequest = "malformed_request", BAD_REQUEST, "Malformed request";
     /// The body is not JSON, or not UTF-8.
     MalformedJson = "malformed_json", BAD_REQUEST, "Malformed JSON";
@@ -59,7 +59,7 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
     /// The caller is known but has no permission.
     Forbidden = "forbidden", FORBIDDEN, "Not allowed";
-    /// The record does not exist, or this caller may not know of it.
+    /// The record does not exist, or the caller has no permission to know that it exists.
     NotFound = "not_found", NOT_FOUND, "Not found";
     /// One of the accounts does not exist.
     AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";
@@ -93,11 +93,11 @@ codes! {
     DraftOpen = "draft_open", CONFLICT, "Draft open";
     /// The document has no draft.
     DraftMissing = "draft_missing", CONFLICT, "No draft";
-    /// A client cannot change this category now, because it is being moved. Or another move is in
-    /// progress, and only one move may run at a time.
+    /// The category is being moved, so a client cannot change it now. Or a client wants to begin a
+    /// move while another move is in progress. Only one move may run at a time.
     CategoryMoving = "category_moving", CONFLICT, "Category moving";
-    /// The upload does not exist. It may not have arrived yet, may have been deleted, or belongs to
-    /// another item.
+    /// The item has no such upload. The upload may not have arrived yet, it may have been deleted,
+    /// or it may belong to another item.
     NotUploaded = "not_uploaded", CONFLICT, "Not uploaded";
     /// Another request changed data that this request builds on. Nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";

@@ -103,7 +103,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns a fingerprint that distinguishes this request from others with the same
+    /// Returns a fingerprint that distinguishes this request from other requests with the same
     /// Idempotency-Key. It is a hexadecimal SHA-256 over route, path, caller and body.
     ///
     /// # Errors

@@ -23,8 +23,8 @@ impl Request<'_> {
         Object::parse(self.json_text()?)
     }
 
-    /// Returns the body as the client wrote it, so that a handler can store it. It accepts the same
-    /// types and sizes as [`Request::object`].
+    /// Returns the body as the client wrote it, so that a handler can store it. This method accepts
+    /// the same media types and sizes as [`Request::object`].
     pub fn json_text(&self) -> Result<&str, Problem> {
         self.expect_type(JSON)?;
         self.content(BODY_LIMIT)

@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::content::MAX_BODY_BYTES;
 use crate::json::{Members, Value};
 
-/// Names and values. The members of a JSON object are in the order of their names.
+/// Pairs of a name and a value. Pairs that come from a JSON object are sorted by name.
 pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// The parts of an event that the functions use.
@@ -47,7 +47,7 @@ pub(crate) enum Body<'a> {
     Text(Cow<'a, str>),
     /// The body is too large for any route, and was not decoded.
     TooLarge,
-    /// The body is not valid base64 although it is marked as such, or is not UTF-8.
+    /// The body is marked as base64 and is not valid base64, or the body is not UTF-8.
     Unreadable,
 }
 
@@ -107,8 +107,8 @@ fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
         .collect()
 }
 
-/// Reads the body. The gateway encodes some media types as base64, such as newline-delimited JSON,
-/// because it does not treat them as text.
+/// Reads the body. The gateway does not treat every media type as text. It encodes a body of
+/// another type, such as newline-delimited JSON, as base64.
 fn body(text: Cow<'_, str>, encoded: bool) -> Body<'_> {
     let bytes = if encoded { text.len() / 4 * 3 } else { text.len() };
     if bytes > MAX_BODY_BYTES + 3 {

@@ -7,8 +7,8 @@ use key_schema::key::KeyError;
 use crate::problem::{Code, Problem};
 
 impl From<KeyError> for Problem {
-    /// Each id was valid when the request was read. But escaped and joined, ids may exceed
-    /// DynamoDB's limit for a key.
+    /// Each id was valid when the request was read. But a key joins several escaped ids, so it may
+    /// exceed DynamoDB's size limit.
     fn from(error: KeyError) -> Self {
         Self::new(Code::InvalidId, "The ids are too long in total.").because(error)
     }

@@ -121,8 +121,8 @@ pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money,
     }
 }
 
-/// Reads an array with a number of elements in a range. An error in an element has the element's
-/// index. If the length is out of range, no element is read.
+/// Reads an array with a number of elements in a range. The pointer of an element's error contains
+/// the element's index. If the length is out of range, no element is read.
 pub fn array<'a, T>(
     length: RangeInclusive<usize>,
     read: impl Fn(Value<'a>) -> Result<T, Invalid>,

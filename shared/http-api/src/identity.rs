@@ -53,8 +53,8 @@ pub struct Owner {
 
 impl Caller {
     /// Reads a token's claims. `sub` is the caller's id. Without it the caller is anonymous.
-    /// Cognito has the groups in `cognito:groups` and the sign-in in `origin_jti`. Other issuers
-    /// have them in `groups` and `sid` (OpenID Connect).
+    /// Cognito's tokens have the groups in `cognito:groups` and the sign-in in `origin_jti`. The
+    /// tokens of other issuers have them in `groups` and `sid` (OpenID Connect).
     pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
         let Some(Value::Text(subject)) = claims.get("sub") else {
             return Self::Anonymous;
@@ -126,7 +126,7 @@ impl Caller {
         if staff { Ok(Staff { id }) } else { Err(Problem::forbidden()) }
     }
 
-    /// Returns the caller as one who may act for this customer.
+    /// Returns the caller as an [`Owner`], if the caller may act for this customer.
     pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
         let caller = self.signed_in()?;
         if caller.staff || caller.id == *customer {
@@ -156,8 +156,8 @@ impl SignedIn {
         self.sign_in.as_ref()
     }
 
-    /// Returns whether the token proves that this address is the caller's: its claim `email` is the
-    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. The
+    /// Returns whether the token contains this address as a verified address: its claim `email` is
+    /// the address, and `email_verified` is true. Only the case of ASCII letters may differ. The
     /// addresses are not compared in folded form, because `straße.example` and `strasse.example`
     /// are different domains with the same folded form.
     #[must_use]

@@ -20,7 +20,7 @@ pub enum Value<'a> {
     Null,
     /// `true` or `false`.
     Boolean(bool),
-    /// A number written without fraction and exponent that fits an `i64` or a `u64`.
+    /// A number that fits an `i64` or a `u64`, and is written without fraction and exponent.
     Integer(i128),
     /// Any other number. The API accepts no such number, so the value is not kept.
     OtherNumber,

@@ -1,7 +1,7 @@
 //! The HTTP layer of the functions: routes, identity, bodies, problems, ETags, idempotency keys and
 //! pages.
 //!
-//! A function has a table of routes, and state that it builds once:
+//! A function has a set of routes, and a state that it builds once:
 //!
 //! ```
 //! use http_api::{Measured, Problem, Request, Response, Routes};
@@ -118,9 +118,9 @@ pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
     .await
 }
 
-/// Returns the handler's time limit, a little less than Lambda's. After the limit the client gets a
-/// problem with a code rather than Lambda's error. The interrupted work may or may not have taken
-/// effect.
+/// Returns the handler's time limit, which is a little shorter than Lambda's time limit. After the
+/// limit the client gets a problem with a code rather than Lambda's error. The interrupted work
+/// may or may not have taken effect.
 fn time_left(deadline: SystemTime) -> Duration {
     telemetry::time_left(deadline).saturating_sub(DEADLINE_MARGIN)
 }

@@ -1,4 +1,5 @@
-//! Maintenance mode: while the shop's settings say so, it can be read but not changed.
+//! Maintenance mode: while the shop's settings enable it, clients can read the shop but not change
+//! it.
 //!
 //! # Guarantee
 //! The public setting `maintenance` takes effect in every function within
@@ -42,8 +43,8 @@ pub(crate) fn refuse(known: &Known) -> Result<(), Problem> {
 
 /// Returns after how many seconds a client may retry, or `None` if the shop is not in maintenance.
 ///
-/// `PUT /v1/settings` checks the setting. In the settings of an earlier version the name may have
-/// another meaning, so only `"on": true` in an object counts.
+/// `PUT /v1/settings` refuses invalid values of the setting. But settings that an earlier version
+/// stored may use the name for something else, so only `"on": true` in an object counts.
 fn retry_after(known: &Known) -> Option<u64> {
     #[derive(Deserialize)]
     struct Values {

@@ -54,8 +54,9 @@ impl Once {
         request.idempotency_key_optional()?.map(|key| Self::new(request, key)).transpose()
     }
 
-    /// Reads the key of a request that may have one and needs no token. All anonymous callers share
-    /// one set of keys. So use it only for public responses, and for clients with unguessable keys.
+    /// Reads the key of a request to a route that needs no token. The key may be missing. All
+    /// anonymous callers share one set of keys. So use this method only for public responses, and
+    /// for clients with unguessable keys.
     ///
     /// # Errors
     /// As [`Request::idempotency_key_optional`] and [`Request::fingerprint`].

@@ -1,10 +1,10 @@
 //! Pages of a list: their size, their start, and the cursor of the next page.
 //!
 //! A Lambda response has at most 6 MB
-//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>). For a larger one
-//! the client gets a 500. The response contains the body as a JSON string, in which each quote and
-//! each backslash takes two bytes. A page therefore ends when that string has [`MAX_PAGE_BYTES`],
-//! and a cursor leads to the rest.
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>). Instead of a larger
+//! response, the client gets a 500. The response contains the body as a JSON string, in which each
+//! quote and each backslash takes two bytes. A page therefore ends when that string has
+//! [`MAX_PAGE_BYTES`]. The page's cursor leads to the remaining entries.
 
 use key_schema::cursor::{Cursors, Scope};
 use key_schema::encoding::{decode, encode};
@@ -20,9 +20,9 @@ pub const DEFAULT_LIMIT: usize = 20;
 /// The maximum number of entries of a page.
 pub const MAX_LIMIT: usize = 100;
 
-/// The maximum size of a page in bytes, escaped as in Lambda's response: two thirds of Lambda's
-/// limit. The other third is for the headers and for other members of the document. It is also for
-/// a large first entry, which a page always contains.
+/// The maximum size of a page in bytes, escaped as in Lambda's response. It is two thirds of
+/// Lambda's limit. The other third is for the headers and for other members of the document. It is
+/// also for a first entry of any size, because a page always contains its first entry.
 pub const MAX_PAGE_BYTES: usize = 4_000_000;
 
 tokio::task_local! {
@@ -159,8 +159,8 @@ impl Page<'_> {
         Ok(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more))
     }
 
-    /// Builds the response with a document whose named parts are in pages. `view` builds the
-    /// document from the number of parts on this page and the cursor of the other parts.
+    /// Builds the response of a document whose named parts are split into pages. `view` builds the
+    /// document from the number of parts on this page and the cursor of the next page.
     ///
     /// # Errors
     /// As [`Page::answer`].

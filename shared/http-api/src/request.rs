@@ -54,8 +54,8 @@ impl<'a> Request<'a> {
         &self.id
     }
 
-    /// Returns the correlation id of the writes for this request: the request's id, unless that is
-    /// unknown.
+    /// Returns the correlation id of the writes for this request. It is the request's id, or `None`
+    /// if the request has no known id.
     pub(crate) fn cause(&self) -> Option<&str> {
         Some(self.id()).filter(|id| *id != UNKNOWN)
     }
@@ -88,7 +88,7 @@ impl<'a> Request<'a> {
         self.caller.staff()
     }
 
-    /// Returns the caller as one who may act for this customer.
+    /// Returns the caller as an [`Owner`], if the caller may act for this customer.
     ///
     /// # Errors
     /// 401 `unauthenticated`, 404 `not_found`.
@@ -284,7 +284,7 @@ impl FromStr for Day {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let midnight: Option<Instant> = format!("{text}T00:00:00Z").parse().ok();
-        // The parser of instants is more lenient than this.
+        // The parser of instants also accepts other spellings of a day.
         let midnight = midnight.filter(|midnight| midnight.day() == text);
         midnight.map(Self).ok_or("must be a day such as 2017-01-01")
     }
@@ -300,8 +300,8 @@ const MAX_SHOWN: usize = 64;
 /// The id of a request when neither the gateway nor the runtime gives a valid id.
 const UNKNOWN: &str = "unknown";
 
-/// Returns the gateway's request id, or else the runtime's id, if it is valid in a header and in
-/// items.
+/// Returns the gateway's request id, or the runtime's id if the gateway's is invalid. A valid id
+/// can be part of a header and of an item.
 pub(crate) fn request_id(gateway: &str, runtime: &str) -> String {
     [gateway, runtime].into_iter().find_map(correlation::id).unwrap_or(UNKNOWN).to_owned()
 }

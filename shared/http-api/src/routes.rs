@@ -2,8 +2,9 @@
 //!
 //! The gateway has already matched the path: its `routeKey` names the route, and its
 //! `pathParameters` are decoded. So this module usually only looks up the route. Sources without a
-//! gateway (`cargo lambda watch`, a function URL) send the route key `$default`. Only for these
-//! does this module match the path itself. Like the gateway, it prefers the more specific route.
+//! gateway (`cargo lambda watch`, a function URL) send the route key `$default`. Only for requests
+//! from these sources does this module match the path itself. Like the gateway, it prefers the
+//! more specific route.
 
 use std::fmt;
 use std::future::Future;
@@ -77,7 +78,7 @@ pub(crate) struct Served {
 }
 
 impl<S> Routes<S> {
-    /// Creates a table without routes.
+    /// Creates an empty set of routes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -87,8 +88,8 @@ impl<S> Routes<S> {
         }
     }
 
-    /// Refuses tokens whose session has ended on every route, and writes while the shop is in
-    /// maintenance, before the handler runs.
+    /// Adds two checks, which run before the handler. They refuse tokens whose session has ended,
+    /// and writes while the shop is in maintenance.
     #[cfg(feature = "table")]
     #[must_use]
     pub fn checking(self, checks: Lookup<S>) -> Self {
@@ -167,8 +168,8 @@ impl<S> Routes<S> {
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
             // Only reads have query parameters, and only the handler knows their names. A read
-            // changes nothing, so its unread parameters are refused after the handler. For other
-            // requests all parameters are refused before the handler.
+            // changes nothing, so unknown parameters of a read are refused after its handler has
+            // run. Other requests are refused before their handler runs if they have any parameter.
             let reads = route.key.starts_with("GET ");
             let work = async {
                 #[cfg(feature = "table")]

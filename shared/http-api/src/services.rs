@@ -15,8 +15,8 @@ use crate::routes::Checks;
 use crate::settings::SettingsCache;
 use crate::sign_ins::SignIns;
 
-/// The access patterns that a function with routes uses outside its handlers. Each is used at one
-/// occasion: the function's start, a token that names a sign-in, or any write.
+/// The access patterns that a function with routes uses outside its handlers. Each pattern is
+/// listed with its occasion: the function's start, a token that names a sign-in, or any write.
 pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
     &[("start", &reach::NOTHING), ("token", &revocation::GET), ("write", &settings::READ)];
 
@@ -31,7 +31,7 @@ pub struct Services {
     pub sign_ins: SignIns,
     /// The shop's settings, as this environment has cached them.
     pub settings: SettingsCache,
-    /// Derives the codes that prove email addresses.
+    /// Derives the codes that customers enter to verify their email addresses.
     pub codes: CodeKeys,
 }
 

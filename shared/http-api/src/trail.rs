@@ -2,9 +2,9 @@
 //! target. The line also has the time, the outcome and the request id. The written items contain
 //! the same request id.
 //!
-//! Log lines of customers' requests and of reads name nobody. The trail contains ids, but no names
-//! and no body. A path parameter `{name}` in a path with an `{id}` is left out, because a person
-//! may have chosen the name (`/v1/customers/{id}/addresses/{name}`).
+//! Log lines of customers' requests and of reads contain no person's id. The trail contains ids,
+//! but no names and no body. A path parameter `{name}` in a path with an `{id}` is left out,
+//! because a person may have chosen the name (`/v1/customers/{id}/addresses/{name}`).
 
 use serde_json::{Map, Value};
 

@@ -49,8 +49,8 @@ fn customer(id: &str) -> Value {
     json!({ "sub": id, "staff": false })
 }
 
-/// An issuer may sign for several apps. The function accepts the tokens of the configured apps
-/// only.
+/// An issuer may sign tokens for several apps. The function accepts only tokens for the configured
+/// apps.
 #[tokio::test]
 async fn a_token_for_any_audience_of_the_list_is_valid() {
     let test = TestIssuer::start().await;

@@ -49,8 +49,7 @@ impl TestFunction {
         (status, self.services.table.meter().take().iter().map(|measured| measured.capacity_units).sum())
     }
 
-    /// Ends the session that `customer` began with a sign-in of this claim. Another environment
-    /// does that.
+    /// Ends the session of `customer` that has this sign-in claim, as another environment would do.
     async fn end(&self, customer: &str, claim: &str) {
         let (customer_id, now) = (CustomerId::new(customer).unwrap(), Instant::now());
         let sign_in = Some(SignIn::of(&customer_id, claim));
@@ -65,8 +64,8 @@ impl TestFunction {
     }
 }
 
-/// A handler of a public route. The test gives it the claims of a token that it would have
-/// verified.
+/// A handler of a public route, which verifies tokens itself. The test skips the verification, and
+/// passes the claims of the token.
 async fn window(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = services.unless_ended(request.caller().clone()).await?;
     Ok(Response::ok(&caller.key()))
@@ -140,7 +139,8 @@ async fn a_customer_cannot_end_the_sign_in_of_another() {
     assert_eq!(desk.send(&json!({"sub": "bob", "sid": "t"})).await.status, 200);
 }
 
-/// The cost in docs/cost.md is one read unit for each sign-in, environment and 30 seconds.
+/// docs/cost.md states this cost: one read unit for each sign-in, in each environment, every 30
+/// seconds.
 #[tokio::test]
 async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sign_in() {
     let desk = TestFunction::open().await;

@@ -1,4 +1,5 @@
-//! Integer arithmetic with amounts: parts that are rounded half up, and amounts that are spread.
+//! Integer arithmetic with amounts: fractions that are rounded half up, and amounts that are spread
+//! over parts.
 
 use std::cmp::Reverse;
 
@@ -19,7 +20,8 @@ pub fn part(amount: i64, numerator: u64, denominator: u64) -> Result<i64, Pricin
 }
 
 /// Spreads an amount over parts in proportion to their weights, by the method of the largest
-/// remainder. The shares add up to the amount. Of equal remainders, the earlier part gets one more.
+/// remainder. The shares add up to the amount. If two remainders are equal, the earlier part gets
+/// the additional unit.
 ///
 /// If the amount is not larger than the sum of the weights, no share is larger than its weight.
 ///

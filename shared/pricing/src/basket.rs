@@ -12,7 +12,7 @@ pub struct Line {
     pub quantity: u64,
     /// The price of all pieces before discounts.
     pub amount: i64,
-    /// The weight of one piece in grams. Something that is not shipped has none.
+    /// The weight of one piece in grams. It is 0 for a product that is not shipped.
     pub grams: u64,
 }
 
@@ -125,8 +125,8 @@ pub struct Priced {
     pub lines: Vec<PricedLine>,
     /// Shipping.
     pub shipping: PricedShipping,
-    /// The promotions that apply, by position, with their discounts. A discount may be zero, if
-    /// earlier ones left nothing.
+    /// The promotions that apply, by position, with their discounts. A discount is zero if the
+    /// earlier promotions left nothing to reduce.
     pub discounts: Vec<(usize, i64)>,
     /// The tax of each rate.
     pub tax_lines: Vec<TaxLine>,
@@ -164,7 +164,7 @@ pub struct PricedShipping {
 pub struct Totals {
     /// The price of all lines before discounts.
     pub items: i64,
-    /// All discounts, with that of shipping.
+    /// All discounts, including the discount of shipping.
     pub discount: i64,
     /// The price of the shipping method.
     pub shipping: i64,

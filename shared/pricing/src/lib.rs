@@ -5,12 +5,13 @@
 //! method and the tax rates that apply. The price is computed in this order:
 //!
 //! 1. **Items.** The caller gives the price of each line, which is quantity times unit price.
-//! 2. **Discounts** ([`Discounted`]). Each promotion reduces what the earlier ones left of its
-//!    lines. Its discount is spread over these lines to the minor unit, so that a return knows what
-//!    a line cost.
+//! 2. **Discounts** ([`Discounted`]). Each promotion reduces the prices that its lines have after
+//!    the earlier promotions. Its discount is spread over these lines to the minor unit, so that
+//!    the refund for a returned line is known.
 //! 3. **Shipping** ([`Rates`]). The price depends on the weight, or on the amount after discounts.
-//! 4. **Tax** ([`Taxes`]). The tax of a line is that of its amount after discounts. Prices include
-//!    it or not. It is rounded half up, for each line or once for each rate of the order.
+//! 4. **Tax** ([`Taxes`]). The tax of a line is computed from its amount after discounts. Prices
+//!    may include the tax. The tax is rounded half up, either for each line or once for each rate
+//!    of the order.
 //!
 //! Every total is the sum of its parts. Property tests check this for random baskets:
 //!
@@ -43,6 +44,6 @@ pub enum PricingError {
     #[error("an amount is negative")]
     Negative,
     /// An amount is to be spread over parts that are all zero.
-    #[error("an amount cannot be spread over nothing")]
+    #[error("an amount cannot be spread over parts that are all zero")]
     Unspreadable,
 }

@@ -8,11 +8,12 @@ use crate::{Line, PricingError, WHOLE};
 /// How a promotion reduces the price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// A part of the price of its lines, in basis points: 1,250 is 12.5 %.
+    /// A part of the price of the promotion's lines, in basis points: 1,250 is 12.5 %.
     Percentage(u32),
-    /// An amount, at most the price of its lines.
+    /// An amount, at most the price of the promotion's lines.
     Amount(i64),
-    /// Of each `buy + get` pieces of its lines, `get` are free. The cheapest pieces are free.
+    /// Of each `buy + get` pieces of the promotion's lines, `get` pieces are free. The cheapest
+    /// pieces are free.
     BuyGet {
         /// The number of pieces that are paid.
         buy: u64,
@@ -28,27 +29,28 @@ pub enum Reduction {
 pub struct Promotion {
     /// The reduction.
     pub reduction: Reduction,
-    /// The positions of the lines that it reduces. Free shipping reduces none, but its condition
-    /// `min_amount` is about these lines.
+    /// The positions of the lines that the promotion reduces. Free shipping reduces no line, but
+    /// the price of these lines must reach its `min_amount`.
     pub lines: Vec<usize>,
     /// The minimum price of its lines before all discounts.
     pub min_amount: Option<i64>,
     /// Whether it excludes all other promotions.
     pub exclusive: bool,
-    /// The rank. Promotions of a higher priority reduce first. Of equal ones, the earlier is first.
+    /// The rank. Promotions with a higher priority are applied first. Promotions with the same
+    /// priority are applied in their order in the list.
     pub priority: i64,
 }
 
 impl Promotion {
-    /// Returns whether the promotion has lines in the basket, and they reach its minimum.
+    /// Returns whether the promotion has lines in the basket, and their price reaches its minimum.
     fn applies(&self, lines: &[Line]) -> Result<bool, PricingError> {
         let amounts: Vec<i64> = self.lines.iter().filter_map(|at| lines.get(*at)).map(|line| line.amount).collect();
         Ok(!amounts.is_empty() && sum(amounts)? >= self.min_amount.unwrap_or_default())
     }
 }
 
-/// Returns the positions of the promotions that apply, in the order in which they reduce. An
-/// exclusive promotion that applies is the only one. Of several, the first is chosen.
+/// Returns the positions of the promotions that apply, in the order in which they reduce. If an
+/// exclusive promotion applies, the result has only the first exclusive promotion.
 pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<usize>, PricingError> {
     let mut applied = Vec::new();
     for (at, promotion) in promotions.iter().enumerate() {
@@ -63,7 +65,8 @@ pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<u
     Ok(applied.into_iter().map(|(at, _)| at).collect())
 }
 
-/// Returns the discount of each line of a basket. `left` has what earlier promotions left of them.
+/// Returns the discount of each line of a basket. `left` is the price of each line after the
+/// earlier promotions.
 pub(crate) fn discounts(promotion: &Promotion, lines: &[Line], left: &[i64]) -> Result<Vec<i64>, PricingError> {
     let is_reduced = |at: usize| promotion.lines.contains(&at);
     let weights: Vec<i64> = left.iter().enumerate().map(|(at, left)| if is_reduced(at) { *left } else { 0 }).collect();

@@ -14,11 +14,11 @@ pub struct Rates {
 pub enum Rate {
     /// One price for every parcel.
     Flat(i64),
-    /// The price of the lowest limit, in grams, that is not below the weight. A heavier parcel
-    /// cannot be sent.
+    /// The price of the lowest limit, in grams, that is not below the weight. A parcel over the
+    /// highest limit cannot be sent.
     ByWeight(Vec<Tier>),
-    /// The price of the highest limit that is not above the amount after discounts. A smaller order
-    /// cannot be sent.
+    /// The price of the highest limit that is not above the amount after discounts. An order below
+    /// the lowest limit cannot be sent.
     ByAmount(Vec<Tier>),
 }
 

@@ -12,7 +12,7 @@ const MILLION: u64 = 1_000_000;
 pub struct TaxRate {
     /// The rate in millionths: 190,000 is 19 %, and 88,750 is the 8.875 % of New York City.
     pub millionths: u32,
-    /// Whether prices include the tax. Otherwise it is added to them.
+    /// Whether prices include the tax. If they do not, the tax is added to the prices.
     pub included: bool,
 }
 
@@ -45,7 +45,7 @@ pub enum Rounding {
 /// The tax rates of a basket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taxes {
-    /// The rate of each line. A line without one is not taxed.
+    /// The rate of each line. A line without a rate is not taxed.
     pub lines: Vec<Option<TaxRate>>,
     /// The rate of shipping.
     pub shipping: Option<TaxRate>,
@@ -58,7 +58,8 @@ pub struct Taxes {
 pub struct TaxLine {
     /// The rate.
     pub rate: TaxRate,
-    /// The sum of the prices after discounts that the rate taxes. It includes the tax if prices do.
+    /// The sum of the prices after discounts that the rate taxes. It includes the tax if the prices
+    /// include it.
     pub amount: i64,
     /// The tax.
     pub tax: i64,

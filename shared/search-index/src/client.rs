@@ -27,7 +27,7 @@ pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 
 /// A client of OpenSearch for Bodega's indices. Clones share connections.
 ///
-/// Each method keeps within [`crate::Limits`], retries included.
+/// Each call to the engine, with all its retries, ends within [`crate::Limits`].
 #[derive(Debug, Clone)]
 pub struct SearchClient {
     pub(crate) transport: Arc<Transport>,
@@ -86,7 +86,8 @@ impl SearchClient {
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
         }
-        // A rebuild writes to a second index, which has no alias for readers yet.
+        // During a rebuild, searches do not read the second written index yet. It gets the new
+        // fields, too.
         for used in indices.iter().filter(|index| index.read || index.written) {
             self.add_fields(collection, &used.name).await?;
         }
@@ -141,8 +142,8 @@ impl SearchClient {
         self.search(&query.body()).await
     }
 
-    /// The time limit of one attempt is also that of the whole search. So a failure is retried, but
-    /// a search that took too long is not: the engine may still process it.
+    /// The whole search has the time limit of one attempt. So a failure is retried within this
+    /// time. A search that takes too long is not retried, because the engine may still process it.
     async fn search<D: SearchDocument>(&self, body: &Value) -> Result<SearchPage<D>, SearchError> {
         let path = format!("/{}/_search", self.alias(D::COLLECTION));
         let answer = self.json_by(Method::POST, &path, Some(body), self.transport.attempt_deadline()).await?;

@@ -15,7 +15,8 @@ const LIMITS: Limits = Limits {
     backoff: Duration::from_millis(50),
 };
 
-/// The configuration of a [`crate::SearchClient`]. Clients of one value share its connections.
+/// The configuration of a [`crate::SearchClient`]. Clients that are created from one configuration
+/// share its connections.
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub(crate) endpoint: Uri,

@@ -3,7 +3,7 @@
 //! The documents of a collection are in an index such as `<prefix>-products-v1`. It has these
 //! aliases:
 //!
-//! | alias | names | used by |
+//! | alias | points to | used by |
 //! | --- | --- | --- |
 //! | `<prefix>-products` | the one index that is read | every search |
 //! | `<prefix>-products-write-v1` | `<prefix>-products-v1`, while it is written | every write |

@@ -14,7 +14,7 @@ pub enum BulkOutcome {
     Stale,
     /// The engine was throttled, failing or unreachable. The operation can be sent again later.
     Retryable {
-        /// The reason, for operators. It contains nothing of the document.
+        /// The reason, for operators. It contains no data of the document.
         reason: String,
     },
     /// The engine refuses the operation. It would also refuse a retry.

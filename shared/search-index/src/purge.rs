@@ -138,8 +138,8 @@ struct Found {
     sort: Vec<Value>,
 }
 
-/// A state of a document: the fields of a search hit that identify it, which are also the condition
-/// of its deletion.
+/// A state of a document: the fields of a search hit that identify the state. They are also the
+/// condition of the deletion.
 #[derive(Serialize, Deserialize)]
 struct DocumentState {
     #[serde(rename = "_index")]

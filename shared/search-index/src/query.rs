@@ -66,8 +66,8 @@ impl SearchText {
     }
 
     /// Returns the `zero_terms_query` for a word that the analyzer drops, such as `&` or `the`. If
-    /// the text has other words, such a word matches everything, so that the others decide.
-    /// Otherwise it matches nothing
+    /// the text has other words, the dropped word matches everything, so that only the other words
+    /// decide. Otherwise it matches nothing
     /// (<https://docs.opensearch.org/latest/query-dsl/full-text/multi-match/>).
     fn without_terms(&self) -> &'static str {
         let is_word = |word: &str| word.contains(char::is_alphanumeric);
@@ -82,8 +82,8 @@ enum Part {
     Alone,
     /// The character is a part of a run of letters and digits, which is one word.
     Run,
-    /// The character is a part of a run in a script without spaces. The run is one word, which no
-    /// other letters continue.
+    /// The character is a part of a run in a script that has no spaces between words. The run is
+    /// one word, which ends at a letter of another script.
     SouthEastAsian,
 }
 
@@ -172,8 +172,8 @@ impl ProductSort {
 }
 
 /// A search for orders, newest first. An order matches if its id, reference, customer or status
-/// begins with the text. It also matches if each word of the text is a word of one of them. Case
-/// and accents are ignored.
+/// begins with the text. It also matches if each word of the text is a word of one of these fields.
+/// Case and accents are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderQuery {
     /// The text.

@@ -57,8 +57,8 @@ impl Rebuild {
 /// The result of copying a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedPage {
-    /// The number of tombstones that the new index now contains. It includes those for which the
-    /// index already had a newer write.
+    /// The number of tombstones that the new index now contains. It includes tombstones for which
+    /// the index already had a newer write.
     pub copied: u64,
     /// The number of tombstones that the new index did not accept. The page must be copied again.
     pub failed: u64,
@@ -98,15 +98,18 @@ impl SearchClient {
         Ok(progress(collection, &self.layout_of(collection).await?))
     }
 
-    /// Copies a page of the old index's tombstones to the new one: `size` of them, at most 10,000.
+    /// Copies a page of tombstones from the old index to the new index. A page has `size`
+    /// tombstones, at most 10,000.
     ///
-    /// The caller must copy all pages, and must begin after the backfill. It must also wait
-    /// [`crate::Limits::total`] of the writers after [`SearchClient::begin_rebuild`] has returned.
-    /// Then all calls that do not write to the new index have ended.
+    /// The caller must copy all pages, and must begin after the backfill. After
+    /// [`SearchClient::begin_rebuild`] has returned, the caller must also wait for the time
+    /// [`crate::Limits::total`] of the writers. Then all calls that do not write to the new index
+    /// have ended.
     ///
-    /// It must not be called when the table was restored from a backup. Tombstones of removals
-    /// after the backup would reject items that the table contains again. The new index does not
-    /// need them, because the restored table's stream has no older writes.
+    /// Do not call this method when the table was restored from a backup. A tombstone of an item
+    /// that was removed after the backup would reject the item, which the table contains again. The
+    /// new index does not need these tombstones, because the restored table's stream has no older
+    /// writes.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,
@@ -173,8 +176,8 @@ impl SearchClient {
         self.remove(&rebuild.new).await
     }
 
-    /// Deletes an index without aliases, such as the old one of a rebuild. A missing index counts
-    /// as deleted.
+    /// Deletes an index without aliases, such as the old index of a rebuild. A missing index
+    /// counts as deleted.
     ///
     /// # Errors
     /// [`SearchError::Request`] for an index that is in use, or that does not belong to this shop.
@@ -195,7 +198,7 @@ impl SearchClient {
     }
 }
 
-/// The `deleted_at` of a tombstone that has none.
+/// The `deleted_at` of the copy of a tombstone that has no `deleted_at`.
 const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// Returns the rebuild in progress: an index that is written but not read, while another one is

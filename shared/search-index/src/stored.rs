@@ -63,7 +63,7 @@ impl StoredSource {
     }
 
     /// Converts the fields to a document. Returns [`SearchError::Answer`] if they do not fit the
-    /// type, for example because one is missing.
+    /// type, for example because a field is missing.
     pub fn document<D: SearchDocument>(self) -> Result<StoredDocument<D>, SearchError> {
         let rev = self.rev;
         let document = if self.is_tombstone() { None } else { Some(self.fields) };
@@ -71,9 +71,9 @@ impl StoredSource {
         Ok(StoredDocument { rev, document: document.transpose()? })
     }
 
-    /// Returns the names of the fields that differ from those of the operation, with `rev` first if
-    /// that differs. The `deleted_at` and `document_id` of a tombstone are not compared, because
-    /// searches and writes do not depend on them.
+    /// Returns the names of the fields that differ between this document and the operation. If the
+    /// `rev` differs, its name comes first. The `deleted_at` and `document_id` of a tombstone are
+    /// not compared, because searches and writes do not depend on them.
     pub fn differences(&self, expected: &BulkOperation) -> Result<Vec<String>, SearchError> {
         let fields = expected.fields()?;
         let mut names: Vec<&String> = fields.keys().chain(self.fields.keys()).collect();

@@ -10,11 +10,11 @@
 //!
 //! # Why one lookup of the targets for each call is enough
 //!
-//! During a rebuild a collection has two written indices: the one that searches read, and the next
-//! one, N. Every call looks up its targets before it writes. So only a call that was in progress
-//! while N was added can miss N. The changes of such a call were in the table before its lookup.
-//! The rebuild reads the table with strong consistency after N was added. So it finds these changes
-//! or newer ones, and writes them to N.
+//! During a rebuild a collection has two written indices: the index that searches read, and the
+//! next index, N. Every call looks up its targets before it writes. So only a call that was in
+//! progress while N was added can miss N. The changes of such a call were in the table before its
+//! lookup. The rebuild reads the table with strong consistency after N was added. So it finds
+//! these changes or newer ones, and writes them to N.
 //!
 //! Conversely, the rebuild may write data that has become outdated. The newer write was sent to
 //! both indices, so N has it or gets it. N keeps the write with the higher version.
@@ -24,7 +24,7 @@
 //!
 //! A call that is in progress while a rebuild is finished may still write to the old index. The
 //! write alias of that index is gone, so the engine refuses the write, whether or not the index
-//! still exists. The call then looks up the targets once more and writes to the current ones.
+//! still exists. The call then looks up the targets once more and writes to the current targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,13 +66,14 @@ impl<'a> Write<'a> {
 
 impl SearchClient {
     /// Writes documents and tombstones to every written index of their collection. Returns the
-    /// outcome of each operation in the given order: the worst one of all indices, with
-    /// [`BulkOutcome::Retryable`] before [`BulkOutcome::Rejected`] before success.
+    /// outcome of each operation in the given order. It is the worst outcome of all indices:
+    /// [`BulkOutcome::Retryable`] is worse than [`BulkOutcome::Rejected`], which is worse than
+    /// success.
     ///
     /// Operations with transient failures are sent again while the limits allow. If the engine
     /// refuses a whole call because of one operation, that operation is [`BulkOutcome::Rejected`],
-    /// and the others are written without it. An error means that the engine refuses such calls in
-    /// general. Even then some operations may have been applied. The caller may send all of them
+    /// and the others are written without it. An error means that the engine refuses every such
+    /// call. Even then some operations may have been applied. The caller may send all of them
     /// again.
     pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
         let deadline = self.transport.deadline();

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// The maximum length of an id. API Gateway's ids have 16 characters, Lambda's 36.
 pub const MAX_ID: usize = 64;
-/// The maximum number of ids on one log line. Failed records have separate log lines.
+/// The maximum number of ids on one log line. Each failed record is also logged on a line of its
+/// own.
 pub const MAX_NAMED: usize = 20;
 /// The maximum length of a trace header that EventBridge accepts (API reference,
 /// `PutEventsRequestEntry`).
@@ -132,7 +133,7 @@ mod tests {
         };
         let (one, other, bad) = tokio::join!(look(Some("r1")), look(Some("r2")), look(Some("no id")));
         assert_eq!((one.as_deref(), other.as_deref(), bad.as_deref()), (Some("r1"), Some("r2"), None));
-        // Work without an id has none, even inside work with an id.
+        // Work without a request id has no cause, even inside work that has one.
         assert_eq!(caused_by(Some("r1"), look(None)).await, None);
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// If a deadline passed longer ago than this, the invocation has no deadline.
+/// A deadline that passed longer ago than this counts as no deadline.
 const LONG_AGO: Duration = Duration::from_secs(3600);
 /// The remaining time of an invocation without a deadline: the longest timeout of a function in the
 /// template.
@@ -11,8 +11,8 @@ const WITHOUT_DEADLINE: Duration = Duration::from_secs(60);
 /// Returns the time until the deadline that Lambda gives with an invocation, or zero after it.
 ///
 /// `cargo lambda watch` sends a deadline a few minutes after the Unix epoch, which means "no
-/// deadline". The result is then 60 s. Otherwise functions that check their remaining time would do
-/// nothing there.
+/// deadline". The result is then 60 s. With zero, functions that check their remaining time would
+/// do no work under `cargo lambda watch`.
 #[must_use]
 pub fn time_left(deadline: SystemTime) -> Duration {
     left(deadline, SystemTime::now())

@@ -23,8 +23,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub use crash::{CRASH_POINTS, crash_point};
 pub use deadline::time_left;
 
-/// The shared crates of this repository that write log events. [`init`] applies the level to them,
-/// too.
+/// The shared crates to which [`init`] applies the level, too.
 const SHARED: [&str; 3] = ["http_api", "table", "search_index"];
 
 static FUNCTION: OnceLock<&'static str> = OnceLock::new();
@@ -34,9 +33,9 @@ static FUNCTION: OnceLock<&'static str> = OnceLock::new();
 ///
 /// `function` is the name of the function's crate. The level comes from `RUST_LOG`, otherwise from
 /// `AWS_LAMBDA_LOG_LEVEL` (which the function's logging configuration sets), and is `info` by
-/// default. The level applies to the crates of this repository. All other crates log at `info` at
-/// most. At finer levels the runtime and the SDK log whole events and requests, with tokens and
-/// bodies.
+/// default. The level applies to the function's crate and to `http_api`, `table` and
+/// `search_index`. All other crates log at `info` at most. At finer levels the runtime and the SDK
+/// log whole events and requests, with tokens and bodies.
 ///
 /// A second call changes nothing, so that tests may call it repeatedly.
 pub fn init(function: &'static str) {

@@ -1,8 +1,8 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
 //! A function begins the work, and the janitor ends the work of an interrupted function. The
-//! janitor finds orders through sparse indexes, and the category move by its key. `key_schema`
-//! builds the transactions, and this crate sends them in order.
+//! janitor finds orders through sparse indexes, and finds the category move by its key.
+//! `key_schema` builds the transactions, and this crate sends them in order.
 //!
 //! | work | steps | after an interruption |
 //! | --- | --- | --- |

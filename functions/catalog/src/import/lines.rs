@@ -39,8 +39,8 @@ struct Repeat {
     id: ProductId,
 }
 
-/// Reads the lines. The report refuses each invalid line, and each that contradicts an earlier
-/// line.
+/// Reads the lines. Adds a refusal to the report for each invalid line, and for each line that
+/// contradicts an earlier line.
 ///
 /// # Errors
 /// 422 `too_many_lines`, and the errors of [`Request::lines`].
@@ -93,8 +93,8 @@ impl Lines {
         self.firsts.iter().map(wanted).collect()
     }
 
-    /// Reports on the lines that repeat another line. If that line was refused, the repeated line
-    /// is refused, too. Otherwise it is unchanged.
+    /// Reports on the lines that repeat an earlier line. If the earlier line was refused, the
+    /// repeat is refused, too. Otherwise the repeat is reported as unchanged.
     pub fn answer_repeats(self, report: &mut Report) {
         for Repeat { line, of, id } in self.repeats {
             let outcome = match report.outcome(of) {

@@ -1,9 +1,9 @@
-//! POST products/import: creates, updates or refuses up to 1,000 products, one JSON document a
-//! line.
+//! POST products/import: creates, updates or refuses up to 1,000 products. Each line of the body is
+//! a JSON document.
 //!
 //! Lines are independent: an unreadable or refused line does not affect the others. The response
-//! reports on every line. An import that runs again changes nothing, so a client may repeat it
-//! until no line is refused with `throttled`.
+//! reports on every line. A repeated import does not write an accepted line again, so a client may
+//! repeat an import until no line is refused with `throttled`.
 
 mod lines;
 mod plan;

@@ -53,7 +53,8 @@ impl Outcome {
 
 impl From<&Problem> for Outcome {
     fn from(problem: &Problem) -> Self {
-        // The pointer contains the name of an unknown field, which may be as long as the line.
+        // The pointer contains the name of an unknown field, which may be as long as the line. So
+        // errors with a long pointer are left out.
         let brief = problem.field_errors().iter().filter(|error| error.pointer.len() <= MAX_ID_BYTES);
         Self::Refused(Refusal { code: problem.code().name(), errors: brief.take(MAX_ERRORS).cloned().collect() })
     }

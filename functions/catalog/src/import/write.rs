@@ -19,9 +19,11 @@ use super::plan::{Decision, Step, Wanted, decide};
 use super::report::{Outcome, Report};
 use crate::{body, tree};
 
-/// Products per transaction: each takes two of its 100 actions.
+/// The number of products in a transaction. Each product takes two of the transaction's 100
+/// actions.
 const PRODUCTS_A_TRANSACTION: usize = 50;
-/// The number of concurrent requests. Four hide the table's latency and leave capacity for others.
+/// The number of concurrent requests. Four requests hide the table's latency, and leave capacity
+/// for other callers.
 const CONCURRENCY: usize = 4;
 /// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
@@ -216,9 +218,9 @@ async fn update(services: &Services, wanted: Wanted, version: u64, at: Instant) 
     }
 }
 
-/// Decides how a line continues after a failed write. The table may have executed a write without a
-/// readable response, and the next round's read shows that. A throttled or contended write changed
-/// nothing. All other errors are defects.
+/// Decides how a line continues after a failed write. If the response was missing or unreadable,
+/// the table may have executed the write, and the next round reads the stored data. A throttled or
+/// contended write changed nothing. All other errors are defects.
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
         TableError::Unavailable(_) | TableError::Decode(_) => (wanted, Verdict::Again),

@@ -94,7 +94,7 @@ async fn only_a_customer_and_staff_reach_the_customers_items() {
 }
 
 #[tokio::test]
-async fn anybody_reads_and_a_missing_item_is_not_found() {
+async fn anybody_can_read_the_catalogue_and_a_missing_item_is_not_found() {
     let shop = Shop::open().await;
     for route in PUBLIC.iter().filter(|route| route.contains('{')) {
         let missing = shop.send(call(route)).await;

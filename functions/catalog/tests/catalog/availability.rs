@@ -53,8 +53,8 @@ async fn with_an_unreachable_issuer_customers_read_products_and_staff_get_503() 
     let token = |claims: Value| format!("Bearer {}", shop.issuer.token(&claims));
     let customer = seen(&shop, "p1", Some(&token(json!({ "sub": "ann" })))).await;
     assert_eq!((customer.status, &customer.body["availability"]), (200, &json!("low")));
-    // Staff get an error, because they must not mistake a response without the numbers for a full
-    // one.
+    // Staff get an error instead of a response without the numbers, which they could mistake for a
+    // full response.
     let staff = seen(&shop, "p1", Some(&token(json!({ "sub": "s1", "cognito:groups": ["staff"] })))).await;
     assert_eq!((staff.status, staff.code()), (503, Some("unavailable")));
 }

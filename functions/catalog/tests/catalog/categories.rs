@@ -227,7 +227,7 @@ async fn children_are_paged_by_name() {
 }
 
 #[tokio::test]
-async fn a_subtree_of_a_thousand_categories_is_read_with_one_request_a_page() {
+async fn a_subtree_of_a_thousand_categories_is_read_with_one_request_per_page() {
     let shop = Shop::open().await;
     let names = |n: usize| vec!["A".to_owned(), format!("B{:02}", n / 40), format!("C{:02}", n % 40)];
     let nodes = (0..1000).map(|n| CategoryNode::new(CategoryPath::new(names(n)).unwrap()));

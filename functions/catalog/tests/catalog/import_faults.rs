@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::import::{import, lines, tally, thousand};
 use crate::shop::{Shop, product};
 
-/// Repeats an import, which must complete it, and checks that another repetition changes nothing.
+/// Repeats an import, and checks that the repetition completes it. Checks that another repetition
+/// changes nothing.
 async fn finish(shop: &Shop, products: &[Value]) {
     let again = shop.staff(import(lines(products))).await;
     assert!(tally(&again).keys().all(|status| ["created", "unchanged"].contains(status)), "{:?}", tally(&again));

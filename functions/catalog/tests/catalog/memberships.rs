@@ -203,7 +203,7 @@ async fn only_products_of_the_catalogue_are_in_further_categories() {
 }
 
 #[tokio::test]
-async fn a_retired_product_with_a_later_copy_can_be_revived_in_its_categories() {
+async fn a_revival_succeeds_although_the_stream_changed_the_product_after_the_read() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.staff(put("p1", "SUMMER")).await;

@@ -200,12 +200,12 @@ async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
     assert_eq!(
         shop.staff(relocate(&["A", "D"], &["A", "E", "3"])).await.status,
         202,
-        "the move begins at the greatest depth"
+        "a descendant may have the greatest allowed depth"
     );
 }
 
 #[tokio::test]
-async fn one_category_moves_at_a_time() {
+async fn only_one_category_moves_at_a_time() {
     let shop = Shop::open().await;
     stand(&shop, "p1", &["A", "B"]).await;
     stand(&shop, "p2", &["A", "C"]).await;

@@ -173,7 +173,7 @@ async fn fifty_callers_that_add_pictures_at_once_fill_the_free_places_exactly() 
 }
 
 #[tokio::test]
-async fn an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it() {
+async fn an_interrupted_addition_leaves_a_note_and_a_repetition_completes_the_addition() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;

@@ -28,7 +28,7 @@ async fn write(shop: &Shop, customer: &str, rating: u64) -> Answered {
     answer
 }
 
-/// Returns average and count, and checks that the list and the product show the same.
+/// Returns average and count, and checks that the list and the product show the same statistics.
 async fn statistics(shop: &Shop) -> (Value, Value) {
     let list = shop.send(list("newest")).await.body;
     let product = shop.product("p1").await.body;
@@ -57,7 +57,7 @@ async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_
 
     let remove = |version| one("DELETE /v1/products/{id}/reviews/{customer}", "c#1").header("if-match", version);
     assert_eq!(shop.send(remove("\"1\"").customer("c#1")).await.status, 412);
-    assert_eq!(shop.send(remove("\"2\"").customer("c2")).await.status, 404, "not c2's");
+    assert_eq!(shop.send(remove("\"2\"").customer("c2")).await.status, 404, "the review is not c2's");
     assert_eq!(shop.staff(remove("\"2\"")).await.status, 204, "staff may moderate");
     assert_eq!(shop.staff(remove("\"2\"")).await.status, 404);
     assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));

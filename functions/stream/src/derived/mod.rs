@@ -4,13 +4,14 @@
 //!   ([`sales`]). They are exact, because one transaction writes each row and its effect on the
 //!   counters.
 //! - From a stock and review statistics it derives the copies on the product for the search
-//!   document ([`copies`]). They are exact, because a copy replaces the older value by its source's
-//!   `rev`.
+//!   document ([`copies`]). They are exact, because a copy is replaced only by a copy with a higher
+//!   `rev` of its source.
 //! - From a product it derives its entries in further categories ([`memberships`]), which are
 //!   copies, too.
 //!
-//! Copies use the record's own image, because an older image changes nothing. Counters use the
-//! result of a read, because the sink adds the difference to the table's current state.
+//! Copies use the record's own image, because an image that is older than the copy changes nothing.
+//! Counters use the result of a read, because the sink adds the difference to the table's current
+//! state.
 
 mod copies;
 mod memberships;

@@ -7,10 +7,10 @@
 //! So a record that arrives twice, late or out of order derives the order's *current* state.
 //!
 //! A row has the head's `rev` and replaces only an older row. If two consumers read different
-//! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head has
-//! a record, which Lambda delivers after the change. So the newest relevant head is derived at
-//! least once. Rows are never deleted. The rows of a cancelled order remain as reversed, and their
-//! `rev` refuses older rows.
+//! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head
+//! has a record, which Lambda delivers after the change. So the newest relevant head is derived at
+//! least once. Rows are never deleted. The rows of a cancelled order remain and are marked as
+//! reversed. Their `rev` refuses older rows.
 //!
 //! The shop never removes an order before it expires. After its expiry, or its removal by an
 //! operator, there is no head. The rows remain, because they are accounting records.
@@ -19,8 +19,9 @@
 //!
 //! The consumer reads an order's rows strongly. One transaction writes a row, on the condition that
 //! it is unchanged, and adds the difference to the counters ([`key_schema::sales::apply`]). If
-//! another consumer has changed the row, this one writes nothing and reads again. So a counter is
-//! the sum of its rows at any moment and after any crash. A large order takes several transactions.
+//! another consumer has changed the row, this consumer writes nothing and reads again. So a counter
+//! is the sum of its rows at any moment and after any crash. A large order takes several
+//! transactions.
 
 use std::time::Duration;
 
@@ -40,8 +41,8 @@ use super::turns::Turns;
 use crate::ports::Items;
 
 /// The maximum number of attempts for an order. Two consumers that conflict on one order's rows
-/// need only two. Conflicts on a popular product's counters may go on for as long as customers
-/// order it.
+/// need only two attempts. Conflicts on a popular product's counters may continue for as long as
+/// customers order the product.
 const ATTEMPTS: usize = 8;
 /// The time after the first attempt within which another attempt may begin. A transaction waits up
 /// to 5 s on conflicts, and its last call may take 8 s. So an order with endless conflicts fails,

@@ -3,7 +3,7 @@
 //! Nearly every order changes the counter of a popular product. If two transactions update one item
 //! at once, DynamoDB cancels one of them. Conflicts between consumers are resolved by retries.
 //! Conflicts inside one consumer would delay every lane, and can be avoided. So a transaction waits
-//! for the transactions on the same counters in this consumer, and for no other.
+//! for this consumer's other transactions on the same counters.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

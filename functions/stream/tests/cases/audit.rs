@@ -138,7 +138,7 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
 }
 
 #[tokio::test]
-async fn case_32_a_crash_between_object_and_entry_leaves_one_of_each_in_the_end() {
+async fn case_32_a_crash_between_object_and_entry_ends_with_one_object_and_one_entry() {
     let shop = Shop::open().await;
     let refused = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
     let _throttles = shop.test.count_throttles();
@@ -172,7 +172,7 @@ async fn case_33_a_removal_by_a_caller_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn case_33_a_removal_with_an_unknown_identity_is_labelled_so() {
+async fn case_33_a_removal_by_an_unknown_identity_is_recorded_as_unknown() {
     let shop = Shop::open().await;
     let identities = [
         json!({"type": "Service", "principalId": "replication.dynamodb.amazonaws.com"}),

@@ -45,7 +45,7 @@ async fn case_02_after_a_failure_later_records_of_the_same_item_are_not_attempte
 }
 
 #[tokio::test]
-async fn case_04_when_all_fail_the_answer_is_the_first_sequence_number_and_no_error() {
+async fn case_04_when_all_records_fail_the_answer_is_the_first_sequence_number_and_no_error() {
     let sink = Scripted::failing("scripted", &["1", "2", "3", "4", "5"]);
     assert_eq!(earliest(&consumer([sink.boxed()]).0, &five()).await.as_deref(), Some("1"));
 }
@@ -157,7 +157,7 @@ async fn a_malformed_record_that_cannot_be_quarantined_is_delivered_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_10_near_the_deadline_it_stops_and_names_the_first_unfinished_record() {
+async fn case_10_near_the_deadline_the_consumer_stops_and_names_the_first_unfinished_record() {
     let (slow, quick) = (Scripted::hanging("3"), Scripted::failing("quick", &[]));
     let (consumer, _) = consumer([slow.boxed(), quick.boxed()]);
     let stop = Instant::now() + Duration::from_secs(59);

@@ -93,7 +93,7 @@ fn placed_and_paid(orders: &[&str]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn case_02_an_event_that_the_bus_does_not_accept_holds_back_later_ones_of_its_item() {
+async fn case_02_an_event_that_the_bus_does_not_accept_holds_back_later_events_of_its_item() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     bus.fail(&["a"]);
@@ -212,7 +212,7 @@ async fn case_29_only_the_failed_seventh_of_ten_entries_is_sent_again() {
 }
 
 #[tokio::test]
-async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_on() {
+async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_continues() {
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());

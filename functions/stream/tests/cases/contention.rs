@@ -147,7 +147,7 @@ async fn four_consumers_that_change_the_same_counters_all_succeed() {
 }
 
 #[tokio::test]
-async fn a_consumer_overtaken_by_a_slow_one_with_an_older_head_reads_again_and_wins() {
+async fn a_consumer_reads_again_after_a_slow_consumer_with_an_older_head_has_written_first() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;

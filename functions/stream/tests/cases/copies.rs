@@ -66,7 +66,7 @@ async fn only_a_changed_stock_level_is_copied_and_the_version_stays() {
 }
 
 #[tokio::test]
-async fn case_11_and_13_copies_end_on_the_newest_after_repetitions_and_reordering() {
+async fn case_11_and_13_copies_end_at_the_newest_state_after_repetitions_and_reordering() {
     for seed in 0..10 {
         let shop = Shop::with_product(5).await;
         let ratings = [(0, 0), (1, 5), (2, 7), (2, 9), (1, 4)].into_iter().zip(0..);

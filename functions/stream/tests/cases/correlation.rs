@@ -72,7 +72,7 @@ impl Sink for Causes {
 }
 
 #[test]
-fn an_event_has_the_id_of_the_request_and_is_the_same_event_without_it() {
+fn an_event_has_the_id_of_its_request_but_its_own_id_does_not_depend_on_the_request() {
     let rules = Rules { table: "shop".to_owned(), stock_low: 10 };
     let plain = insert("1", &order("o1", OrderStatus::Pending, 1, 1));
     let mut caused = plain.clone();

@@ -48,7 +48,8 @@ impl Shop {
         }
     }
 
-    /// Returns the rows of an order by sort key, including reversed ones: quantity, rev, reversed.
+    /// Returns the rows of an order by sort key, including reversed rows. Each value has the
+    /// quantity, the rev, and whether the row is reversed.
     pub async fn rows(&self, order: &str) -> BTreeMap<String, (String, String, bool)> {
         let answer = self
             .test
@@ -79,14 +80,14 @@ impl Shop {
         self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
     }
 
-    /// Returns a customer's purchases in the order of the list: product and order.
+    /// Returns a customer's purchases in the order of the list, each as `<product> in <order>`.
     pub async fn bought(&self, customer: &str) -> Vec<String> {
         let query = sales::bought(&customer.parse().unwrap()).unwrap();
         let found = self.table.query(&query).await.unwrap().items;
         found.into_iter().map(|bought| format!("{} in {}", bought.product_id, bought.order_id)).collect()
     }
 
-    /// Returns the sales of a product: pieces and orders.
+    /// Returns the number of sold pieces of a product, and the number of orders.
     pub async fn sold(&self, product: &str) -> (u64, u64) {
         let page = self.table.query(&product::page(&product.parse().unwrap()).unwrap()).await.unwrap();
         let mut sold = page.items.into_iter().filter_map(|item| match item {
@@ -96,7 +97,8 @@ impl Shop {
         sold.next().unwrap_or_default()
     }
 
-    /// Returns a country's sales in January 2017: city, shop, day, orders, amount.
+    /// Returns a country's sales in January 2017, each as `<city>/<shop>/<day>: <orders> for
+    /// <amount>`.
     pub async fn totals(&self, country: &str) -> Vec<String> {
         let query = place::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
         let totals = self.table.query(&query).await.unwrap().sum(|total, part| total.data.add(&part.data));

@@ -272,7 +272,7 @@ async fn a_batch_is_one_bulk_call_and_records_of_one_item_are_one_operation() {
 }
 
 #[tokio::test]
-async fn the_response_names_the_first_of_failed_merged_records_and_the_newest_of_refused_ones_is_quarantined() {
+async fn a_failure_names_the_first_merged_record_and_a_refusal_quarantines_the_newest() {
     let batch = [
         insert("1", &product("b", 1)),
         insert("2", &product("a", 1)),

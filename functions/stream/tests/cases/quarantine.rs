@@ -26,7 +26,7 @@ fn poison(sequence: &str) -> Value {
 }
 
 #[tokio::test]
-async fn case_35_a_record_that_cannot_be_read_is_kept_whole_with_the_reason_and_the_shard_moves_on() {
+async fn case_35_a_record_that_cannot_be_read_is_kept_whole_with_the_reason_and_the_shard_continues() {
     let (bucket, consumer) = set_up().await;
     assert_eq!(earliest(&consumer, &[poison("1"), insert("2", &product("p2", 1))]).await, None);
     let names = bucket.names();

@@ -204,7 +204,7 @@ fn a_stock_runs_low_when_it_falls_below_the_threshold_while_it_can_be_sold() {
 }
 
 #[test]
-fn a_review_is_posted_once_and_not_when_it_is_edited_or_removed() {
+fn a_new_review_is_an_event_and_its_changes_and_its_removal_are_not() {
     assert!(matches!(data(insert("1", &review(4, 1))), Some(Data::ReviewPosted(posted)) if posted.rating == 4));
     assert_eq!(data(modify("1", &review(4, 1), &review(5, 2))), None);
     assert_eq!(data(remove("1", &review(5, 2))), None);

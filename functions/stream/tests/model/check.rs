@@ -38,7 +38,8 @@ fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
     same("index", &expected, &world.index)
 }
 
-/// Checks that exactly the history's events were published, and those of one item in order.
+/// Checks that exactly the history's events were published, and that the events of each item were
+/// published in order.
 fn bus(world: &World) -> Result<(), String> {
     let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for shard in &world.stream {

@@ -20,11 +20,11 @@ use crate::run::Quiet;
 /// The limits of the schedules.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The number of deliveries that crash.
+    /// The maximum number of deliveries that crash.
     pub crashes: usize,
-    /// The number of times that earlier records are delivered again.
+    /// The maximum number of times that earlier records are delivered again.
     pub repeats: usize,
-    /// The number of calls that fail completely or in their last part.
+    /// The maximum number of calls that fail completely or in their last part.
     pub failures: usize,
     /// Whether the two shards deliver concurrently, call by call, while the shop writes. Otherwise
     /// a delivery ends or crashes before any other move.
@@ -98,7 +98,8 @@ pub fn explore(history: &History, bounds: Bounds) -> Explored {
         for step in &since {
             run.take(*step);
         }
-        // This continues while states are new. The other branches are explored later.
+        // The search follows one branch while its states are new. It explores the other branches
+        // later.
         while seen.insert(run.state()) {
             explored.states += 1;
             if run.is_settled() {

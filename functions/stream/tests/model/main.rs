@@ -73,7 +73,7 @@ async fn case_39_copies_equal_their_sources_after_any_failure() {
 
 /// The skipped schedules have the same ends as the explored ones.
 ///
-/// Each kind of schedule has one test, because each explores for a long time on one core.
+/// Each kind of schedule has its own test, so that these long searches run on several cores.
 mod skipped_schedules_have_the_same_ends_as_explored_ones {
     use super::{Bounds, CRASH_AND_REPETITION, FAILURE, History, REDUCED, explored, history};
 
@@ -85,7 +85,7 @@ mod skipped_schedules_have_the_same_ends_as_explored_ones {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn orders_undisturbed() {
+    async fn orders_without_crash_or_failure() {
         compare("sold and cancelled", &history::sold_and_cancelled(), REDUCED);
     }
 
@@ -100,7 +100,7 @@ mod skipped_schedules_have_the_same_ends_as_explored_ones {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn copies_undisturbed() {
+    async fn copies_without_crash_or_failure() {
         compare("copied from elsewhere, less", &history::copied_from_elsewhere().shortened([2, 2]), REDUCED);
     }
 

@@ -65,7 +65,8 @@ pub struct Spent {
     pub crashes: usize,
     pub repeats: usize,
     pub failures: usize,
-    /// The current shard, if the shards share nothing. It goes from the last shard to the first.
+    /// The current shard, if the shards share nothing. They then run one after the other, from the
+    /// last shard to the first.
     front: usize,
 }
 

@@ -7,10 +7,10 @@
 //!
 //! - A call that touches nothing shared succeeds, fails or crashes before any other actor moves. A
 //!   move in between would have the same effect after the call. All deliveries share one limit of
-//!   crashes. The rule still hides no schedule. If another delivery crashes first, this call has
-//!   succeeded before that crash.
+//!   crashes, but the rule still hides no schedule. If another delivery uses the last crash, this
+//!   call has already succeeded.
 //! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
-//!   the item at once. A delivery of fewer records remains possible.
+//!   the item at once. This hides no schedule, because a delivery can still have fewer records.
 //! - Shards that share nothing run one after the other.
 //! - A delivery crashes only directly after a call that changed something. A later crash, up to the
 //!   next such call or before the response arrives, leads to the same state. A crash before the
@@ -29,7 +29,7 @@ use key_schema::request::{Query, Range};
 /// An actor, which makes moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// The deliveries of a shard, of which one runs at a time.
+    /// The deliveries of a shard. They run one after the other.
     Delivery(usize),
     /// The shop's writes to the items of a shard.
     Shop(usize),
@@ -81,7 +81,7 @@ impl Footprint {
 /// Whether other actors can notice a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The call touches only data of its actor.
+    /// The call touches only data of the actor that makes it.
     Own,
     /// The call touches shared data.
     Shared,
@@ -153,7 +153,7 @@ impl Territory {
         assert!(one == other || (shared && near), "{one:?} and {other:?} both access {key:?}");
     }
 
-    /// Returns whether such a call may add records to a shard.
+    /// Returns whether a call with this reach may add records to a shard.
     pub fn is_fed(&self, shard: usize, reach: Reach) -> bool {
         self.sharing.fed == Some(shard) && reach == Reach::Shared
     }

@@ -97,8 +97,8 @@ impl Connector {
     }
 
     fn answer(&self, origin: Origin, sender: Sender, response: Response<Incoming>) -> Response<Answer> {
-        // After a server error the connection is closed, because a new one may reach another,
-        // healthy server.
+        // After a server error the connection is closed, because a new connection may reach
+        // another, healthy server.
         let connection = (!response.status().is_server_error()).then(|| self.pool.lend(origin, sender));
         response.map(|body| Answer::new(body, connection))
     }

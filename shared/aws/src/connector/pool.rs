@@ -14,8 +14,8 @@ use super::Origin;
 /// The time after which an idle connection is discarded, because the server may have closed it
 /// without notice.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Before a connection that was idle this long is used again, the pool yields to the runtime. The
-/// runtime can then notice that the server has closed the connection.
+/// The idle time after which the pool yields to the runtime before it uses a connection again.
+/// While the pool yields, the runtime can notice that the server has closed the connection.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// The maximum number of idle connections. A function has fewer concurrent requests.
 const MAX_KEPT: usize = 64;

@@ -65,10 +65,10 @@ pub(super) async fn open(host: &str, port: u16, tls: Option<&Tls>) -> Result<Str
     }
 }
 
-/// Opens a TCP connection to the first of the addresses that accepts one.
+/// Opens a TCP connection to the first address that accepts a connection.
 pub(super) async fn tcp(addresses: &[SocketAddr]) -> Result<TcpStream, NoConnection> {
     let tcp = TcpStream::connect(addresses).await?;
-    // Requests are small, and each one waits for its response.
+    // Without this option, the system may delay a small request to combine it with a later one.
     tcp.set_nodelay(true)?;
     Ok(tcp)
 }

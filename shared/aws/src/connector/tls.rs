@@ -152,7 +152,8 @@ impl Fallback {
         self.hosts().iter().any(|known| known == host)
     }
 
-    /// Makes later connections to the host try the fallback roots first.
+    /// Makes later connections to the host use the fallback roots at once. Reports a new host to
+    /// operators.
     fn remember(&self, host: &str) {
         let mut hosts = self.hosts();
         if hosts.len() < MAX_HOSTS && !hosts.iter().any(|known| known == host) {

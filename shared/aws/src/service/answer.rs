@@ -26,7 +26,7 @@ pub struct Response {
     pub attempts: u32,
 }
 
-/// The error codes that services use to throttle requests. The list is the SDK's.
+/// The error codes that services use to throttle requests. The SDK has the same list.
 const THROTTLES: [&str; 14] = [
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
@@ -71,7 +71,8 @@ impl Response {
             let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
             if read.len() + data.len() > max {
                 if is_error {
-                    // An error page may be long, because a proxy wrote it. Its status is enough.
+                    // A proxy may send a long error page. The caller needs only the status, so the
+                    // rest of the page is not read.
                     break;
                 }
                 return Err(Failure::TooLong(max));

@@ -277,8 +277,8 @@ impl Service {
     async fn signed(&self, call: &Call<'_>, now: SystemTime) -> Result<Request<SdkBody>, Failure> {
         let mut request = self.request(call)?;
         if let Some(signing) = &self.signing {
-            // The SDK sends the trace, too. It joins the call to the invocation in X-Ray. AWS also
-            // uses it to stop functions that invoke each other in a loop.
+            // The trace joins the call to the invocation in X-Ray. AWS also uses it to stop
+            // functions that invoke each other in a loop. The SDK sends it, too.
             if let Some(trace) = trace_of_lambda(|name| std::env::var(name).ok()) {
                 request.headers_mut().insert(TRACE_HEADER, trace);
             }

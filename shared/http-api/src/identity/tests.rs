@@ -26,7 +26,7 @@ fn a_member_of_staff_is_recognised_in_every_spelling() {
 }
 
 #[test]
-fn a_group_that_only_looks_like_staff_is_not() {
+fn a_group_with_a_name_like_staff_is_not_staff() {
     for groups in [
         r#""[nonstaff]""#,
         r#""[staffing]""#,

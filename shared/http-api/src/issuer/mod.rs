@@ -4,8 +4,8 @@
 //! authorizer. So if such a route responds differently to some callers, the function verifies the
 //! token itself. It follows the rules of the gateway's authorizer
 //! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>).
-//! It checks the key that `kid` names, `iss`, `aud` (or `client_id` if there is no `aud`), `exp`,
-//! `nbf` and `iat`.
+//! It verifies the signature with the key that `kid` names. It also checks the claims `iss`, `exp`,
+//! `nbf`, `iat`, and `aud` (or `client_id` if there is no `aud`).
 //!
 //! # Outcomes
 //! - A valid token: its owner is the caller, as if the gateway had passed the claims on.
@@ -19,7 +19,7 @@
 //! open advisory RUSTSEC-2023-0071. This module needs only a small part of JOSE: compact tokens of
 //! three parts, and two algorithms. `ring` verifies the signatures.
 //!
-//! No token or part of a token is logged.
+//! This module logs neither tokens nor parts of tokens.
 
 mod keys;
 mod source;
@@ -38,10 +38,10 @@ use crate::identity::Caller;
 use crate::problem::Problem;
 use crate::request::Request;
 
-/// The maximum difference between the issuer's clock and this one.
+/// The maximum difference between the issuer's clock and the function's clock.
 const LEEWAY: Duration = Duration::from_secs(10);
 
-/// The issuer that signs the tokens: the one that the gateway's authorizer trusts.
+/// The issuer that signs the tokens. The gateway's authorizer trusts the same issuer.
 ///
 /// The function fetches the issuer's keys when it receives the first token that may be valid, and
 /// caches them for [`Issuer::MAX_AGE`].
@@ -98,15 +98,15 @@ impl Issuer {
         Self::new(&aws::variable("JWT_ISSUER")?, &aws::variable("JWT_AUDIENCE")?, endpoint.as_deref())
     }
 
-    /// Uses this clock instead of the system's.
+    /// Uses this clock instead of the system's clock.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// Returns the caller that the gateway has verified. If there is none, returns the owner of the
-    /// request's token.
+    /// Returns the caller that the gateway has verified. If the gateway has verified no caller,
+    /// returns the owner of the request's token.
     pub async fn caller(&self, request: &Request<'_>) -> Result<Caller, Problem> {
         if let known @ Caller::SignedIn(_) = request.caller() {
             return Ok(known.clone());
@@ -124,13 +124,14 @@ impl Issuer {
         }
     }
 
-    /// Returns the caller if it is staff, otherwise an anonymous one.
+    /// Returns the caller if the caller is staff, and otherwise an anonymous caller.
     ///
-    /// It verifies a token only if the token names the group of staff. So a customer's request
-    /// succeeds even while the issuer is unreachable.
+    /// This method verifies a token only if the token names the group of staff. So a customer's
+    /// request succeeds even while the issuer is unreachable.
     ///
     /// # Errors
-    /// 503 `unavailable` when the token may be staff's but the issuer's keys are unavailable.
+    /// 503 `unavailable` when the token names the group of staff, but the issuer's keys are
+    /// unavailable.
     pub async fn staff(&self, request: &Request<'_>) -> Result<Caller, Problem> {
         let only_staff = |caller: Caller| if caller.is_staff() { caller } else { Caller::Anonymous };
         if let known @ Caller::SignedIn(_) = request.caller() {

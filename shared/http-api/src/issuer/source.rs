@@ -1,9 +1,9 @@
 //! Fetches the issuer's keys. The discovery document (OpenID Connect Discovery 1.0, section 4) has
 //! their URL.
 //!
-//! There are two calls: for the document and for the keys. Each call has one attempt, and limits
-//! for time and size. It follows no redirect. It opens a new connection, because the next fetch is
-//! an hour away.
+//! The module makes two calls: one for the document, and one for the keys. Each call is attempted
+//! once, with a time limit and a size limit. It follows no redirect. It opens a new connection,
+//! because an open connection would stay unused for an hour.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use crate::json::{Members, Value};
 /// request's headers.
 const MAX_BYTES: usize = 10_240;
 
-/// A signature algorithm. All other algorithms are refused, including `none` and those with shared
-/// secrets.
+/// A signature algorithm. All other algorithms are refused, including `none` and all algorithms
+/// with a shared secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256. Cognito uses it. The JWT authorizer of an HTTP API accepts

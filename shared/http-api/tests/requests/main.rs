@@ -1,5 +1,5 @@
-//! Tests of requests in API Gateway's format: they go through routes, and come from anonymous
-//! callers, customers and staff.
+//! Tests of requests in API Gateway's format. The requests pass through the routes. Their callers
+//! are anonymous, customers or staff.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
@@ -48,8 +48,8 @@ fn routes() -> Routes<App> {
         })
 }
 
-/// Responds with the results of `Once::first` for a record of this request, an expired record, and
-/// one of another request.
+/// Responds with the results of `Once::first` for a record of this request, for an expired record,
+/// and for a record of another request.
 async fn once(request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
     let at = Instant::EPOCH.plus_seconds(1_700_000_000);

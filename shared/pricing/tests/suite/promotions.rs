@@ -1,4 +1,4 @@
-//! Promotions and the spreading of their discounts.
+//! Tests of promotions and of the spreading of their discounts.
 
 use pricing::{PricingError, Promotion, Reduction, spread};
 
@@ -49,7 +49,7 @@ fn the_cheapest_pieces_of_all_lines_are_free() {
 }
 
 #[test]
-fn a_promotion_reduces_what_one_of_a_higher_priority_left() {
+fn promotions_with_a_higher_priority_are_applied_first() {
     let half = Promotion { priority: 1, ..promotion(Reduction::Percentage(5000), &[0]) };
     let ten = promotion(Reduction::Amount(10), &[0]);
     assert_eq!(untaxed(&[line(1, 100)], &[ten.clone(), half.clone()]).discounts, [(1, 50), (0, 10)]);
@@ -58,7 +58,7 @@ fn a_promotion_reduces_what_one_of_a_higher_priority_left() {
 }
 
 #[test]
-fn an_exclusive_promotion_is_the_only_one() {
+fn an_exclusive_promotion_excludes_all_others() {
     let lines = [line(1, 1000)];
     let open = Promotion { priority: 9, ..promotion(Reduction::Amount(1), &[0]) };
     let exclusive = |priority| Promotion { priority, exclusive: true, ..promotion(Reduction::Amount(2), &[0]) };
@@ -69,7 +69,7 @@ fn an_exclusive_promotion_is_the_only_one() {
 }
 
 #[test]
-fn the_minimum_counts_the_lines_of_the_promotion_before_discounts() {
+fn the_minimum_is_compared_with_the_price_of_the_promotions_lines_before_discounts() {
     let lines = [line(1, 600), line(1, 600)];
     let minimum = |lines: &[usize]| Promotion { min_amount: Some(1200), ..promotion(Reduction::Amount(100), lines) };
     assert_eq!(untaxed(&lines, &[minimum(&[0, 1])]).totals.discount, 100);
@@ -80,7 +80,7 @@ fn the_minimum_counts_the_lines_of_the_promotion_before_discounts() {
 }
 
 #[test]
-fn nothing_is_spread_over_nothing() {
+fn a_nonzero_amount_needs_a_nonzero_weight_and_no_value_may_be_negative() {
     assert_eq!(spread(0, &[]), Ok(vec![]));
     assert_eq!(spread(0, &[0, 0]), Ok(vec![0, 0]));
     assert_eq!(spread(1, &[0, 0]), Err(PricingError::Unspreadable));

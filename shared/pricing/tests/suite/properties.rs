@@ -1,4 +1,4 @@
-//! Properties of every basket: totals are the sum of their parts.
+//! Tests of properties that hold for every basket, such as totals that are the sum of their parts.
 
 use pricing::{Discounted, Line, Priced, Promotion, Reduction, Rounding, TaxRate, Taxes, spread};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn shares_add_up_and_differ_by_less_than_one_from_the_exact_ones(
+    fn shares_add_up_and_differ_by_less_than_one_from_the_exact_shares(
         weights in prop::collection::vec(0..1_000_000_i64, 1..20), amount in 0..1_000_000_i64,
     ) {
         let sum: i64 = weights.iter().sum();

@@ -1,4 +1,4 @@
-//! The price of shipping.
+//! Tests of the price of shipping.
 
 use pricing::{Discounted, Line, PricingError, Rate, Rates, Reduction, Rounding, TaxRate, Tier};
 
@@ -9,7 +9,7 @@ fn tiers(tiers: &[(i64, i64)]) -> Vec<Tier> {
 }
 
 #[test]
-fn a_parcel_costs_the_price_of_the_lowest_weight_that_holds_it() {
+fn a_parcel_costs_the_price_of_the_lowest_weight_limit_that_it_does_not_exceed() {
     let rates = Rates { rate: Rate::ByWeight(tiers(&[(5000, 900), (1000, 500)])), free_from: None };
     for (grams, price) in [(0, Some(500)), (1000, Some(500)), (1001, Some(900)), (5000, Some(900)), (5001, None)] {
         assert_eq!(rates.price(grams, 100), price, "{grams} grams");
@@ -17,7 +17,7 @@ fn a_parcel_costs_the_price_of_the_lowest_weight_that_holds_it() {
 }
 
 #[test]
-fn an_order_costs_the_price_of_the_highest_amount_that_it_reaches() {
+fn shipping_costs_the_price_of_the_highest_amount_that_the_order_reaches() {
     let rates = Rates { rate: Rate::ByAmount(tiers(&[(2000, 300), (1000, 500)])), free_from: Some(5000) };
     for (amount, price) in
         [(999, None), (1000, Some(500)), (1999, Some(500)), (2000, Some(300)), (4999, Some(300)), (5000, Some(0))]
@@ -28,13 +28,13 @@ fn an_order_costs_the_price_of_the_highest_amount_that_it_reaches() {
 }
 
 #[test]
-fn a_parcel_that_is_too_heavy_is_not_sent_for_nothing() {
+fn free_shipping_does_not_apply_to_a_parcel_that_is_too_heavy() {
     let rates = Rates { rate: Rate::ByWeight(tiers(&[(1000, 500)])), free_from: Some(100) };
     assert_eq!(rates.price(1001, 100), None);
 }
 
 #[test]
-fn the_weight_is_that_of_all_pieces_and_amounts_count_after_discounts() {
+fn the_weight_counts_all_pieces_and_the_amount_is_after_discounts() {
     let lines = [Line { quantity: 3, amount: 6000, grams: 250 }, Line { quantity: 1, amount: 0, grams: 0 }];
     let discounted = Discounted::new(&lines, &[promotion(Reduction::Percentage(5000), &[0])]).unwrap();
     assert_eq!((discounted.grams(), discounted.amount().unwrap()), (750, 3000));

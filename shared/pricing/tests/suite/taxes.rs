@@ -1,4 +1,4 @@
-//! Tax by published examples.
+//! Tests of tax with published examples.
 
 use pricing::{Discounted, PricingError, Rounding, TaxRate, Taxes, part};
 
@@ -77,7 +77,8 @@ const EXAMPLES: &[Example] = &[
         tax: 1499,
         total: 8991,
     },
-    // A hundred pieces at 1.41 and 20 %: the price of a piece is not rounded before.
+    // A hundred pieces at 1.41 and 20 %: the tax is not computed and rounded for a single piece
+    // first.
     Example {
         source: "https://github.com/craftcms/commerce/pull/697",
         lines: &[(100, 141)],
@@ -100,7 +101,7 @@ const EXAMPLES: &[Example] = &[
 ];
 
 #[test]
-fn tax_is_that_of_the_published_examples() {
+fn the_computed_tax_equals_the_tax_of_the_published_examples() {
     for example in EXAMPLES {
         let Example { source, lines, millionths, included, rounding, tax, total } = *example;
         let lines: Vec<_> = lines.iter().map(|(quantity, unit_price)| line(*quantity, *unit_price)).collect();

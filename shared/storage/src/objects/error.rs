@@ -55,8 +55,8 @@ impl From<CallError> for ObjectError {
     }
 }
 
-/// Classifies the response of a failed call. The caller has already handled the responses that have
-/// another meaning for it.
+/// Classifies the response of a failed call. The caller has already handled every status that is a
+/// normal outcome of its call.
 pub(crate) fn classify(response: &Response) -> ObjectError {
     let status = response.status;
     match s3::error_code(response) {

@@ -1,13 +1,13 @@
 //! Objects of S3 that are written once and never changed.
 //!
 //! The caller derives an object's name from its content, so a second write is harmless:
-//! [`ObjectStore::put_new`] keeps the first object. Bodies are completely in memory, because an
-//! object is an item of the table or a batch of records. Computing a checksum therefore costs
-//! almost nothing.
+//! [`ObjectStore::put_new`] keeps the first object. An object is one item of the table or one batch
+//! of records, so its body is completely in memory. Computing a checksum therefore costs almost
+//! nothing.
 //!
-//! The SHA-256 of a body is signed and stored with the object. S3 verifies it on writing, and this
-//! crate on reading. Objects that other programs or earlier releases wrote have other kinds of
-//! checksums, which this crate does not verify.
+//! The SHA-256 of a body is signed and stored with the object. S3 verifies the checksum when the
+//! object is written. This crate verifies it when the object is read. Objects that other programs
+//! or earlier releases wrote have other kinds of checksums, which this crate does not verify.
 //!
 //! Errors contain the error code of S3, never the name or content of an object, because archived
 //! items belong to customers.
@@ -49,8 +49,8 @@ impl ObjectStore {
     }
 }
 
-/// Refuses names that S3 would refuse, and control characters, because some readers of lists cannot
-/// handle these.
+/// Refuses names that S3 would refuse. Also refuses control characters, because some programs that
+/// read lists of objects cannot handle them.
 fn check(name: &str) -> Result<(), ObjectError> {
     match name {
         "" => Err(ObjectError::Name("it is empty")),

@@ -9,7 +9,8 @@ use tokio::time::{sleep, timeout};
 use crate::objects::error::classify;
 use crate::objects::{ObjectError, ObjectStore, check};
 
-/// S3's error code for two concurrent conditional writes of one name. One of them must be retried.
+/// S3's error code for two concurrent conditional writes of one name. One of the two writes must be
+/// retried.
 const CONFLICT: &str = "ConditionalRequestConflict";
 /// The maximum wait in milliseconds after each conflicting attempt, with full jitter.
 const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];
@@ -19,8 +20,8 @@ const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];
 pub enum Put {
     /// The object is new.
     Created,
-    /// The name already existed, and its object is unchanged. An earlier attempt of this call may
-    /// have created it, if its response was lost.
+    /// The name already existed, and its object is unchanged. If the response of an earlier attempt
+    /// of this call was lost, that attempt may have created the object.
     AlreadyThere,
 }
 
@@ -30,8 +31,8 @@ pub enum Class {
     /// S3 Standard.
     Standard,
     /// S3 Glacier Instant Retrieval: a sixth of Standard's storage price, readable at once. S3
-    /// bills at least 90 days and 128 KB, and four times Standard's price for a write. It pays off
-    /// for objects over about 22 KB with a long lifetime.
+    /// bills each object for at least 90 days and at least 128 KB. A write costs four times as much
+    /// as in Standard. The class pays off for objects over about 22 KB with a long lifetime.
     Cold,
 }
 
@@ -75,7 +76,8 @@ impl ObjectStore {
         };
         let (sum, length) = (s3::checksum(body), body.len().to_string());
         let headers = [
-            // S3 requires a length even for an empty body, and the HTTP client sends none for it.
+            // S3 requires a length even for an empty body, but the HTTP client sends no length in
+            // this case.
             ("content-length", length.as_str()),
             ("content-type", "application/json"),
             ("if-none-match", "*"),

@@ -48,8 +48,8 @@ async fn a_presigned_url_has_only_the_permissions_of_its_signer() {
     assert_eq!(send(Method::GET, &reading.url, &[], b"").await.0, 200);
     let used: Vec<u64> = access.report()[0].grants.iter().map(|grant| grant.used).collect();
     assert_eq!(used, [1, 1, 1, 1]);
-    // S3 refuses the signature of a URL with another session. The report does not count the call,
-    // because no function has made it.
+    // The URL now names another session than its signature, so S3 refuses the signature. The report
+    // does not count the call, because no function has made it.
     let before = access.report();
     let forged = reading.url.replace("X-Amz-Security-Token=F", "X-Amz-Security-Token=G");
     assert_eq!(send(Method::GET, &forged, &[], b"").await, (403, "SignatureDoesNotMatch".to_owned()));

@@ -158,7 +158,7 @@ async fn an_invalid_name_is_refused_and_no_object_is_written() {
 }
 
 #[tokio::test]
-async fn a_list_has_the_sizes_of_objects_with_a_prefix_after_a_name_in_byte_order() {
+async fn a_list_is_in_byte_order_and_can_have_a_prefix_and_start_after_a_name() {
     let (server, store) = start().await;
     for (name, size) in [("b/2", 2), ("b/10", 1), ("b", 0), ("b/B", 3), ("c", 9), ("a", 9), ("b/é", 4)] {
         store.put_new(name, vec![b'x'; size], Class::Cold).await.unwrap();

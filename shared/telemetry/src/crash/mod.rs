@@ -21,14 +21,17 @@ pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.advanced", "A phase of a category move has ended. The next phase has not begun."),
     ("catalog.move.begun", "A category move has begun. Nothing has moved yet, and the client has no response."),
-    ("catalog.move.cleared", "A category that has moved is removed from its old path. Others are not."),
-    ("catalog.move.copied", "A category has its successor and is marked. The categories below it have none yet."),
-    ("catalog.move.placed", "Some products of a moving category are in the new category. The others are not."),
+    ("catalog.move.cleared", "A category that has moved is removed from its old path. Other moved categories are not."),
+    (
+        "catalog.move.copied",
+        "A category has its successor and is marked. The categories below it have no successors yet.",
+    ),
+    ("catalog.move.placed", "Some products of a moving category are in the new category. The other products are not."),
     ("catalog.move.transferred", "A product's memberships have moved. The memberships of other products have not."),
     (
         "customers.belongings.erased",
-        "Everything of a customer except the profile is erased. A retry erases items that were added in \
-         between, and then the profile.",
+        "Everything of a customer except the profile is erased. A retry erases items that were added \
+         during the erasure, and then the profile.",
     ),
     (
         "customers.erasure.begun",
@@ -37,8 +40,8 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ),
     (
         "customers.profile.erased",
-        "The profile is erased and the erasure is noted. Archived items and items that were added in between still \
-         exist.",
+        "The profile is erased and the erasure is noted. Archived items and items that were added during \
+         the erasure still exist.",
     ),
     (
         "fulfilment.admitted",
@@ -64,7 +67,7 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("orders.staged.begun", "The head of a large order and its claims are written. No line is reserved."),
     ("orders.staged.given_back", "Some of a large order's stock is returned. The client has no response."),
     ("orders.staged.reserved", "Some or all lines of a large order are reserved. The order is not committed."),
-    ("orders.staged.undone", "Some lines of a large order that was not placed are undone. The others are not."),
+    ("orders.staged.undone", "Some lines of a large order that was not placed are undone. The other lines are not."),
     ("stream.audit.archived", "An expired item is in the archive. Its audit entry is not written."),
     ("stream.audit.recorded", "Archive object and audit entry are written. The function has not answered the batch."),
     ("stream.bus.marked", "An event is published, and its mark is written. The function has not answered the batch."),

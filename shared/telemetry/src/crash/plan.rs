@@ -15,7 +15,7 @@ use super::CRASH_POINTS;
 /// The environment variable of a function's process that names the folder of its plans.
 pub const FOLDER_VARIABLE: &str = "BODEGA_CRASH_POINTS";
 
-/// The plan of a point: the limits of its crashes, and the numbers so far.
+/// The plan of a point: the limits of its crashes, and the numbers of passes and crashes so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The probability that a pass crashes the process, from 0 to 1.
@@ -93,8 +93,8 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
     CRASH_POINTS.iter().filter_map(read_plan).collect()
 }
 
-/// Counts a pass of the point `name`. Returns whether this pass must crash the process. With an
-/// unreadable plan it must not.
+/// Counts a pass of the point `name`. Returns whether this pass must crash the process. If the plan
+/// is unreadable, the pass does not crash.
 pub(super) fn must_crash(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;

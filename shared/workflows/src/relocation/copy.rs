@@ -71,8 +71,9 @@ impl Mover<'_> {
         }
     }
 
-    /// Adds the missing ancestors of categories that clients created again at the old place. Such
-    /// categories exist only below a category with a successor.
+    /// Adds the missing ancestors of categories that clients created again at the old place.
+    /// Clients can create such categories only below a category with a successor, so this method
+    /// checks the old path of every successor.
     pub(super) async fn check_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         if moving.reached.is_none() {
             self.check(moving, &moving.to).await?;
@@ -95,7 +96,7 @@ impl Mover<'_> {
         if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
     }
 
-    /// Adds those of the given categories that do not exist.
+    /// Adds the given categories that do not exist.
     pub(super) async fn add_missing(
         &self,
         moving: &Stored<CategoryMove>,

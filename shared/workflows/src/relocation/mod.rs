@@ -64,8 +64,8 @@ impl<'a> Mover<'a> {
         Self { table, settling: SETTLING_SECONDS }
     }
 
-    /// Replaces [`SETTLING_SECONDS`], the wait for requests in progress. Only for callers that know
-    /// that no request is in progress, such as tests.
+    /// Replaces [`SETTLING_SECONDS`], the wait for requests in progress. Use it only when no
+    /// request is in progress, as in tests.
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = seconds;
@@ -77,8 +77,8 @@ impl<'a> Mover<'a> {
         Ok(self.table.get(&relocation::get()?).await?)
     }
 
-    /// Continues the current move until it is done, must wait, or reaches `until`. Returns the move
-    /// in its current state.
+    /// Continues the current move until it is done or must wait, or until the time `until` has
+    /// come. Returns the move in its current state.
     ///
     /// # Errors
     /// [`RelocationError`].

@@ -8,7 +8,7 @@ use table::Table;
 
 use crate::staging::{StagingError, advance, give_back};
 
-/// The result for an order that was due.
+/// The result of an attempt to cancel an order that has lapsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lapsed {
     /// This call has cancelled the order.
@@ -23,7 +23,7 @@ pub enum Lapsed {
 /// of the stock.
 ///
 /// # Errors
-/// [`StagingError`]. The next call cancels the order.
+/// [`StagingError`]. After an error, the next call cancels the order.
 pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, StagingError> {
     let items = table.query(&order::read_for_update(id)?).await?.items;
     let (mut head, mut lines, mut last) = (None, Vec::new(), Instant::MIN);
@@ -42,7 +42,7 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     if u64::try_from(lines.len()) != Ok(head.line_count) {
         return Err(StagingError::Contended);
     }
-    // The clocks of two functions may differ. The instants of the history must increase.
+    // The instants of the history must increase, but the clocks of two functions may differ.
     let at = now.max(last.plus_millis(1));
     lines.sort_by_key(|line| line.line);
     match advance(table, order::lapse(&head, &lines, at)?).await? {

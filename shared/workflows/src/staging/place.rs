@@ -13,7 +13,7 @@ use table::{Refusal, Refusals, Table};
 use crate::staging::StagingError;
 use crate::staging::undo::{Undone, undo};
 
-/// The maximum time that a request spends on undoing its order, after it failed to place it.
+/// The maximum time that a request spends on undoing its order, after placing the order failed.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The order to place.

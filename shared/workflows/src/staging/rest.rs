@@ -16,7 +16,7 @@ const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
 /// Returns the rest of an order's stock. It is idempotent and may run concurrently.
 ///
 /// # Errors
-/// [`StagingError`]. The next call returns the rest.
+/// [`StagingError`]. After an error, the next call returns the rest.
 pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
     let items = table.query(&order::read_for_update(id)?).await?.items;
     let (mut head, mut lines) = (None, Vec::new());

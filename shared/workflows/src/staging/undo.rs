@@ -23,7 +23,7 @@ pub enum Undone {
 /// Undoes an order unless it was placed. It is idempotent and may run concurrently.
 ///
 /// # Errors
-/// [`StagingError`]. The next call undoes the rest.
+/// [`StagingError`]. After an error, the next call undoes the rest.
 pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
     let mut backoff = Backoff::new();
     for _ in 0..ATTEMPTS {

@@ -110,7 +110,11 @@ async fn work_interrupted_at_any_point_continues_where_it_stopped() {
     }
     assert!(broken > 4, "{broken}");
     let done = shop.current().await;
-    assert_eq!((done.phase, done.categories, done.products, done.memberships), (Phase::Done, 6, 8, 3), "each once");
+    assert_eq!(
+        (done.phase, done.categories, done.products, done.memberships),
+        (Phase::Done, 6, 8, 3),
+        "each item is counted once"
+    );
     shop.assert_is(&shop.known.moved(&from(), &to()), &TOPS).await;
 }
 
@@ -146,7 +150,7 @@ async fn concurrent_movers_do_each_step_once() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_throttled_or_fails_costs_only_time() {
+async fn a_move_is_completed_although_the_table_is_throttled_or_fails() {
     for kind in [FaultKind::Throttle, FaultKind::Reset, FaultKind::Conflict] {
         let shop = furnished().await;
         shop.begin(&from(), &to()).await;

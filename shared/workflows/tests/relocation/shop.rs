@@ -165,7 +165,7 @@ impl Shop {
         moving
     }
 
-    /// Returns all categories below the given top categories, and these themselves.
+    /// Returns the given top categories and all categories below them.
     pub async fn categories(&self, tops: &[&str]) -> BTreeMap<CategoryPath, Stored<CategoryNode>> {
         let mut found = BTreeMap::new();
         for top in tops {

@@ -30,10 +30,14 @@ async fn a_product_that_a_late_request_creates_in_the_old_category_moves_too() {
 }
 
 #[tokio::test]
-async fn a_move_ends_only_after_all_requests_that_saw_the_old_category() {
+async fn a_move_ends_only_after_all_requests_that_saw_the_old_category_have_ended() {
     let mut shop = settling().await;
     let waiting = shop.current().await;
-    assert_eq!(Mover::new(shop.own()).go_on(far()).await.unwrap(), Some(waiting.clone()), "the usual time");
+    assert_eq!(
+        Mover::new(shop.own()).go_on(far()).await.unwrap(),
+        Some(waiting.clone()),
+        "the move waits for the usual time"
+    );
     shop.create_late("late", &from()).await;
     assert_eq!(shop.mover().go_on(far()).await.unwrap(), Some(waiting));
     shop.finish().await;
@@ -110,7 +114,7 @@ async fn a_category_stays_if_its_new_path_has_another_description() {
 }
 
 #[tokio::test]
-async fn a_product_in_the_old_and_the_new_category_is_then_once_in_the_new_one() {
+async fn a_product_in_both_the_old_and_the_new_category_is_in_the_new_one_once_after_the_move() {
     let mut shop = furnished().await;
     shop.begin(&from(), &to()).await;
     shop.put_into("p7", &from()).await;

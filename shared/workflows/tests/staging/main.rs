@@ -56,7 +56,7 @@ async fn a_large_order_is_invisible_until_it_is_placed_completely() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_item() {
+async fn a_refusal_names_every_line_with_too_little_stock_and_leaves_no_item() {
     let shop = Shop::open(LINES).await;
     for number in [5, RESERVED_AT_ONCE + 3, LINES] {
         shop.stock(number, TAKEN - 1, true).await;
@@ -210,7 +210,7 @@ async fn lines_that_are_reserved_during_an_undo_are_refused_or_undone() {
             break;
         }
     }
-    assert!(before > 0 && behind > 0, "{before} before, {behind} behind");
+    assert!(before > 0 && behind > 0, "{before} reservations came before the undo, {behind} after it");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

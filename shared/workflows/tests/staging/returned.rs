@@ -111,7 +111,7 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
     let error = shop.place(shop.own(), &basket).await.unwrap_err();
     assert_eq!(lines_refused(&error), [1, LINES as u64]);
     shop.assert_untouched(&basket, "refused").await;
-    // The transaction that reserves the line refuses as well.
+    // The transaction that reserves the line is refused, too.
     let begun = staged::begin(&basket.order, None, None).unwrap();
     shop.own().transact(&begun).await.unwrap().unwrap();
     let reserved =

@@ -150,7 +150,7 @@ impl Shop {
         assert!(self.unfinished().await.is_empty(), "{when}");
     }
 
-    /// Gives the idempotency key of one order to another.
+    /// Assigns the idempotency key of one order to another order.
     pub async fn claim_again(&self, of: &Basket, by: &Basket) {
         self.put(&stored(IdempotencyRecord { scope: of.scope.clone(), ..by.record() })).await;
     }

@@ -15,7 +15,7 @@ pub(super) fn parse(body: &[u8]) -> Option<ObjectPage> {
     let text = std::str::from_utf8(body).ok()?;
     let mut document = Document::new(text);
     let mut root = document.root_element().ok()?;
-    // The decoder would accept a truncated page as a shorter one.
+    // The decoder would accept a truncated page as a complete, shorter page.
     if !root.start_el().matches("ListBucketResult") || !text.trim_end().ends_with("</ListBucketResult>") {
         return None;
     }

@@ -52,7 +52,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Copies that follow their source",
         entities: &["Membership", "Product"],
         patterns: &["memberships.refresh", "products.copy-stock", "products.copy-rating"],
-        tests: &["case_11_and_13_copies_end_on_the_newest_after_repetitions_and_reordering"],
+        tests: &["case_11_and_13_copies_end_at_the_newest_state_after_repetitions_and_reordering"],
     },
     Technique {
         id: "S7",

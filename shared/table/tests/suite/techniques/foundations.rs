@@ -73,7 +73,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
             "an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_object",
             "a_url_is_valid_only_for_its_object_and_its_method",
-            "an_interrupted_addition_leaves_a_note_and_a_repetition_finishes_it",
+            "an_interrupted_addition_leaves_a_note_and_a_repetition_completes_the_addition",
             "an_unreferenced_object_is_deleted_after_the_grace",
             "janitors_that_run_too_early_delete_no_referenced_object",
             "an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused",

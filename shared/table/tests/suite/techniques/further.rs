@@ -19,7 +19,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "The root and a whole subtree of a hierarchy, one Query a page",
         entities: &["CategoryNode"],
         patterns: &["categories.children", "categories.subtree"],
-        tests: &["a_subtree_of_a_thousand_categories_is_read_with_one_request_a_page"],
+        tests: &["a_subtree_of_a_thousand_categories_is_read_with_one_request_per_page"],
     },
     Technique {
         id: "X3",
