@@ -61,8 +61,8 @@ pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Respons
         if refusals.only(InvoiceAction::Invoice) {
             return Err(Problem::internal("the invoice counter is behind the invoices"));
         }
-        // Another request took the number, changed the order, or issued its invoice. The next
-        // attempt reads all of them again.
+        // Another request took the number, changed the order, or issued the order's invoice. The
+        // next attempt reads the order, its invoice and the counter again.
         Ok(None)
     })
     .await

@@ -13,7 +13,8 @@ use crate::refund::{converted, refundable, refundable_amount, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
 use workflows::staging;
 
-/// The time that a request spends to return the stock of a large order.
+/// The longest time that a request spends to return the stock of a large order. The janitor returns
+/// the rest.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The statuses that a client may request.

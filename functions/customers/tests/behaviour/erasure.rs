@@ -381,7 +381,7 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
 
 /// An earlier version could leave the claims of a customer without a profile.
 #[tokio::test]
-async fn a_customer_signs_up_with_names_that_only_the_customers_own_claims_hold() {
+async fn a_customer_signs_up_with_names_that_the_same_customer_has_already_claimed() {
     let shop = Shop::open().await;
     let created = shop.customer("ann").await;
     shop.delete_partitions("CUSTOMER#ann").await;

@@ -173,7 +173,7 @@ async fn the_session_of_another_customer_can_neither_be_prolonged_nor_ended() {
     assert_eq!((ids(&list.body["items"]), &list.body["items"][0]["device"]), (vec!["bobs"], &json!("phone")));
 }
 
-/// The claims of a token in a sign-in.
+/// Returns the claims of a token that belongs to the sign-in `sid`.
 fn in_sign_in(sub: &str, sid: &str) -> Value {
     json!({ "sub": sub, "sid": sid })
 }
@@ -250,7 +250,7 @@ async fn a_session_that_expires_ends_no_sign_in() {
 async fn an_erasure_ends_every_sign_in_after_it_has_deleted_the_profile() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
-    // Two sessions of one sign-in, and one of another.
+    // Ann has two sessions of one sign-in, and one session of another sign-in.
     for sid in ["phone", "phone", "laptop"] {
         begin_in(&shop, in_sign_in("ann", sid)).await;
     }

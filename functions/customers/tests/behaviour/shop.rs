@@ -79,7 +79,7 @@ impl Shop {
         self.transact(&like::put(&stored(like)).unwrap()).await;
     }
 
-    /// Makes a customer follow another.
+    /// Makes a customer follow another customer.
     pub async fn follow(&self, customer: &str, other: &str) {
         let edge = Follow { customer_id: customer.parse().unwrap(), followed_id: other.parse().unwrap() };
         self.transact(&follow::put(&stored(edge)).unwrap()).await;

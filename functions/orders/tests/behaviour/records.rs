@@ -21,7 +21,7 @@ fn ids(answer: &Answered) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_customer_pages_through_only_the_own_orders_newest_first() {
+async fn a_customer_pages_through_only_their_own_orders_newest_first() {
     let shop = Shop::open().await;
     shop.sign_up("bob").await;
     shop.product("tea", 10).await;

@@ -19,7 +19,7 @@ async fn an_address_entered_by_another_person_stays_available_to_its_owner() {
     let owner = shop.send(sign_up("victim", "Victim@example.com", "victim")).await;
     assert_eq!((owner.status, &owner.body["email_verified"]), (201, &json!(true)));
     assert_eq!(shop.find("victim@example.com").await, std::slice::from_ref(&owner.body));
-    // Eve cannot verify the address once its owner has, even with the code.
+    // After the owner has verified the address, Eve cannot verify it, even with her code.
     let taken = enter(&shop, "eve", &code).await;
     assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
     assert_eq!(shop.read("eve").await.body["email_verified"], false);
