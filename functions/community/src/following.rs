@@ -1,4 +1,5 @@
-//! Follows. Only the owner may change them, and every customer may read them.
+//! Follows. Only the following customer and staff may change a follow. Every signed-in caller may
+//! read it.
 
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services};
@@ -43,7 +44,7 @@ fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem>
     }
 }
 
-/// GET customers/{id}/following/{other}: returns the edge, if the customer follows the other.
+/// GET customers/{id}/following/{other}: returns the edge, if the customer `id` follows `other`.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;

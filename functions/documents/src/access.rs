@@ -1,6 +1,6 @@
 //! Permissions on documents. Staff may do everything. The owner may do everything, and the editors
-//! may read and write. In an organization's document both also need a current membership. There
-//! every member may read, and admins may do everything.
+//! may read and write. In an organization's document, owner and editors also need a current
+//! membership. Every member of the organization may read it, and the admins may do everything.
 //!
 //! This module decides about reads. The conditions of transactions decide about writes. For a write
 //! this module chooses the right that the condition checks, and explains a refusal.

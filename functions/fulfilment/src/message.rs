@@ -15,7 +15,8 @@ pub struct Batch {
     pub records: Vec<Message>,
 }
 
-/// A message. Without an id the whole invocation fails, because the response could not name it.
+/// A message. Without a message id the whole invocation fails, because the response cannot name the
+/// message.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Message {
     /// The id that the response names.
@@ -33,7 +34,7 @@ pub enum Step {
     Wait(OrderId),
     /// The order is shipped or cancelled, and needs no station any more.
     Leave(OrderId),
-    /// No step.
+    /// The event needs no step.
     Nothing,
 }
 

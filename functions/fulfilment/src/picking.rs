@@ -45,7 +45,8 @@ use crate::message::{Batch, Message, MessageError, Step};
 /// The number of waiting orders that a look reads. Orders behind the first one may already have a
 /// station, and the look removes them from the list.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. Each admits an order, or another function was faster.
+/// The maximum number of rounds in one look. In each round, this or another function admits an
+/// order.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
 /// The response to the queue: the ids of the messages that must be delivered again.

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_permanent_bounce_and_a_complaint_name_recipients() {
+    fn only_permanent_bounces_and_complaints_have_recipients() {
         let bounce = |kind: &str, address: &str| {
             json!({"eventType": "Bounce", "bounce": {"bounceType": kind, "bounceSubType": "General",
                 "bouncedRecipients": [{"emailAddress": address, "action": "failed"}]}, "mail": {}})

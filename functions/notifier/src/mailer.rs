@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_without_a_connection_or_a_valid_request_was_the_message_certainly_not_sent() {
+    fn a_message_without_a_connection_or_a_valid_request_was_certainly_not_sent() {
         let certain = |failure| MailError::from(CallError { failure, attempts: 1 }).is_certain();
         assert!(certain(Failure::NotConnected(aws::NoConnection::Refused)));
         assert!(certain(Failure::Invalid("no credentials".to_owned())));

@@ -20,10 +20,10 @@
 //! # Why each minute with throttles causes one split
 //!
 //! A report covers the last minutes, including those before the last split. So a split names the
-//! throttled minute. The table accepts it only if the counter was not split after that minute
-//! began. So repeated or late reports, and two concurrent rounds, split once. The first whole
-//! minute after a split is the first minute that shows its effect. So a counter that is still
-//! throttled is split once in two to three minutes.
+//! throttled minute. The table accepts the split only if the counter was not split after that
+//! minute began. So repeated or late reports, and two concurrent rounds, cause only one split. The
+//! first whole minute after a split is the first minute that shows its effect. So a counter that
+//! stays throttled is split again after two to three minutes.
 
 pub mod report;
 pub mod round;

@@ -87,7 +87,7 @@ async fn a_payment_event_after_the_order_has_left_changes_nothing() {
         assert!(warehouse.take(&[moved(&order(number), "picking", to), paid(&order(number))]).await.is_empty());
         assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
     }
-    // The message of an order that does not exist.
+    // This message belongs to an order that does not exist.
     assert!(warehouse.take(&[paid(&order(9))]).await.is_empty());
     assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
 }

@@ -141,8 +141,8 @@ async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
     assert_eq!(noted(&shop).await, 0);
 }
 
-/// These janitors have no grace. So a copy may complete after the object's deletion and remain, but
-/// no picture may lose its object.
+/// For these janitors, the notes of new objects are already older than the grace. So a copy may
+/// complete after the object's deletion and remain, but no picture may lose its object.
 #[tokio::test]
 async fn janitors_that_run_too_early_delete_no_referenced_object() {
     let shop = shop(&[]).await;
