@@ -43,8 +43,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// Returns the problem of a refused write: 404 if the customer is missing or is being erased, and
-/// 412 if the stored version is not the client's.
+/// Returns the problem of a refused write: 404 if the customer is missing or is being erased. 412
+/// if the stored version is not the client's.
 fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
     let customer = refusal.stored::<Stored<Customer>>()?.filter(|customer| customer.erasing_since.is_none());
     let customer = customer.ok_or_else(no_customer)?;

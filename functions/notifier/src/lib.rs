@@ -26,9 +26,9 @@
 //! ```
 //!
 //! - Before SES accepts the message, a failure costs nothing, because the next attempt sends it. If
-//!   an attempt crashed, its lease excludes other attempts until the lease expires. The next attempt
-//!   waits for this, if it has enough time. Otherwise it fails, and Lambda starts another attempt
-//!   after a minute.
+//!   an attempt crashed, its lease excludes other attempts until the lease expires. The next
+//!   attempt waits for this, if it has enough time. Otherwise it fails, and Lambda starts another
+//!   attempt after a minute.
 //! - After the record nothing is sent again, however often and late the event arrives. The record
 //!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
