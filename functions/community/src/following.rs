@@ -13,7 +13,7 @@ use crate::no_customer;
 use crate::view::FollowView;
 
 /// PUT customers/{id}/following/{other}: adds an edge. The response is 201 for a new edge, and 200
-/// with the same body for an existing one.
+/// with the same body for an existing edge.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     if customer == other {

@@ -58,7 +58,7 @@ impl Message {
         Ok(Step::of(self.event()?.data))
     }
 
-    /// Returns the id of the request that caused the event, if the event has a valid one. Logs and
+    /// Returns the id of the request that caused the event, if the event has a valid id. Logs and
     /// writes record this id.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
@@ -93,7 +93,7 @@ impl Step {
     }
 }
 
-/// Returns whether an order in this status waits for a station or has one.
+/// Returns whether an order in this status waits for a station or has a station.
 const fn is_in_work(status: OrderStatus) -> bool {
     matches!(status, OrderStatus::Paid | OrderStatus::Picking)
 }

@@ -24,7 +24,7 @@ const MAX_ERRORS: usize = 3;
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
 /// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A point with
-/// the same name, instant and id replaces the earlier one, so a client can send a point again.
+/// the same name, instant and id replaces the earlier point, so a client can send a point again.
 pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();

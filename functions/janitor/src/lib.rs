@@ -10,7 +10,7 @@
 //! failure, or when time runs out, the janitor continues in the next minute.
 //!
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
-//! cancels those that are due ([`key_schema::order::open`]).
+//! cancels the orders that are due ([`key_schema::order::open`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
 //! still be archiving them ([`key_schema::erasure`]).

@@ -65,7 +65,7 @@ impl Feedback {
             Detail::Bounce { bounce } if bounce.bounce_type == "Permanent" => {
                 (StopReason::Bounce, bounce.bounced_recipients)
             }
-            // A bounce that is not permanent, such as that of a full mailbox, stops no mail.
+            // A bounce that is not permanent, for example because of a full mailbox, stops no mail.
             Detail::Bounce { .. } => (StopReason::Bounce, Vec::new()),
             Detail::Complaint { complaint } => (StopReason::Complaint, complaint.complained_recipients),
         };

@@ -33,7 +33,7 @@ pub enum MailError {
     /// was certainly not sent.
     #[error("the mail service refuses this deployment: {0}")]
     Refused(String),
-    /// There was no response, or a broken one. The message may have been sent.
+    /// There was no response, or only a broken response. The message may have been sent.
     #[error("the mail service did not answer: {0}")]
     Unknown(String),
 }

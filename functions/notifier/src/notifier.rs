@@ -119,7 +119,7 @@ pub struct Notifier<M> {
     codes: CodeKeys,
 }
 
-/// The message of an event, or the reason why there is none.
+/// The message of an event, or the reason why there is no message.
 enum Composed {
     Message(Message),
     None(Outcome),
@@ -159,7 +159,7 @@ impl<M: Mailer> Notifier<M> {
             Composed::None(outcome) => return Ok(outcome),
         };
         if !message.to().is_mailable() {
-            tracing::warn!(event_id = event.id.as_str(), "a message is given up: the recipient is no plain address");
+            tracing::warn!(event_id = event.id.as_str(), "a message is given up: the recipient is not a plain address");
             return Ok(Outcome::Rejected);
         }
         let claim = loop {

@@ -1,4 +1,4 @@
-//! Reads orders: a single one, and the lists by customer, status and shipment.
+//! Reads a single order, and lists orders by customer, status and shipment.
 
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;

@@ -1,4 +1,4 @@
-//! Lists the orders in picking and those that wait for a picking station.
+//! Lists the orders that have a picking station, and the orders that wait for a station.
 
 use http_api::{List, Problem, Request, Response, Services};
 use key_schema::id::OrderId;

@@ -79,7 +79,7 @@ pub async fn refused(
     now: Instant,
 ) -> Result<Response, Problem> {
     if let (Some(once), Some(refusal)) = (once, refusals.of(OrderAction::Idempotency)) {
-        // A concurrent attempt of the same request was first. Its response is the response to both.
+        // A concurrent attempt of the same request was first. Both attempts get its response.
         let record = stored::<IdempotencyRecord>(refusal);
         return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }

@@ -128,7 +128,7 @@ async fn erasure_removes_the_last_admin_and_keeps_the_members() {
 }
 
 #[tokio::test]
-async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others() {
+async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_other_documents() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob", "anna"] {
         shop.customer(customer).await;

@@ -104,7 +104,7 @@ async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
 }
 
 #[tokio::test]
-async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_others() {
+async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_other_questions() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.customer("anna").await;
@@ -132,7 +132,7 @@ async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_ot
 /// Covers each point at which an attempt can stop: after some questions, after some answers, or
 /// after all answers and before the copies.
 #[tokio::test]
-async fn the_next_erasure_finishes_an_interrupted_one() {
+async fn the_next_erasure_finishes_an_interrupted_erasure() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let asked = [ask(&shop, "ann", 0, 3).await, ask(&shop, "ann", 1, 3).await, ask(&shop, "ann", 2, 3).await];
@@ -355,7 +355,7 @@ async fn a_repetition_continues_an_interrupted_erasure() {
 
 /// A new profile starts at version 1 again, so only its birth mark (`born`) differs.
 #[tokio::test]
-async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_one() {
+async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_profile() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let read = customer::read_for_update(&"ann".parse().unwrap()).unwrap();

@@ -180,7 +180,7 @@ async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_uniqu
 }
 
 #[tokio::test]
-async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_visible_names_claims() {
+async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_claims_of_the_visible_name() {
     let shop = Shop::open().await;
     let typed = "z\u{200B}oe";
     earlier_customer(&shop, "old", typed).await;

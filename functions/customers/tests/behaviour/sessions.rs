@@ -194,7 +194,7 @@ async fn status_of(shop: &mut Shop, claims: Value) -> u16 {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
+async fn the_end_of_a_session_ends_its_sign_in_and_no_other_sign_in() {
     let mut shop = Shop::open().await;
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;

@@ -120,7 +120,7 @@ async fn one_of_several_concurrent_deliveries_sends_the_message() {
 }
 
 #[tokio::test]
-async fn with_enough_time_a_delivery_waits_for_a_concurrent_one() {
+async fn with_enough_time_a_delivery_waits_for_a_concurrent_delivery() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), patient()))).await;

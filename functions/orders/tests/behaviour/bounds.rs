@@ -130,7 +130,7 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
 }
 
 #[tokio::test]
-async fn a_checkout_has_the_limits_of_an_order_and_names_the_line_of_the_cart() {
+async fn a_checkout_has_the_limits_of_an_order_and_its_refusal_names_the_line_of_the_cart() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     shop.product("rice", 100).await;
@@ -279,7 +279,7 @@ async fn an_order_with_an_expired_entry_can_still_be_paid_and_cancelled() {
 }
 
 #[tokio::test]
-async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_request() {
+async fn a_customers_order_lapses_after_the_set_time_and_an_order_by_staff_lapses_only_on_request() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     let minutes = |order: &Value| {

@@ -61,7 +61,7 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_pe
 }
 
 #[tokio::test]
-async fn the_log_of_a_day_has_its_notes_except_those_of_an_earlier_version() {
+async fn the_log_of_a_day_lacks_only_the_notes_of_an_earlier_version() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let placed = shop.expect(201, order(&[("tea", 1)], "k")).await;
@@ -110,7 +110,7 @@ async fn part(shop: &Shop, part: &str, order: &Value) -> Answered {
 }
 
 #[tokio::test]
-async fn lines_alone_and_history_alone_are_one_query_each() {
+async fn lines_alone_and_history_alone_take_one_query_each() {
     let shop = Shop::open().await;
     let products: Vec<String> = (0..130).map(|n| format!("p{n}")).collect();
     for product in &products {

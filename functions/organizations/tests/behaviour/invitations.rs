@@ -272,7 +272,7 @@ async fn void_invitations_of_a_former_admin_leave_room_for_others() {
 /// An attacker may create many organizations with many accounts, so this limit includes all of
 /// them.
 #[tokio::test]
-async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
+async fn a_customer_has_at_most_100_open_invitations_and_at_most_10_by_one_inviter() {
     let club = Club::open().await;
     let inviters: Vec<String> = (0..=MAX_OF_CUSTOMER / MAX_OF_INVITER).map(|n| format!("spam-{n}")).collect();
     let mut clubs: Vec<(String, &str)> = Vec::new();
@@ -301,7 +301,8 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let (listed, requests) = club.all(&invitations_of("eve").customer("eve"), 30).await;
     assert_eq!(listed.len(), MAX_OF_CUSTOMER);
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
-    // Staff can add the customer at the limit. A declined invitation makes room for another one.
+    // Staff can add the customer at the limit. A declined invitation makes room for another
+    // invitation.
     club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
     club.expect(204, uninvite(&sent[0].0, "eve").customer("eve")).await;
     club.expect(202, invite(sent[0])).await;
@@ -309,7 +310,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
 }
 
 #[tokio::test]
-async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_once() {
+async fn one_of_many_concurrent_acceptances_begins_the_membership_and_the_member_counts_once() {
     let club = Club::open().await;
     // In some rounds an acceptance completes between the two reads of another acceptance.
     for _ in 0..10 {

@@ -71,7 +71,7 @@ async fn an_unknown_tag_changes_no_settings() {
 }
 
 #[tokio::test]
-async fn everyone_sees_the_values_and_only_staff_sees_the_private_ones() {
+async fn everyone_sees_the_public_values_and_only_staff_see_the_private_values() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "a": 1 }, "private": { "b": 2 } }))).await;

@@ -22,7 +22,7 @@ async fn only_the_customer_and_staff_see_a_question_and_strangers_get_404() {
 }
 
 #[tokio::test]
-async fn another_customers_question_looks_like_a_missing_one() {
+async fn another_customers_question_looks_like_a_missing_question() {
     let desk = Desk::open(&["ann", "bob"]).await;
     let id = desk.asked("ann", "Ice").await;
     let (hers, none) = (question(&id).customer("bob"), question("nothing").customer("bob"));

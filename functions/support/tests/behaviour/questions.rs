@@ -33,7 +33,7 @@ async fn a_question_has_the_same_form_alone_in_the_list_and_with_the_profile() {
 }
 
 #[tokio::test]
-async fn profile_and_the_newest_ten_questions_are_one_query() {
+async fn profile_and_the_newest_ten_questions_take_one_query() {
     // The partitions of the other customers sort next to that of `ann`.
     let desk = Desk::open(&["ann", "ann2", "an"]).await;
     desk.filled("ann2", 1).await;

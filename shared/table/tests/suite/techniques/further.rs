@@ -27,7 +27,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             from the profile backward to the newest orders, and forward to the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.of-customer"],
-        tests: &["customer_orders_and_questions_are_one_request_and_two_queries"],
+        tests: &["customer_orders_and_questions_take_one_request_and_two_queries"],
     },
     Technique {
         id: "X4",
