@@ -1,5 +1,4 @@
-//! Follows. Only the following customer and staff may change a follow. Every signed-in caller may
-//! read it.
+//! Follows. Only the follower and staff may change a follow. Every signed-in caller may read it.
 
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services};

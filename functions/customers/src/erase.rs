@@ -104,7 +104,8 @@ async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budge
 /// because an interrupted erasure finds the other items by it (see [`question`]).
 async fn erase_questions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     loop {
-        // The loop always reads the first page, because erased questions are not read again.
+        // The loop always reads the first page, because the next Query does not return erased
+        // questions.
         let page = services.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
         let copies = || page.items.iter().map(|copy| &copy.data);
         budget.write(&question::erase(copies().map(|copy| &copy.id))?).await?;

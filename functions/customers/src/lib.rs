@@ -53,7 +53,7 @@ const ERASE_CUSTOMER: &[&Pattern] = &[
     &document::FORGET,
 ];
 
-/// Returns the routes, by the keys in template.yaml.
+/// Returns the routes. Their keys are those of the routes in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()

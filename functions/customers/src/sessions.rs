@@ -43,8 +43,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(SessionAction::Customer) {
             return Err(no_customer());
         }
-        // The id is new. So an existing session was written by an earlier attempt of this request,
-        // whose response was lost.
+        // The id is new. So if the session exists, an earlier attempt of this request has written
+        // it, and its response was lost.
         if refusals.names(SessionAction::Quota) && !refusals.names(SessionAction::Session) {
             return Err(Problem::quota_exceeded(Quota::Sessions, now));
         }

@@ -76,8 +76,8 @@ async fn cool(
 }
 
 /// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
-/// request. Otherwise a second request reads the further shards, whose number is in the head.
-/// Reading all 64 shards at once would make a small counter 30 times as expensive.
+/// request. Otherwise a second request reads the further shards, whose number is in the head. If
+/// each read requested all 64 shards, it would cost 30 times as much for a small counter.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;

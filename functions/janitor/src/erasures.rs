@@ -1,8 +1,8 @@
 //! Erased customers: deletes their archived items, and items that were written during the erasure.
 //!
-//! [`key_schema::erasure`] explains why no item of an erased customer is archived later. For this,
-//! no consumer that has read the profile may still be archiving. The janitor waits for its grace,
-//! so that every such consumer has ended.
+//! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This
+//! requires that no consumer that has read the profile is still archiving. The janitor waits for
+//! its grace, so that every such consumer has ended.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::erasure::{self, Pending};

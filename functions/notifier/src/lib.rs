@@ -32,10 +32,10 @@
 //! - After the record nothing is sent again, however often and late the event arrives. The record
 //!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
-//!   message.** The function crashes, or SES's response is lost, in the milliseconds between the
-//!   two. The next attempt cannot know that the message was accepted, and sends a second mail. Two
-//!   mails are better than none. A record that cannot be written in time does not repeat the
-//!   message, because the invocation still succeeds and Lambda does not retry it.
+//!   message.** In these milliseconds the function may crash, or SES's response may be lost. The
+//!   next attempt cannot know that the message was accepted, and sends a second mail. A second mail
+//!   is better than none. A record that cannot be written in time does not repeat the message,
+//!   because the invocation still succeeds and Lambda does not retry it.
 //!
 //! Two attempts never send at once, because an attempt stops before its lease ends ([`notifier`]).
 //!

@@ -25,15 +25,15 @@ use crate::message::Message;
 
 /// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// The time after its start during which an attempt may send. It ends 2 s before the lease, because
+/// How long an attempt may send after its claim. This time ends 2 s before the lease, because
 /// clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
 /// The time of an invocation that is reserved after sending, to record the outcome and to respond.
 /// With less time left, no attempt begins or continues to send.
 pub const MARGIN: Duration = Duration::from_secs(3);
-/// The part of [`MARGIN`] that is reserved for the response. A record that takes longer stays
-/// unwritten. Otherwise Lambda would end the function during the write, count that as a failure and
-/// invoke it again, which sends the message again.
+/// The part of [`MARGIN`] that is reserved for the response. When only this time is left, the
+/// attempt gives up the record. Otherwise Lambda would end the function during the write, count
+/// that as a failure and invoke it again, which sends the message again.
 pub const ANSWER: Duration = Duration::from_secs(1);
 /// The interval at which an attempt checks whether another attempt has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);

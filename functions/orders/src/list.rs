@@ -38,7 +38,7 @@ pub async fn history(services: &Services, request: &Request<'_>) -> Result<Respo
     .await
 }
 
-/// Answers with a part of an order that the caller may see.
+/// Responds with a part of an order, if the caller may see the order.
 async fn part(
     services: &Services,
     request: &Request<'_>,

@@ -60,7 +60,7 @@ pub struct Wanted {
     pub placed_at: Option<Instant>,
     /// Staff only: the shop where it was placed.
     pub store_id: Option<StoreId>,
-    /// Staff only: whether the order lapses. A customer's order always does.
+    /// Staff only: whether the order lapses. A customer's order always lapses.
     pub lapses: bool,
     /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,

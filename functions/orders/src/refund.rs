@@ -62,7 +62,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// Checks that a paid order can be refunded: the amount must not exceed the rest of its total.
+/// Checks that a paid order can be refunded: the amount must not exceed the part that is not
+/// refunded yet.
 ///
 /// # Errors
 /// 409 `illegal_transition`, or 422 `invalid_body` below `pointer`.

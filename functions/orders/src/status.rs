@@ -78,7 +78,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     // A customer must not confirm an order without a price. It would hold stock without a payment.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
-        return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Staff confirm an order without a price."));
+        return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Only staff can confirm this order."));
     }
     // Clocks may differ, but the instants of a history must increase.
     let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
