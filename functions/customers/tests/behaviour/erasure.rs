@@ -38,8 +38,8 @@ async fn erasure_deletes_profile_sessions_and_cart_and_keeps_the_orders() {
     for n in 0..130 {
         shop.session("ann", &format!("s{n}"), 60 + n).await;
     }
-    // These sessions have expired, but the time to live has not removed them yet. It would archive
-    // them, so the erasure must end them itself.
+    // These sessions have expired, but the time to live has not removed them yet. Their removal
+    // would archive them, so the erasure must end them itself.
     for n in 0..3 {
         shop.session("ann", &format!("over-{n}"), -60).await;
     }

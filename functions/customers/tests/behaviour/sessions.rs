@@ -204,7 +204,8 @@ async fn the_end_of_a_session_ends_its_sign_in_and_no_other_sign_in() {
     // Another device of the customer ends the session.
     let end = |id: &str, claims: Value| Call::new("DELETE /v1/sessions/{id}").path("id", id).claims(claims);
     assert_eq!(shop.send(end(&phone, in_sign_in("ann", "laptop"))).await.status, 204);
-    // The environment that ended the session refuses its token at once, even for a new session.
+    // The environment that ended the session refuses the session's token at once, even when it
+    // would start a new session.
     let again = Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").claims(in_sign_in("ann", "phone"));
     let again = shop.send(again.json(&json!({ "device": "phone" }))).await;
     assert_eq!((again.status, again.code()), (401, Some("unauthenticated")));

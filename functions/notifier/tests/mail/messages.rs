@@ -177,7 +177,7 @@ async fn a_recipient_that_is_not_one_plain_address_gets_no_mail_and_uses_no_quot
         "<zoe@example.com",
         "zoe;eve@example.com",
         "\"zoe\"@example.com",
-        // Another spelling of zoe@example.com, which SES refuses like every address beyond ASCII.
+        // SES refuses this spelling of zoe@example.com, like every address beyond ASCII.
         "ｚｏｅ@example.com",
         "zoë@example.com",
         "zoe@exämple.com",
