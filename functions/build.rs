@@ -1,10 +1,10 @@
-//! The build script of all functions: how their programs are linked.
+//! The build script of all functions. It links their programs at a fixed address.
 
 use std::env;
 
 /// Links a function at a fixed address. Otherwise the loader relocates some 19,000 addresses at
-/// every cold start. That would cost 5% of the instructions before the first response, and a longer
-/// download. The kernel still randomizes stack, heap and libraries.
+/// every cold start. That would cost 5% of the instructions before the first response, and would
+/// enlarge the program. The kernel still randomizes stack, heap and libraries.
 fn main() {
     println!("cargo::rerun-if-changed=../build.rs");
     let is = |name: &str, value: &str| env::var(name).as_deref() == Ok(value);

@@ -1,4 +1,4 @@
-//! Lists the edges of a node in the graph of customers. Each kind of edge has a separate source.
+//! Lists the edges of a node in the graph of customers. Each kind of edge comes from other items.
 
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::graph::{self, EdgeKind};

@@ -1,4 +1,4 @@
-//! Follows. Only the owner may change them, and every customer may read them.
+//! Follows. Only the follower and staff may change a follow. Every signed-in caller may read it.
 
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services};
@@ -12,7 +12,7 @@ use crate::no_customer;
 use crate::view::FollowView;
 
 /// PUT customers/{id}/following/{other}: adds an edge. The response is 201 for a new edge, and 200
-/// with the same body for an existing one.
+/// with the same body for an existing edge.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     if customer == other {
@@ -43,7 +43,7 @@ fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem>
     }
 }
 
-/// GET customers/{id}/following/{other}: returns the edge, if the customer follows the other.
+/// GET customers/{id}/following/{other}: returns the edge, if the customer `id` follows `other`.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;

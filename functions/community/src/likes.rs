@@ -13,7 +13,7 @@ use crate::view::{LikeView, LikesView};
 use crate::{App, no_customer};
 
 /// PUT customers/{id}/likes/{product}: adds a like. The response is 201 for a new like, and 200
-/// with the same body for an existing one.
+/// with the same body for an existing like.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let found = services.table.get(&like::prepare(&product)?).await?;

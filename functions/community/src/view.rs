@@ -63,7 +63,7 @@ pub struct LikesView {
     pub liked_by_me: bool,
 }
 
-/// An edge from a customer. Fields that only some kinds have are absent from the others.
+/// An edge from a customer. A field that only some kinds of edges have is absent from other kinds.
 #[derive(Serialize)]
 pub struct EdgeView<'a> {
     kind: &'static str,

@@ -1,7 +1,7 @@
 //! Addresses: entries of a map on the profile, set and removed individually.
 //!
 //! A change touches only its own entry, so it needs no If-Match. Two clients that set two addresses
-//! at once both succeed. An If-Match header with the customer's ETag is honoured.
+//! at once both succeed. If a client sends an If-Match, it must be the customer's current ETag.
 
 use http_api::fields::text;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
@@ -43,8 +43,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// Explains a refusal by the stored customer: 404 without a customer or during an erasure, and 412
-/// at another version than the client's.
+/// Returns the problem of a refused write: 404 if the customer is missing or is being erased. 412
+/// if the stored version is not the client's.
 fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
     let customer = refusal.stored::<Stored<Customer>>()?.filter(|customer| customer.erasing_since.is_none());
     let customer = customer.ok_or_else(no_customer)?;

@@ -18,8 +18,9 @@ use crate::owner;
 use crate::profile::no_customer;
 use crate::view::{CartLineView, CartView};
 
-/// The maximum number of attempts to set a line. An attempt updates the cart, or creates one if
-/// there is none. It fails only if another request creates a cart in between, which happens rarely.
+/// The maximum number of attempts to set a line. An attempt updates the cart, or creates a cart if
+/// there is none. It fails only if another request creates a cart between these two writes, which
+/// happens rarely.
 const ATTEMPTS: usize = 3;
 
 /// GET /v1/customers/{id}/cart: returns the cart.

@@ -2,13 +2,13 @@
 //!
 //! The function first reads the profile strongly, because three changes depend on the stored
 //! profile. A new user name or verified email address moves the customer's claim in the same
-//! transaction. A new tier writes its index key, which needs the id and the time of creation. A new
-//! country or city is merged with the other member of `place`.
+//! transaction. A new tier changes the index key, which contains the id and the time of creation. A
+//! new country or city is merged with the other member of `place`.
 //!
 //! The write is conditional on the version that was read, so two concurrent changes cannot mix. A
 //! request that changes nothing writes nothing.
 //!
-//! A new address is unverified, unless staff enter it or the caller's token contains it as
+//! A new email address is unverified, unless staff enter it or the caller's token contains it as
 //! verified. When staff enter an address, even the stored one, an earlier bounce or complaint no
 //! longer stops mail to it.
 
@@ -123,10 +123,11 @@ impl Patch {
     fn apply(self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
         let email_verified = match &self.email {
             Some(email) if is_vouched_for(caller, email) => true,
-            // Addresses that differ only in case are one mailbox. Other spellings may be another
-            // mailbox.
+            // If only the case differs, the address is the same mailbox and stays verified. Any
+            // other spelling may be another mailbox.
             Some(email) => before.email_verified && email.as_str().eq_ignore_ascii_case(before.email.as_str()),
-            // The caller may be staff. Staff's own token says nothing about the customer's address.
+            // Only the customer's own token can verify the address. A staff token says nothing
+            // about it.
             None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),
         };
         let place = match self.place {

@@ -10,7 +10,7 @@ use table::Budget;
 
 /// The documents per page.
 const PAGE: usize = 25;
-/// The versions of one document that are removed together. Each may have added 50 texts.
+/// The number of versions that one step removes. Each version may have added 50 texts.
 const VERSIONS: usize = 25;
 
 /// Removes a customer from every document, and deletes personal documents with their history. The
@@ -20,8 +20,8 @@ const VERSIONS: usize = 25;
 /// 503 `throttled` when there are more documents than one request removes.
 pub async fn erase(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     loop {
-        // Every read is strong and starts at the first page, because ended ties no longer exist. A
-        // tie with a conflict is read again.
+        // Every read is strong and starts at the first page, because ended ties no longer exist. If
+        // a conflict prevented the end of a tie, the next read finds it again.
         let ties = services.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
         if ties.is_empty() {
             return Ok(());

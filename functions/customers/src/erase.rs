@@ -21,16 +21,17 @@ const QUESTIONS: usize = 25;
 /// customer. So the customer gets no further items, such as editorships.
 ///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
-/// Every step can run again. One transaction deletes the profile with both claims, and other
-/// customers can then use both names.
+/// Every step can run again. One transaction deletes the profile with the claims of its user name
+/// and email address. Other customers can then use these names.
 ///
 /// The sessions end after the profile is deleted, because the caller may need the same token to
-/// repeat the request. Then the functions refuse the tokens. The janitor ends the sessions of
-/// interrupted requests.
+/// repeat the request. From then on, the functions refuse the tokens of these sessions. The janitor
+/// ends the sessions of interrupted requests.
 ///
 /// After it has deleted the profile, the request erases the belongings once more, because an index
-/// may not have shown all of them. By then only carts, which expire, and followers can have been
-/// added. A client can still repeat a request that was interrupted here. Its response is then 404.
+/// may not have shown all of them. Meanwhile, other requests can have added only followers and
+/// carts, and carts expire. If this step is interrupted, a client can still repeat the request, and
+/// then gets 404.
 ///
 /// The janitor then removes the customer's archive, even if no client repeats the request
 /// ([`key_schema::erasure`]). Orders stay because accounting needs them. Reviews stay, too.
@@ -59,8 +60,8 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     Ok(Response::no_content())
 }
 
-/// Erases belongings that an index did not show earlier, and ends the sessions. Does nothing if the
-/// customer has a new profile. Then the janitor ends the older sessions.
+/// Erases belongings that an index did not show earlier, and ends the sessions. If the customer has
+/// a new profile, the function does nothing, and the janitor ends the older sessions.
 async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
         return Ok(());
@@ -80,8 +81,8 @@ async fn erase_owned_items(services: &Services, customer: &CustomerId, budget: &
     documents::erase(services, customer, budget).await
 }
 
-/// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise they
-/// would be archived at their removal.
+/// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise the
+/// stream would archive them when DynamoDB removes them.
 async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     let mut after = None;
     loop {
@@ -103,12 +104,13 @@ async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budge
 /// because an interrupted erasure finds the other items by it (see [`question`]).
 async fn erase_questions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     loop {
-        // The loop always reads the first page, because erased questions are not read again.
+        // The loop always reads the first page, because the next Query does not return erased
+        // questions.
         let page = services.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
         let copies = || page.items.iter().map(|copy| &copy.data);
         budget.write(&question::erase(copies().map(|copy| &copy.id))?).await?;
         // The copy's count of answers may be too small, because another answer may have been added
-        // before the question was erased. So this reads the answers.
+        // before the question was erased. So the loop reads the answers themselves.
         for copy in copies() {
             let answers = services.table.query(&question::answers(&copy.id)?).await?;
             budget.write(&question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;

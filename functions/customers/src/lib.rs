@@ -53,7 +53,7 @@ const ERASE_CUSTOMER: &[&Pattern] = &[
     &document::FORGET,
 ];
 
-/// Returns the routes, by the keys in template.yaml.
+/// Returns the routes. Their keys are those of the routes in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -143,7 +143,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 /// Returns the customer of a path `/v1/customers/{id}…`, for whom the caller may act.
 ///
 /// # Errors
-/// 401 without a token, 422 for a malformed id, 404 for another customer's.
+/// 401 without a token, 422 for a malformed id, 404 for the id of another customer.
 fn owner(request: &Request<'_>) -> Result<Owner, Problem> {
     let caller = request.caller();
     caller.signed_in()?;

@@ -5,7 +5,7 @@ use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::customer::{self, Customer, CustomerSummary, Tier};
 use key_schema::text::Email;
 
-/// GET /v1/customers: lists all customers, or those who match `email` or `tier`.
+/// GET /v1/customers: lists all customers, or the customers that match `email` or `tier`.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     match (request.query_as::<Email>("email")?, request.query_as::<Tier>("tier")?) {
@@ -16,8 +16,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     }
 }
 
-/// Returns a page with at most one customer: the one who has verified the address. Other customers
-/// may have entered the same address.
+/// Returns a page with at most one customer: the customer who has verified the address. Other
+/// customers may have entered the same address.
 async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
     // This list has only one page. The call still refuses a bad limit or another list's cursor.
     request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
@@ -47,13 +47,14 @@ async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Resu
 /// Returns a page of all customers, the oldest first.
 async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let List { page, found } = request.list(services, customer::all()?, &[]).await?;
-    // A customer whose tier has just changed may be in two lists, with the same sort key.
+    // A customer whose tier has just changed may be in the lists of two tiers. Both entries have
+    // the same sort key, so the merge shows the customer once.
     let found = found.sum(|_, _| ());
     respond(services, List { page, found }, |_| true).await
 }
 
 /// Reads the profiles of a page. The index is eventually consistent. The page omits customers who
-/// are already erased or no longer `wanted`.
+/// are already erased, or who no longer match `wanted`.
 async fn respond(
     services: &Services,
     List { page, found }: List<'_, CustomerSummary>,

@@ -11,8 +11,8 @@ use table::{Budget, retry_on_conflict};
 /// The memberships per page.
 const PAGE: usize = 25;
 
-/// Ends every membership of a customer, even that of an organization's last admin. The function can
-/// be called again after a failure.
+/// Ends every membership of a customer, even if the customer is an organization's last admin. The
+/// function can be called again after a failure.
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more memberships than one request ends.

@@ -22,7 +22,8 @@ use crate::owner;
 use crate::verification::{email_taken, is_vouched_for};
 use crate::view::OverviewView;
 
-/// POST /v1/customers: creates a customer. Only a verified email address is claimed.
+/// POST /v1/customers: creates a customer. The function claims an email address only if it is
+/// verified.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     read_fields!(request.object()? => {
@@ -123,13 +124,12 @@ pub fn refused(refusals: &Refusals<CustomerAction>) -> Problem {
     }
 }
 
-/// Returns the problem of a request after another change (412) or the erasure (404) of the
-/// customer.
+/// Returns 412 if another request has changed the customer, or 404 if the customer was erased.
 pub fn changed_meanwhile<A>(refusal: &Refusal<A>) -> Problem {
     if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }
 
-/// Reports the name that another customer has: the email address when both are taken.
+/// Returns the problem of a taken name. If both names are taken, it reports the email address.
 fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
     if refusals.names(CustomerAction::Email) {
         email_taken()

@@ -29,7 +29,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
     });
     let now = Instant::now();
-    // Staff may begin a session for a customer. Then the token's sign-in is not the customer's.
+    // Staff may begin a session for a customer. The sign-in of a staff token is not the customer's.
     let mine = owner.caller().id() == owner.customer();
     let session = Session {
         sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),
@@ -43,8 +43,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(SessionAction::Customer) {
             return Err(no_customer());
         }
-        // The id is new. So an existing session was written by an earlier attempt of this request,
-        // whose response was lost.
+        // The id is new. So if the session exists, an earlier attempt of this request has written
+        // it, and its response was lost.
         if refusals.names(SessionAction::Quota) && !refusals.names(SessionAction::Session) {
             return Err(Problem::quota_exceeded(Quota::Sessions, now));
         }
@@ -72,7 +72,7 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
     let session = readable_session(services, request, now).await?;
     let expires_at = match ttl_seconds {
         Some(ttl) => now.plus_seconds(ttl),
-        // A request without a lifetime must not shorten the remaining one.
+        // A request without a lifetime must not shorten the remaining lifetime.
         None => now.plus_seconds(DEFAULT_TTL_SECONDS).max(session.expires_at),
     };
     let index_key = SessionIndexKey { customer_id: &session.customer_id, expires_at, id: &session.id };
@@ -95,7 +95,7 @@ pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response,
 /// Reads the session of the path, if the caller may act for its customer.
 ///
 /// # Errors
-/// 404 for another customer's session, an expired one and a missing one.
+/// 404 if the session is missing, has expired, or belongs to another customer.
 async fn readable_session(
     services: &Services,
     request: &Request<'_>,

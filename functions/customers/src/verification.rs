@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 4;
 /// The response to a request for a code.
 #[derive(Debug, Serialize)]
 struct RequestView {
-    /// Whether the address is verified already. Then no mail is sent.
+    /// Whether the address is verified already. If it is, no mail is sent.
     email_verified: bool,
     /// When the code expires.
     expires_at: Option<Instant>,
@@ -70,7 +70,7 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
             Err(refusals) if refusals.names(VerificationAction::Count) => {
                 return Err(too_many_mails(now.plus_seconds(now.seconds_left_of_day()), now));
             }
-            // The profile or the latest request has changed.
+            // The profile or the latest request has changed. The next attempt reads both again.
             Err(_) => {}
         }
     }

@@ -61,8 +61,8 @@ pub struct CartView<'a> {
 }
 
 impl<'a> CartView<'a> {
-    /// Creates the view of a cart, with the product of each line. A line with [`None`] cannot be
-    /// ordered.
+    /// Creates the view of a cart, with the product of each line. A line whose product is [`None`]
+    /// cannot be ordered.
     pub fn new(cart: Option<&'a Cart>, products: &'a [Option<Stored<Product>>]) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
         let lines = filled.into_iter().flat_map(|cart| &cart.lines).zip(products);

@@ -1,6 +1,6 @@
 //! Permissions on documents. Staff may do everything. The owner may do everything, and the editors
-//! may read and write. In an organization's document both also need a current membership. There
-//! every member may read, and admins may do everything.
+//! may read and write. In an organization's document, owner and editors also need a current
+//! membership. Every member of the organization may read it, and the admins may do everything.
 //!
 //! This module decides about reads. The conditions of transactions decide about writes. For a write
 //! this module chooses the right that the condition checks, and explains a refusal.
@@ -57,7 +57,7 @@ pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<
     }
 }
 
-/// Returns a caller's access to a document. Sends a request if a membership decides.
+/// Returns a caller's access to a document. Reads the membership, if the membership decides.
 ///
 /// # Errors
 /// Fails when the table fails.
@@ -83,7 +83,8 @@ pub fn right_to_manage<'a>(caller: &'a SignedIn, document: &'a Document) -> Righ
     right_by(caller, document, document.is_owner(caller.id()))
 }
 
-/// Returns the right. Without an organization, the condition on the head checks the caller's role.
+/// Returns the right that the condition checks. Without an organization, the condition on the head
+/// checks the caller's role.
 fn right_by<'a>(caller: &'a SignedIn, document: &'a Document, has_role: bool) -> Right<'a> {
     match &document.organization_id {
         _ if caller.is_staff() => Right::Staff,

@@ -17,7 +17,7 @@ use table::Budget;
 use crate::access::{Access, no_such_document, refused, right_to_manage, standing};
 use crate::edit::{RequestedChange, read_request};
 
-/// The versions per round. Each may have added 50 texts.
+/// The number of versions per round. Each version may have added 50 texts.
 const ROUND: usize = 25;
 
 /// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
@@ -42,9 +42,9 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// Explains a refusal of the first write, or continues. It returns the document of an interrupted
-/// deletion. It hides an organization's document in a transaction that checks the membership. It
-/// returns [`None`] if a concurrent request has deleted the document.
+/// Handles a refusal of the first write. It returns the document if an earlier deletion was
+/// interrupted. It hides an organization's document in a transaction that checks the caller's
+/// membership. It returns [`None`] if a concurrent request has deleted the document.
 async fn shared_or_interrupted(
     services: &Services,
     asked: &RequestedChange,
@@ -61,7 +61,8 @@ async fn shared_or_interrupted(
     let open = asked.open_read(services, Some(document)).await?;
     let right = right_to_manage(caller, &open.document);
     open.commit(document::retire_shared(&open.document, right, open.at)).await?;
-    // Editors may have been added before. From now on none can be added, so the head is read again.
+    // No editor can be added from now on. The head is read again, because editors may have been
+    // added since the last read.
     Ok(services.table.get(&document::read_for_update(id)?).await?)
 }
 

@@ -19,8 +19,8 @@ use crate::view::{DocumentView, HeadView, parts};
 const MAX_TITLE: usize = 200;
 
 /// POST documents: creates a document, at the request of a customer with a profile or of staff. Its
-/// initial content is version 1. Only staff may choose the id, so that no customer can find out
-/// which ids exist, or take one.
+/// initial content is version 1. Only staff may choose the id. So no customer can find out which
+/// ids exist, or take an id.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     read_fields!(request.object()? => {
@@ -70,9 +70,9 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// GET documents/{id}: returns the current version, in two requests whatever its size. The first
-/// reads the head, which names the texts. The second reads the texts by key, together with the
-/// caller's membership if that decides about access.
+/// GET documents/{id}: returns the current version, in two requests at any size. The first reads
+/// the head, which names the texts. The second reads the texts by key. It also reads the caller's
+/// membership, if the membership decides about access.
 ///
 /// Texts that do not fit into one response come in pages. A cursor is valid only for the version of
 /// its page, so no reader mixes two versions.

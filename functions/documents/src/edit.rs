@@ -25,7 +25,7 @@ pub struct RequestedChange {
 /// Reads caller, document id and version of a requested change that needs this access.
 ///
 /// # Errors
-/// 401, 422 for the id, 428 and 400 for If-Match.
+/// 401 without a token, 422 for an invalid id, 428 without If-Match, 400 for an invalid If-Match.
 pub fn read_request(request: &Request<'_>, needed: Access) -> Result<RequestedChange, Problem> {
     Ok(RequestedChange { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()?, needed })
 }

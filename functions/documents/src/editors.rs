@@ -34,7 +34,8 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
         let full = format!("A document can have at most {MAX_EDITORS} editors besides its owner.");
         Problem::new(Code::InvalidBody, full)
     } else {
-        // Another request changed the document or the membership at the same moment.
+        // Another request changed the document or the membership at the same moment. A retry may
+        // succeed.
         TableError::Contended.into()
     };
     Err(refused(services, &caller, &head, Access::Manager, problem).await)

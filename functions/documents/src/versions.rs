@@ -131,9 +131,9 @@ pub struct Texts {
     pub standing: Access,
 }
 
-/// Returns the part of a manifest after the cursor, or nothing for an invalid cursor. The access
-/// check comes before the error about the cursor, so that strangers cannot find out whether a
-/// document exists.
+/// Returns the part of a manifest after the cursor, or an empty manifest for an invalid cursor. The
+/// access check comes before the error about the cursor, so that strangers cannot find out whether
+/// a document exists.
 pub fn part_after_cursor(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();
@@ -141,7 +141,7 @@ pub fn part_after_cursor(manifest: &Manifest, page: &Result<Page<'_>, Problem>) 
     manifest.iter().filter(|(name, _)| is_left(name)).map(|(name, number)| (name.clone(), *number)).collect()
 }
 
-/// Reads the texts that a manifest names, together with the membership if that decides the access.
+/// Reads the texts that a manifest names. Also reads the membership, if it decides about access.
 ///
 /// # Errors
 /// 404 `not_found` for strangers, and for a document that is deleted concurrently.

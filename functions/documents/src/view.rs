@@ -206,7 +206,7 @@ impl<'a> VersionView<'a> {
     }
 }
 
-/// A version in a list, with the version of each section's text, but without the texts.
+/// A version in a list. For each section it has the version of the text, but not the text.
 #[derive(Serialize)]
 pub struct VersionSummaryView<'a> {
     number: u64,

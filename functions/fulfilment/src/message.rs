@@ -15,7 +15,8 @@ pub struct Batch {
     pub records: Vec<Message>,
 }
 
-/// A message. Without an id the whole invocation fails, because the response could not name it.
+/// A message. Without a message id the whole invocation fails, because the response cannot name the
+/// message.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Message {
     /// The id that the response names.
@@ -33,7 +34,7 @@ pub enum Step {
     Wait(OrderId),
     /// The order is shipped or cancelled, and needs no station any more.
     Leave(OrderId),
-    /// No step.
+    /// The event needs no step.
     Nothing,
 }
 
@@ -57,7 +58,7 @@ impl Message {
         Ok(Step::of(self.event()?.data))
     }
 
-    /// Returns the id of the request that caused the event, if the event has a valid one. Logs and
+    /// Returns the id of the request that caused the event, if the event has a valid id. Logs and
     /// writes record this id.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
@@ -92,7 +93,7 @@ impl Step {
     }
 }
 
-/// Returns whether an order in this status waits for a station or has one.
+/// Returns whether an order in this status waits for a station or has a station.
 const fn is_in_work(status: OrderStatus) -> bool {
     matches!(status, OrderStatus::Paid | OrderStatus::Picking)
 }

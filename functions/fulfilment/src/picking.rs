@@ -20,9 +20,9 @@
 //!   and does nothing. `wait` does nothing if the payment message arrives after the order has left.
 //! - **No wake-up is lost.** A function that adds to the list writes first and then looks at the
 //!   stations. A function that frees a station writes first and then looks at the list. Both look
-//!   with strong reads. If the first finds no free station, the second writes later, and its look
-//!   finds the waiting order. If a function ends between writing and looking, SQS delivers its
-//!   message again. Then the function writes nothing new, and looks.
+//!   with strong reads. If the first function finds no free station, the second function writes
+//!   later, and its look finds the waiting order. If a function ends between writing and looking,
+//!   SQS delivers its message again. Then the function writes nothing new, and looks.
 //! - **Repetitions change nothing.** A waiting order is not added again, and an order with a
 //!   station keeps it. A payment message and its concurrent repetition may put an order back on the
 //!   list just after it got a station. The next look removes the order from the list. Then `admit`
@@ -45,7 +45,8 @@ use crate::message::{Batch, Message, MessageError, Step};
 /// The number of waiting orders that a look reads. Orders behind the first one may already have a
 /// station, and the look removes them from the list.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. Each admits an order, or another function was faster.
+/// The maximum number of rounds in one look. In each round, this or another function admits an
+/// order.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
 /// The response to the queue: the ids of the messages that must be delivered again.

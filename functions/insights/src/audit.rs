@@ -18,7 +18,7 @@ pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<R
 }
 
 /// A removal in the view of staff. It contains no customer id. The hash of the key identifies the
-/// item, and the archive object shows its owner until it is deleted.
+/// item. The archive object shows the item's owner, until the object is deleted.
 #[derive(Serialize)]
 struct Entry<'a> {
     entity: &'a str,

@@ -2,7 +2,7 @@
 //!
 //! Every caller may add without a token, because viewers of a product may be anonymous. The
 //! gateway's rate limit and the largest amount per request limit abuse. A request creates at most
-//! one item of some hundred bytes. Only staff see a sum.
+//! one item of a few hundred bytes. Only staff see a sum.
 
 use http_api::fields::integer;
 use http_api::{Once, Problem, Request, Response, Services};
@@ -38,7 +38,7 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
         };
         let add = counter::add(&name, shard, amount, claim, at)?;
         // After an error the table may have executed the addition. The function does not retry,
-        // because without a key it would add again.
+        // because without a key a retry could add the amount twice.
         match services.table.try_transact(&add, &mut backoff).await? {
             Attempt::Done => return Ok(answer),
             // A cancelled attempt has added nothing, and the next attempt may choose another shard.
@@ -76,8 +76,8 @@ async fn cool(
 }
 
 /// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
-/// request. Otherwise a second request reads the further shards, whose number is in the head.
-/// Reading all 64 shards at once would make a small counter 30 times as expensive.
+/// request. Otherwise a second request reads the further shards, whose number is in the head. If
+/// each read requested all 64 shards, it would cost 30 times as much for a small counter.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
@@ -100,8 +100,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&CounterView { name: &name, value, shards: counter::shards(head.as_ref()) }))
 }
 
-/// POST counters/{name}/split: doubles the number of shards. Each of several concurrent requests
-/// doubles it once. A counter with the maximum stays unchanged.
+/// POST counters/{name}/split: doubles the number of shards. Several concurrent requests each
+/// double the number once. A counter with the maximum number of shards stays unchanged.
 pub async fn split(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
@@ -124,7 +124,7 @@ fn shards(name: &CounterName, head: Option<&Stored<Counter>>) -> Response {
     Response::ok(&Split { name, shards: counter::shards(head.map(|head| &head.data)) })
 }
 
-/// The added amount. Only staff see the sum.
+/// The response to an addition. It has only the added amount, because only staff may see the sum.
 #[derive(Serialize)]
 struct Added<'a> {
     name: &'a CounterName,

@@ -24,14 +24,15 @@ const MAX_ERRORS: usize = 3;
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
 /// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A point with
-/// the same name, instant and id replaces the earlier one, so a client can send a point again.
+/// the same name, instant and id replaces the earlier point, so a client can send a point again.
 pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();
     let read = read(services, request, now)?;
     let mut distinct = BTreeMap::new();
     for point in read.iter().flatten() {
-        // DynamoDB refuses a batch that names a key twice.
+        // DynamoDB refuses a batch that names a key twice, so only the last point of each key is
+        // written.
         distinct.insert(point.key()?, point);
     }
     let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
@@ -134,8 +135,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET metrics/{name}/points/{id}?at=: returns one point. Its id names the shard, so the read takes
-/// one request.
+/// GET metrics/{name}/points/{id}?at=: returns one point. The id determines the shard, so the read
+/// takes one request.
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (name, id): (MetricName, PointId) = (request.path("name")?, request.path("id")?);
@@ -174,7 +175,8 @@ impl<'a> Outcome<'a> {
     }
 
     fn invalid(index: usize, invalid: &'a Invalid) -> Self {
-        // The pointer contains the name of an unknown field, which may be as long as the body.
+        // A pointer with the name of an unknown field may be as long as the body. Long pointers are
+        // left out.
         let brief = invalid.errors().iter().filter(|error| error.pointer.len() <= MAX_ID_BYTES);
         let (code, errors) = (Some(Code::InvalidBody.name()), brief.take(MAX_ERRORS).collect());
         Self { index, status: "refused", id: None, code, errors }

@@ -1,4 +1,4 @@
-//! Shops and their places. Sales by place depend on them.
+//! Shops and their places. Sales by place depend on these places.
 
 use http_api::fields::text;
 use http_api::url::location;

@@ -35,7 +35,7 @@ impl Moved {
 }
 
 impl Janitor {
-    /// Continues a category move that was not advanced for longer than the grace, until `stop`.
+    /// Continues a category move that has not advanced for longer than the grace. Stops at `stop`.
     /// Returns `None` if there is no such move.
     pub async fn go_on(&self, now: Instant, grace: Grace, stop: time::Instant) -> Option<Moved> {
         let mover = Mover::new(&self.table);

@@ -1,8 +1,8 @@
 //! Erased customers: deletes their archived items, and items that were written during the erasure.
 //!
 //! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This
-//! requires that no consumer that has read the profile is still archiving. The janitor's grace
-//! ensures that.
+//! requires that no consumer that has read the profile is still archiving. The janitor waits for
+//! its grace, so that every such consumer has ended.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::erasure::{self, Pending};
@@ -36,11 +36,11 @@ enum ErasureError {
 }
 
 impl Janitor {
-    /// Finishes the erasures up to `before`, until `stop`. If an erasure stays incomplete, the next
-    /// round continues with the objects that still exist.
+    /// Finishes the erasures that began at `before` or earlier. Stops at `stop`. If an erasure
+    /// stays incomplete, the next round continues with the objects that still exist.
     pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
         // Erasures take at most half of the time, because a customer with many objects would leave
-        // no time for the rest.
+        // no time for the unreferenced objects.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
         let Ok(found) = timeout_at(stop, self.table.query(&erasure::pending(before)?.limit(MOST))).await else {
@@ -68,7 +68,7 @@ impl Janitor {
     async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
         // A customer who has signed up again keeps the newer items, so only older items are erased.
-        // The profile of a customer who signs up later is newer than `now`.
+        // If the customer signs up after this read, the items are newer than `now` and stay.
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
@@ -79,13 +79,13 @@ impl Janitor {
         }
         telemetry::crash_point("janitor.archive.emptied");
         // A refusal means that another janitor has finished the erasure, or that there is a second
-        // erasure of the same customer. A later round handles the second one.
+        // erasure of the same customer. A later round handles the second erasure.
         let _ = self.table.write(&erasure::done(erasure)?).await?;
         Ok(())
     }
 
-    /// Ends sessions that began before an instant and were missing in the index at the erasure.
-    /// There are few of them.
+    /// Ends sessions that began before `until`. The erasure itself has ended all sessions that the
+    /// index showed, so there are few of them.
     async fn end_sessions(&self, customer: &CustomerId, until: Instant) -> Result<(), ErasureError> {
         let mut after = None;
         loop {

@@ -4,7 +4,7 @@ use key_schema::instant::Instant;
 
 /// The default grace.
 const DEFAULT_SECONDS: u32 = 60;
-/// The longest grace: a day. Until then the stock of an abandoned order stays reserved.
+/// The longest grace: a day. During the grace, the stock of an abandoned order stays reserved.
 const MOST_SECONDS: u32 = 24 * 60 * 60;
 
 /// How long the janitor leaves work to the function that began it, in seconds.
@@ -43,8 +43,8 @@ impl Grace {
     }
 
     /// Returns the latest instant of an erasure that is old enough for the janitor. After a later
-    /// one the stream's consumer may have seen the profile and still be archiving. A test compares
-    /// twice the grace with the consumer's timeout.
+    /// erasure, a consumer of the stream may still archive items, because it read the profile
+    /// before. A test compares twice the grace with the consumer's timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

@@ -16,7 +16,7 @@ use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, reason};
 const MOST: usize = 1000;
 
 impl Janitor {
-    /// Cancels the pending orders that have lapsed at `now`, until `stop`.
+    /// Cancels the pending orders that have lapsed at `now`. Stops at `stop`.
     pub(crate) async fn lapse(&self, now: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
         // Lapsed orders take at most half of the time. The rest is for erasures and objects.
         let started = time::Instant::now();

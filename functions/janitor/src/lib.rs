@@ -10,22 +10,22 @@
 //! failure, or when time runs out, the janitor continues in the next minute.
 //!
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
-//! cancels those that are due ([`key_schema::order::open`]).
+//! cancels the orders that are due ([`key_schema::order::open`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
 //! still be archiving them ([`key_schema::erasure`]).
 //!
 //! The move of a category with its descendants takes many transactions as well
 //! ([`key_schema::category::relocation`]). The request that began the move does as much as its time
-//! allows. After the orders the janitor does the rest. Before the end of the move it waits for
-//! requests that may use the old categories.
+//! allows. The janitor does the rest, after the orders of its round. Before the end of the move, it
+//! waits for requests that may still use the old categories.
 //!
-//! The janitor waits until work is older than [`Grace`], which is longer than the function that
-//! began the work can run. For orders the grace only avoids conflicts. Every transaction has a
-//! condition on the order's head, so an early or second janitor interrupts other work but does no
-//! damage. A bucket has no such condition: a copy could complete after the object's deletion. So
-//! the grace must also be longer than the function `Catalog`, which copies pictures, can run
-//! ([`key_schema::media`]).
+//! The janitor waits until work is older than [`Grace`]. The grace is longer than the longest run
+//! of the function that began the work. For orders the grace only avoids conflicts. Every
+//! transaction has a condition on the order's head, so an early or second janitor interrupts other
+//! work but does no damage. A bucket has no such condition: a copy could complete after the
+//! object's deletion. So the grace must also be longer than the longest run of the function
+//! `Catalog`, which copies pictures ([`key_schema::media`]).
 
 mod category;
 mod erasures;
@@ -138,7 +138,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
             round.failed += u32::from(round.category == Some(Moved::Failed));
             (round, list)
         });
-        // The requests that began the work are over, so this invocation's id is recorded.
+        // The requests that began the work have ended, so this invocation's id is recorded as the
+        // cause.
         let (round, list) = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, &round, started, &janitor.costs());
         list.map(|()| round).map_err(lambda_runtime::Error::from)

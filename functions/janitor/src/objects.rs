@@ -57,7 +57,7 @@ enum NotDeleted {
 }
 
 impl Janitor {
-    /// Deletes objects that have been unreferenced since `before` or longer, until `stop`.
+    /// Deletes objects that have been unreferenced since `before` or longer. Stops at `stop`.
     pub(crate) async fn clear(
         &self,
         now: Instant,
@@ -70,7 +70,7 @@ impl Janitor {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
             // Orders and erasures come first. These objects are invisible and can wait.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
-                tracing::warn!("no time was left for objects that may not be referenced");
+                tracing::warn!("no time was left for unreferenced objects");
                 return Ok(());
             };
             let page = page?;
@@ -92,7 +92,7 @@ impl Janitor {
                 Some(Ok(())) => round.deleted += 1,
                 Some(Err(NotDeleted::Settled)) => {}
                 Some(Err(NotDeleted::Failed(error))) => {
-                    tracing::error!(%error, "an object that nothing references could not be deleted");
+                    tracing::error!(%error, "an unreferenced object could not be deleted");
                     round.failed += 1;
                 }
                 None => round.left += 1,

@@ -47,7 +47,7 @@ pub struct Round {
     /// Orders, objects and erasures for which no time was left, and lapsed orders that another
     /// worker handles.
     pub left: u32,
-    /// The outcome of the category move, if an abandoned one was found.
+    /// The outcome of the category move, if an abandoned move was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<Moved>,
     /// How long the oldest order had been unfinished.
@@ -90,7 +90,8 @@ pub struct Janitor {
 }
 
 impl Janitor {
-    /// Creates a janitor for the orders in this table, the objects in this bucket and this archive.
+    /// Creates a janitor for the orders in `table`, the objects in `media` and the items in
+    /// `archive`.
     #[must_use]
     pub const fn new(table: Table, media: Media, archive: ObjectStore) -> Self {
         Self { table, media, archive, settling: None }

@@ -37,7 +37,7 @@ impl Delivery {
         (text("type"), text("id"))
     }
 
-    /// Returns the id of the request that caused the event, if it has a valid one.
+    /// Returns the id of the request that caused the event, if the event has a valid id.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.detail.get("correlation_id").and_then(Value::as_str).and_then(correlation::id)

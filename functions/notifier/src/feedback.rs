@@ -65,7 +65,7 @@ impl Feedback {
             Detail::Bounce { bounce } if bounce.bounce_type == "Permanent" => {
                 (StopReason::Bounce, bounce.bounced_recipients)
             }
-            // A bounce that is not permanent, such as that of a full mailbox, stops no mail.
+            // A bounce that is not permanent, for example because of a full mailbox, stops no mail.
             Detail::Bounce { .. } => (StopReason::Bounce, Vec::new()),
             Detail::Complaint { complaint } => (StopReason::Complaint, complaint.complained_recipients),
         };
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_permanent_bounce_and_a_complaint_name_recipients() {
+    fn only_permanent_bounces_and_complaints_have_recipients() {
         let bounce = |kind: &str, address: &str| {
             json!({"eventType": "Bounce", "bounce": {"bounceType": kind, "bounceSubType": "General",
                 "bouncedRecipients": [{"emailAddress": address, "action": "failed"}]}, "mail": {}})

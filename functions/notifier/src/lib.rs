@@ -8,7 +8,7 @@
 //!
 //! - A message about an order goes only to a verified address.
 //! - A message with a code goes only to the address of the request, while the code is valid.
-//! - An address gets a bounded number of mails a day, and fewer with codes
+//! - An address gets a limited number of mails a day. The limit of mails with codes is lower
 //!   ([`key_schema::recipient`]). Repeated attempts of one message count once.
 //! - No mail goes to an address after a permanent bounce or a complaint.
 //!
@@ -26,15 +26,16 @@
 //! ```
 //!
 //! - Before SES accepts the message, a failure costs nothing, because the next attempt sends it. If
-//!   an attempt crashed, its lease excludes others until it expires. The next attempt waits for the
-//!   expiry while it has time, and then fails. Lambda starts another attempt after a minute.
+//!   an attempt crashed, its lease excludes other attempts until the lease expires. The next
+//!   attempt waits for this, if it has enough time. Otherwise it fails, and Lambda starts another
+//!   attempt after a minute.
 //! - After the record nothing is sent again, however often and late the event arrives. The record
 //!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
-//!   message.** The function crashes, or SES's response is lost, in the milliseconds between the
-//!   two. The next attempt cannot know that the message was accepted, and sends a second mail. Two
-//!   mails are better than none. A record that cannot be written in time does not repeat the
-//!   message, because the invocation still succeeds and Lambda does not retry it.
+//!   message.** In these milliseconds the function may crash, or SES's response may be lost. The
+//!   next attempt cannot know that the message was accepted, and sends a second mail. A second mail
+//!   is better than none. A record that cannot be written in time does not repeat the message,
+//!   because the invocation still succeeds and Lambda does not retry it.
 //!
 //! Two attempts never send at once, because an attempt stops before its lease ends ([`notifier`]).
 //!
@@ -95,8 +96,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let span = tracing::info_span!("event", correlation_id = event.payload.cause());
         let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
-        // The response has only the error's text. The runtime would log the sources, which may
-        // quote the event.
+        // The response has only the error's text. Otherwise the runtime would also log the error's
+        // sources, which may quote the event.
         outcome.map(|_| ()).map_err(|error| lambda_runtime::Error::from(error.to_string()))
     }))
     .await

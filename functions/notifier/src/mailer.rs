@@ -33,7 +33,7 @@ pub enum MailError {
     /// was certainly not sent.
     #[error("the mail service refuses this deployment: {0}")]
     Refused(String),
-    /// There was no response, or a broken one. The message may have been sent.
+    /// There was no response, or only a broken response. The message may have been sent.
     #[error("the mail service did not answer: {0}")]
     Unknown(String),
 }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_without_a_connection_or_a_valid_request_was_the_message_certainly_not_sent() {
+    fn a_message_without_a_connection_or_a_valid_request_was_certainly_not_sent() {
         let certain = |failure| MailError::from(CallError { failure, attempts: 1 }).is_certain();
         assert!(certain(Failure::NotConnected(aws::NoConnection::Refused)));
         assert!(certain(Failure::Invalid("no credentials".to_owned())));

@@ -25,19 +25,20 @@ use crate::message::Message;
 
 /// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// The time for which an attempt sends. It ends 2 s before the lease, because clocks may differ.
+/// How long an attempt may send after its claim. This time ends 2 s before the lease, because
+/// clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
 /// The time of an invocation that is reserved after sending, to record the outcome and to respond.
 /// With less time left, no attempt begins or continues to send.
 pub const MARGIN: Duration = Duration::from_secs(3);
-/// The part of [`MARGIN`] that is reserved for the response. A record that takes longer stays
-/// unwritten. Otherwise Lambda would end the function during the write, count that as a failure and
-/// invoke it again, which sends the message again.
+/// The part of [`MARGIN`] that is reserved for the response. When only this time is left, the
+/// attempt gives up the record. Otherwise Lambda would end the function during the write, count
+/// that as a failure and invoke it again, which sends the message again.
 pub const ANSWER: Duration = Duration::from_secs(1);
 /// The interval at which an attempt checks whether another attempt has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// The maximum age in seconds of an event in a replay of the archive that still sends a message.
-/// Younger events still have their records, which live longer ([`LIFETIME_SECONDS`]).
+/// The maximum age, in seconds, at which an event in a replay of the archive still sends a message.
+/// Younger events still have their records, because records live longer ([`LIFETIME_SECONDS`]).
 pub const MAX_REPLAY_AGE_SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// The outcome of an event.
@@ -118,7 +119,7 @@ pub struct Notifier<M> {
     codes: CodeKeys,
 }
 
-/// The message of an event, or the reason why there is none.
+/// The message of an event, or the reason why there is no message.
 enum Composed {
     Message(Message),
     None(Outcome),
@@ -158,7 +159,7 @@ impl<M: Mailer> Notifier<M> {
             Composed::None(outcome) => return Ok(outcome),
         };
         if !message.to().is_mailable() {
-            tracing::warn!(event_id = event.id.as_str(), "a message is given up: the recipient is no plain address");
+            tracing::warn!(event_id = event.id.as_str(), "a message is given up: the recipient is not a plain address");
             return Ok(Outcome::Rejected);
         }
         let claim = loop {
@@ -211,7 +212,8 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Returns the message with the code of a request, if it is still the customer's latest one.
+    /// Returns the message with the code of a request, if this is still the customer's latest
+    /// request.
     async fn with_code(&self, id: &CustomerId, expires_at: Instant, now: Instant) -> Result<Composed, NotifyError> {
         let mut found = self.table.batch_get(&verification::read(id)?).await?.into_iter();
         let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::EmailVerification(request)))) =
@@ -243,7 +245,7 @@ impl<M: Mailer> Notifier<M> {
             state: MailState::Sending,
             lease_until: now.plus_millis(millis(LEASE)),
         };
-        // A claim has only one incarnation, so the event's id serves as `born`.
+        // Each event's claim is created only once, so the event's id serves as `born`.
         let claim = Stored::new(claim, Born::new(event.id.as_str())?, now);
         let to = message.recipient();
         let first = self.table.transact(&mail::claim(&claim, &to, message.has_code(), now)?).await?;
@@ -294,7 +296,8 @@ impl<M: Mailer> Notifier<M> {
             if Clock::now() >= until {
                 return Err(MailError::Throttled("no time left".to_owned()));
             }
-            // SES may have accepted a request that is interrupted at the deadline.
+            // SES may have accepted a request that is interrupted at `until`, so its outcome is
+            // unknown.
             let sent = timeout_at(until, self.mailer.send(message)).await;
             match sent.unwrap_or_else(|_| Err(MailError::Unknown("timeout".to_owned()))) {
                 Err(MailError::Throttled(_)) if backoff.wait().await => {}
@@ -362,7 +365,8 @@ fn judge(refusals: &Refusals<MailAction>, now: Instant) -> Result<Option<Claim>,
             MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
             MailState::Sending => None,
         },
-        // The item that caused the refusal has expired meanwhile.
+        // The claim that caused the refusal has expired meanwhile. A later attempt may claim the
+        // message.
         None => Some(Claim::OtherAttempt),
     })
 }

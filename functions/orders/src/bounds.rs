@@ -1,4 +1,5 @@
-//! The limits of a customer's orders: unpaid orders, and orders on a day.
+//! Checks the limits of a customer: the unpaid orders, and the orders that the customer places in a
+//! day.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use crate::place::WantedLine;
 
 /// Returns the entry of a wanted order for its customer's open orders. `known` is the stored list
 /// of open orders. Returns [`None`] if only some lines of another order were read. The caller then
-/// reads again.
+/// reads the open orders again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.
@@ -53,7 +54,8 @@ pub async fn entry(
     }
 
     // The sum of the other orders' largest lines is an upper bound for the pieces of each product.
-    // If it exceeds the limit, this reads orders, those with the largest lines first.
+    // If the bound exceeds the limit, the loop reads the lines of these orders. It begins with the
+    // orders that have the largest lines.
     let max = limits.max_pending_quantity;
     let mut pieces: HashMap<&ProductId, u64> = lines.iter().map(|line| (&line.product_id, 0)).collect();
     let with = |pieces: &HashMap<&ProductId, u64>, line: &WantedLine, unread: u64| {

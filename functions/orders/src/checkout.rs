@@ -12,7 +12,7 @@ use crate::App;
 use crate::place::{Wanted, WantedLine, place, replay};
 
 /// POST customers/{id}/cart/checkout: places an order for the cart. The Idempotency-Key is
-/// optional. Without one, a repeated request finds an empty cart, because the transaction that
+/// optional. Without a key, a repeated request finds an empty cart, because the transaction that
 /// places the order removes the cart.
 pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;

@@ -28,7 +28,7 @@ impl<'a> From<&'a Invoice> for View<'a> {
     }
 }
 
-/// POST orders/{id}/invoice: issues an invoice, or returns the existing one.
+/// POST orders/{id}/invoice: issues an invoice, or returns the existing invoice.
 pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -59,10 +59,10 @@ pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Respons
             return Ok(Some(answer.etag(invoice.meta.version)));
         };
         if refusals.only(InvoiceAction::Invoice) {
-            return Err(Problem::internal("the invoice counter is behind the invoices"));
+            return Err(Problem::internal("the invoice counter is lower than the number of an invoice"));
         }
-        // Another request took the number, changed the order, or issued its invoice. The next
-        // attempt reads all of them again.
+        // Another request took the number, changed the order, or issued the order's invoice. The
+        // next attempt reads the order, its invoice and the counter again.
         Ok(None)
     })
     .await

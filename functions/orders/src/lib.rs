@@ -24,12 +24,12 @@ use key_schema::{cart, idempotency, order, settings, wallet};
 pub struct App {
     /// The table.
     pub services: Services,
-    /// The limits of open orders that hold if the settings have none.
+    /// The limits of open orders for a shop whose settings have none.
     pub defaults: Limits,
 }
 
 impl App {
-    /// Creates the state with empty settings and the usual limits.
+    /// Creates the state with the default limits.
     #[must_use]
     pub fn new(services: Services) -> Self {
         Self { services, defaults: Limits::default() }

@@ -40,8 +40,8 @@ impl App {
     }
 }
 
-/// Reads the public setting `orders`. An earlier version of `PUT /v1/settings` did not check it, so
-/// an invalid value counts as missing.
+/// Reads the public setting `orders`. An earlier version of `PUT /v1/settings` did not check this
+/// setting. So the function treats an invalid limit as missing.
 fn of(known: &Known, defaults: Limits) -> Limits {
     let values: Value = serde_json::from_str(&known.values).unwrap_or_default();
     let limit = |name: &str, range: std::ops::RangeInclusive<u64>| {

@@ -1,4 +1,4 @@
-//! Reads orders: a single one, and the lists by customer, status and shipment.
+//! Reads a single order, and lists orders by customer, status and shipment.
 
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
@@ -38,7 +38,7 @@ pub async fn history(services: &Services, request: &Request<'_>) -> Result<Respo
     .await
 }
 
-/// Answers with a part of an order that the caller may see.
+/// Responds with a part of an order, if the caller may see the order.
 async fn part(
     services: &Services,
     request: &Request<'_>,

@@ -25,8 +25,8 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     Ok(Response::created(location, &LogLine::from(line.data)).etag(version))
 }
 
-/// GET log?day=: lists the notes about all orders on a day in UTC, oldest first. The index has
-/// their ids, and the notes are read by key.
+/// GET log?day=: lists the notes of one day (UTC) about all orders, oldest first. The index has
+/// only the ids of the notes. The function then reads the notes by key.
 pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let midnight = request
@@ -48,7 +48,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let parameters = [("order", order_id.as_str())];
     let page = request.page(&services.cursors, order::LOG.id, &parameters)?;
     let head = services.table.get(&order::head(&order_id)?).await?;
-    // An order in status `placing` is invisible.
+    // Orders in status `placing` and expired orders are invisible, so their log responds 404.
     if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }

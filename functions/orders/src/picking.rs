@@ -1,4 +1,4 @@
-//! Lists the orders in picking and those that wait for a picking station.
+//! Lists the orders that have a picking station, and the orders that wait for a station.
 
 use http_api::{List, Problem, Request, Response, Services};
 use key_schema::id::OrderId;
@@ -24,8 +24,7 @@ struct Waiting {
     waiting_since: Instant,
 }
 
-/// GET picking: returns the orders with a station, and a page of the waiting ones, first placed
-/// first.
+/// GET picking: returns the orders with a station, and a page of the waiting orders, oldest first.
 pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let List { page, found } = request.list(services, picking::waiting()?, &[]).await?;

@@ -60,7 +60,7 @@ pub struct Wanted {
     pub placed_at: Option<Instant>,
     /// Staff only: the shop where it was placed.
     pub store_id: Option<StoreId>,
-    /// Staff only: whether the order lapses. A customer's order always does.
+    /// Staff only: whether the order lapses. A customer's order always lapses.
     pub lapses: bool,
     /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,
@@ -228,8 +228,9 @@ pub async fn place(
                 break refusals;
             }
         }
-        // Another order of the customer changed the open orders, or only some of its lines were
-        // read. The bounds depend on all open orders.
+        // Another order of the customer changed the open orders, or the attempt read only some
+        // lines of an order. The limits depend on all open orders, so the next attempt reads them
+        // again.
         backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
@@ -251,8 +252,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Sends the order's transactions, or returns their refusals. `open` is the write of the
-    /// order's entry in the customer's open orders.
+    /// Sends the order's transactions. Returns their refusals, if the table refused them. `open` is
+    /// the write of the order's entry in the customer's open orders.
     async fn send(&self, open: Option<Guarded>) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
         let Self { services, collection, lines, once, by, now, .. } = *self;
         let (order, cart) = (&collection.order, self.cart.clone());
@@ -277,7 +278,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Returns the first response if another attempt has completed meanwhile, or else this problem.
+/// Returns the first response if another attempt has completed meanwhile. Otherwise returns
+/// `problem`.
 async fn first_response_or(
     services: &Services,
     once: Option<&Once>,

@@ -55,13 +55,15 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
             let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
             return once.replay_or(services, problem).await.map(Some);
         }
-        // There is no first response, so another request has changed the order.
+        // An unused idempotency key means that another request has changed the order. The next
+        // attempt reads it again.
         if refusals.names(OrderAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await
 }
 
-/// Checks that a paid order can be refunded: the amount must not exceed the rest of its total.
+/// Checks that a paid order can be refunded: the amount must not exceed the part that is not
+/// refunded yet.
 ///
 /// # Errors
 /// 409 `illegal_transition`, or 422 `invalid_body` below `pointer`.
@@ -78,7 +80,7 @@ pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) ->
             .error(format!("{pointer}/{field}"), detail))
     };
     if amount.currency != order.total.currency {
-        return refuse("currency", format!("must be {}, the order's", order.total.currency));
+        return refuse("currency", format!("must be {}, the currency of the order", order.total.currency));
     }
     let left = refundable_amount(order);
     if amount.amount > left {

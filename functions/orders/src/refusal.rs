@@ -13,7 +13,7 @@ use crate::place::{WantedLine, replay};
 use crate::view::location;
 
 /// The upper bound for the time that an order stays in status `placing`. The janitor finishes or
-/// undoes it long before.
+/// undoes the order well before that.
 const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
 
 /// Returns the problem of a checkout whose customer has seen another total.
@@ -42,7 +42,7 @@ pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> 
 
 const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
 
-/// Returns the problem of an order whose reference is taken, or `None` if it is not.
+/// Returns the problem of an order whose reference is taken, or `None` if the reference is free.
 pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
     let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
     match services.table.get(&order::reference(&claim)?).await? {
@@ -68,7 +68,8 @@ async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Insta
     })
 }
 
-/// Explains the transaction's refusals, the most specific first.
+/// Returns the problem for a refused transaction. Of several refusals, the most specific one
+/// decides.
 pub async fn refused(
     services: &Services,
     caller: &SignedIn,
@@ -78,7 +79,7 @@ pub async fn refused(
     now: Instant,
 ) -> Result<Response, Problem> {
     if let (Some(once), Some(refusal)) = (once, refusals.of(OrderAction::Idempotency)) {
-        // A concurrent attempt of the same request was first. Its response is the response to both.
+        // A concurrent attempt of the same request was first. Both attempts get its response.
         let record = stored::<IdempotencyRecord>(refusal);
         return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
@@ -105,7 +106,8 @@ pub async fn refused(
         })
         .collect();
     if refusals.names(OrderAction::Order) {
-        // The janitor has begun to undo the order.
+        // The janitor has begun to undo the order, so this attempt cannot complete it. The client
+        // can retry.
         return Err(TableError::Contended.into());
     }
     if short.is_empty() {

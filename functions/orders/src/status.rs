@@ -13,7 +13,8 @@ use crate::refund::{converted, refundable, refundable_amount, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
 use workflows::staging;
 
-/// The time that a request spends to return the stock of a large order.
+/// The longest time that a request spends to return the stock of a large order. The janitor returns
+/// the rest.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The statuses that a client may request.
@@ -77,7 +78,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     // A customer must not confirm an order without a price. It would hold stock without a payment.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
-        return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Staff confirm an order without a price."));
+        return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Only staff can confirm this order."));
     }
     // Clocks may differ, but the instants of a history must increase.
     let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);

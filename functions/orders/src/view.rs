@@ -34,7 +34,8 @@ impl OrderCollection {
         Self::parts(items).filter(|parts| parts.has_all_lines() && parts.has_begun())
     }
 
-    /// Assembles the parts of an order that were read, unless it is in status `placing`.
+    /// Assembles the parts of an order that were read. Returns `None` for an order in status
+    /// `placing`.
     pub fn parts(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
@@ -69,7 +70,8 @@ impl OrderCollection {
         self.history.iter().map(StepView::from).collect()
     }
 
-    /// Returns the order as in the first response. Lines, total and the first step never change.
+    /// Returns the order as the first response showed it. Lines, total and the first step never
+    /// change.
     pub fn into_placed(mut self) -> Self {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;
@@ -140,7 +142,7 @@ pub struct View<'a> {
     lines: Vec<LineView<'a>>,
     total: Money,
     placed_at: Instant,
-    /// When the order lapses if it is not paid until then.
+    /// The time at which the order lapses, unless it is paid before.
     #[serde(skip_serializing_if = "Option::is_none")]
     lapses_at: Option<Instant>,
     history: Vec<StepView<'a>>,

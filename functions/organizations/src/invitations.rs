@@ -41,14 +41,16 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     let now = Instant::now();
     let List { page, found } = page.read(services, invitation::of_organization(&id)?).await?;
     let found = found.filter_map(|item| (!item.is_expired(now)).then_some(item));
-    // Customers must be admins here, so only staff can have named a missing organization.
+    // A customer who reaches this line is an admin. So the id of a missing organization can come
+    // only from staff.
     if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
     List { page, found }.answer(InvitationView::from)
 }
 
-/// GET customers/{id}/invitations: lists a customer's open invitations, the first to expire first.
+/// GET customers/{id}/invitations: lists a customer's open invitations by expiry, the earliest
+/// first.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -194,9 +196,9 @@ async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<b
 }
 
 /// Makes the calling customer a member with the role and team of an invitation. A role or team in
-/// the request must equal that of the invitation, because the customer may have read an older
-/// invitation. If the team no longer exists, the member has none. An invitation by a former admin
-/// is void. Returns [`None`] when another request has changed the items.
+/// the request must equal the invitation's, because the customer may have read an older invitation.
+/// If the team no longer exists, the member gets no team. An invitation by a former admin is void.
+/// Returns [`None`] when another request has changed the items.
 pub async fn accept(
     services: &Services,
     state: &State,

@@ -80,7 +80,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
                     None
                 }
             }
-            // A repeated acceptance finds the membership from the first one.
+            // A repeated acceptance finds the membership from the first acceptance.
             (Some(old), role) if is_own && confirms(old, role, team.as_ref()) => {
                 Some(Response::ok(&MemberView::from(old)))
             }
@@ -172,8 +172,8 @@ fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
 }
 
 /// DELETE organizations/{id}/members/{customer}: ends a membership, at the request of an admin or
-/// of the member. A missing membership counts as ended. The last admin stays. Only staff can remove
-/// a last admin, if the admin was erased and the membership remained.
+/// of the member. A missing membership counts as ended. The last admin cannot be removed, with one
+/// exception. Staff can remove a last admin who was erased and whose membership remained.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;

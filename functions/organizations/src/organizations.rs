@@ -50,8 +50,9 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 
 /// GET organizations/{id}: returns an organization with its teams.
 ///
-/// One Query reads organization and teams. The caller's membership cannot be in its range, because
-/// the range would then contain all other members. A second, concurrent request reads it.
+/// One Query reads organization and teams. The caller's membership cannot be in the Query's range,
+/// because the range would then contain all other members. So a second, concurrent request reads
+/// the membership.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;

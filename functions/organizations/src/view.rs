@@ -29,7 +29,7 @@ impl<'a> OrganizationView<'a> {
     }
 }
 
-/// A team, without the number of members, which changes without the version.
+/// A team. The view has no number of members, because this number changes without a new version.
 #[derive(Serialize)]
 pub struct TeamView<'a> {
     pub id: &'a TeamId,

@@ -2,7 +2,7 @@
 
 use http_api::{Code, Measured, Problem, Request, Response, Routes};
 
-/// The state of a function without an engine, which is empty.
+/// The empty state of a function without an engine.
 #[derive(Debug)]
 pub struct Disabled;
 

@@ -2,7 +2,7 @@
 //!
 //! It searches only the index, which is behind the table by the stream's delay. It reads the table
 //! only to learn whether a caller's session has ended. A client that needs the current state of an
-//! item reads it by its id from the function of that item.
+//! item reads the item by id from the function that owns it.
 
 mod disabled;
 mod list;
@@ -27,7 +27,7 @@ pub struct App {
     pub table: Table,
     /// The cache of callers' sign-ins in this execution environment.
     pub sign_ins: SignIns,
-    /// The shop's settings, which only writes need.
+    /// The cache of the shop's settings. The common checks of requests use it only for writes.
     pub settings: SettingsCache,
 }
 
@@ -64,7 +64,7 @@ impl Measured for App {
     }
 }
 
-/// Returns the routes, under the keys in template.yaml.
+/// Returns the routes. Their keys are those of the routes in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()

@@ -25,7 +25,7 @@ pub fn size(page: &Page<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// The positions after each hit of a page.
+/// The cursor positions after each hit of a page.
 pub struct Ends {
     ends: Vec<String>,
     /// Whether more hits follow the page.
@@ -40,7 +40,7 @@ impl Ends {
     }
 }
 
-/// Cuts the hits to the page.
+/// Removes the hits beyond the page, and returns the positions after the remaining hits.
 pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Ends, Problem> {
     let more = found.hits.len() > page.limit();
     found.hits.truncate(page.limit());

@@ -45,7 +45,7 @@ pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
     Ok(Wanted { values, private })
 }
 
-/// The same fields as raw text. The strict reader has already refused every other field.
+/// The fields of the body as raw text. The strict reader has already refused every other field.
 #[derive(Deserialize)]
 struct Texts<'a> {
     #[serde(borrow)]
@@ -56,7 +56,8 @@ struct Texts<'a> {
 
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// The settings of orders, which Bodega itself reads. Only clients read the other settings.
+/// The settings of orders. Bodega itself reads them and the maintenance mode. Only clients read the
+/// other settings.
 const ORDERS: &str = "orders";
 
 fn public(value: Value<'_>) -> Result<(), Invalid> {

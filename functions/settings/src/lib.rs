@@ -1,7 +1,8 @@
 //! The shop's settings: values that clients share, such as a banner or feature switches.
 //!
 //! Every caller may read the public values, which usually come from memory
-//! ([`http_api::SettingsCache`]). Only staff may read the private values, and set both kinds.
+//! ([`http_api::SettingsCache`]). Only staff may read the private values. Only staff may change any
+//! value.
 
 mod body;
 mod current;

@@ -5,25 +5,25 @@
 //! reads the report once a minute and doubles the shards of every counter in it.
 //! [`key_schema::counter`] explains why the sum remains correct meanwhile.
 //!
-//! The function `Insights` adds to the counters. If DynamoDB cancels its additions, `Insights`
-//! itself splits the counter within seconds. It does not split a counter if DynamoDB throttles a
-//! whole request. Such requests are visible only in the report.
+//! The function `Insights` adds to the counters. If the additions of a request repeatedly conflict,
+//! `Insights` itself splits the counter within seconds. If DynamoDB throttles whole requests,
+//! `Insights` does not split the counter. Only the report shows these throttles.
 //!
 //! # Why a schedule instead of an alarm
 //!
 //! An alarm on throttles sends an event only when its state changes. If a counter is still
 //! throttled after its split, the alarm keeps its state and sends no second event. CloudWatch
 //! counts in periods of a minute, so more frequent requests return nothing new. A month of requests
-//! costs about half a dollar, less than one of the Contributor Insights rules. If an invocation
-//! fails, the next one does its work.
+//! costs about half a dollar, less than a single rule of Contributor Insights. If an invocation
+//! fails, the next invocation does its work.
 //!
 //! # Why each minute with throttles causes one split
 //!
 //! A report covers the last minutes, including those before the last split. So a split names the
-//! throttled minute. The table accepts it only if the counter was not split after that minute
-//! began. So repeated or late reports, and two concurrent rounds, split once. The first whole
-//! minute after a split is the first minute that shows its effect. So a counter that is still
-//! throttled is split once in two to three minutes.
+//! throttled minute. The table accepts the split only if the counter was not split after that
+//! minute began. So repeated or late reports, and two concurrent rounds, cause only one split. The
+//! first whole minute after a split is the first minute that shows its effect. So a counter that
+//! stays throttled is split again after two to three minutes.
 
 pub mod report;
 pub mod round;

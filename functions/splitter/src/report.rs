@@ -45,7 +45,7 @@ struct Datapoint {
     approximate_value: f64,
 }
 
-/// Returns the window of a report, from and to, in CloudWatch's form: whole seconds since 1970.
+/// Returns the start and the end of a report's window in CloudWatch's form: seconds since 1970.
 #[must_use]
 pub fn window(now: Instant) -> (i64, i64) {
     let minute = now.as_seconds().div_euclid(PERIOD_SECONDS) * PERIOD_SECONDS;
@@ -76,7 +76,7 @@ impl Report {
     }
 
     /// Returns the hot counters, each with its last hot minute. The throttles of a counter's shards
-    /// are added. Other keys (orders, products …) and points outside of the window are ignored.
+    /// are added up. Other keys (orders, products …) and points outside of the window are ignored.
     #[must_use]
     pub fn hot(&self, now: Instant) -> BTreeMap<CounterName, Instant> {
         let mut throttled: BTreeMap<CounterName, BTreeMap<Instant, f64>> = BTreeMap::new();

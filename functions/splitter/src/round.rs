@@ -20,7 +20,7 @@ const AT_ONCE: usize = 4;
 pub struct Round {
     /// Partition keys that CloudWatch reports as throttled, for any kind of item.
     pub throttled: u32,
-    /// Counters among them that were throttled often enough within a minute.
+    /// Hot counters among these keys ([`crate::report`] defines "hot").
     pub hot: u32,
     /// Counters whose shards were doubled.
     pub split: u32,
@@ -85,7 +85,8 @@ impl Splitter {
         self.table.meter().take()
     }
 
-    /// Splits every counter that was throttled since its last split, once, until `stop`.
+    /// Splits every counter that was throttled since its last split. Splits each counter once.
+    /// Stops at `stop`.
     ///
     /// # Errors
     /// [`RoundError`] if the hot counters are unknown. A failed split is only counted.
@@ -116,7 +117,8 @@ impl Splitter {
     }
 
     async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
-        // The rule is read each time, because it is new when Contributor Insights is enabled again.
+        // The rule is read each time, because a new rule exists after Contributor Insights was
+        // enabled again.
         let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
         Ok(report::Report::fetch(&self.cloudwatch, &rule, report::window(now)).await?)
     }

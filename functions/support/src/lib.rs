@@ -50,8 +50,8 @@ pub async fn run() -> Result<(), Error> {
 /// answers, stays within the 1 MB that one Query reads.
 const MAX_TEXT: usize = 8000;
 
-/// Returns the response to a request after its transaction. A refused request may be the repetition
-/// of a completed one. Then the client gets the first response again.
+/// Returns the response to a request after its transaction. A refused request may repeat a
+/// completed request. Then the client gets the first response again.
 async fn settle(
     services: &Services,
     once: Option<Once>,

@@ -1,9 +1,9 @@
 //! Deposits: money paid into a wallet.
 //!
 //! The response to a deposit contains the new balance in its currency, and the deposit's
-//! transaction stores it. So the function reads the balance, computes the new one, and adds the
-//! money on the condition that the balance is unchanged. If the write is refused, the function
-//! reads again. A transfer does not need this, because its response has no balance.
+//! transaction stores this response. So the function reads the balance, computes the new balance,
+//! and adds the money on the condition that the balance is unchanged. If the write is refused, the
+//! function reads again. A transfer does not need this, because its response has no balance.
 
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
@@ -42,7 +42,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(WalletAction::Customer(Side::To)) {
             return once.replay_or(services, no_such_account()).await.map(Some);
         }
-        // There is no first response, so the balance has changed since the read.
+        // An unused idempotency key means that the balance has changed since the read. The next
+        // attempt reads it again.
         if refusals.names(WalletAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await

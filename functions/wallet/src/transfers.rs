@@ -47,8 +47,8 @@ fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem>
     Ok(Transfer { id: EntryId::generate(at, services.random()?), from, to, money, note, at })
 }
 
-/// Explains the transaction's refusals, the most specific first: a missing account, then a limit,
-/// then too little money.
+/// Returns the problem for a refused transaction. A missing account takes precedence over a limit.
+/// A limit takes precedence over too little money.
 fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
     let missing: Vec<&str> = [(Side::From, "/from"), (Side::To, "/to")]
         .into_iter()

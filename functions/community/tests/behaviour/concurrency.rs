@@ -32,7 +32,7 @@ async fn fifty_customers_like_one_product_at_once_and_all_are_counted() {
     }
     let found: BTreeSet<String> = each(&town.list(&likers("p"), 7).await, "customer_id").into_iter().collect();
     assert_eq!(found, ids.iter().cloned().collect());
-    // Every second customer removes the like while the others repeat theirs.
+    // Every second customer removes the like while the other customers repeat their likes.
     let call =
         |n: usize, id: &str| if n.is_multiple_of(2) { like_call(UNLIKE, id, "p") } else { like_call(LIKE, id, "p") };
     let answers = join_all(ids.iter().enumerate().map(|(n, id)| town.send(call(n, id).customer(id)))).await;

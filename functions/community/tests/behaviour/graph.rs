@@ -81,7 +81,7 @@ async fn purchases_are_listed_newest_first_without_returned_orders() {
         sale("o2", 2, "q", 5, Some("a"), false),
         sale("o3", 1, "r", 3, Some("a"), true),
         sale("o4", 1, "s", 4, Some("b"), false),
-        // The first release wrote sales without a customer.
+        // The first release wrote sales without a customer. They are in no customer's list.
         sale("o5", 1, "t", 6, None, false),
     ])
     .await;

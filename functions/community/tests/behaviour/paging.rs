@@ -84,7 +84,7 @@ async fn a_thousand_customers_of_a_country_are_read_by_city_from_all_shards() {
     let key = |resident: &Value| format!("{} {}", resident["place"]["city"].as_str().unwrap(), resident["id"]);
     let mut wanted: Vec<(String, String)> =
         (0..COUNT).map(|n| (city(n).to_owned(), format!("{} {:?}", city(n), customer(n).as_str()))).collect();
-    // `#` is stored as an escape. It sorts before other characters, but after the end of the text.
+    // The stored escape of `#` sorts before other characters, but after the end of the text.
     wanted.sort_by_key(|(city, key)| (key_schema::encoding::encode(city), key.clone()));
     let all: Vec<String> = wanted.iter().map(|(_, key)| key.clone()).collect();
     is_read_whole(&town, &residents("DE"), &all, key).await;

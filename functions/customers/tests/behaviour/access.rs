@@ -1,4 +1,4 @@
-//! Tests of permissions, and that the template and the code have the same routes.
+//! Tests of permissions. One test compares the routes in the code with those in the template.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +33,8 @@ fn valid(route: &'static str, customer: &str) -> Call {
     if route == "GET /v1/customers" {
         call = call.query("tier", "bronze");
     }
-    // Requests for addresses need no If-Match. Each of them increases the version, so a second one
-    // with If-Match 1 would fail.
+    // Requests for addresses need no If-Match. Each request increases the version, so a second
+    // request with If-Match 1 would fail.
     if route.contains("addresses") { call } else { if_match(call, 1) }
 }
 
@@ -100,7 +100,7 @@ async fn lists_over_all_customers_are_for_staff() {
 }
 
 #[tokio::test]
-async fn staff_reaches_everything() {
+async fn staff_may_use_every_route() {
     let shop = shop_with_ann().await;
     let last = "DELETE /v1/customers/{id}";
     for route in customers::routes().keys().filter(|route| *route != last) {

@@ -46,7 +46,7 @@ async fn an_address_is_set_replaced_and_removed_without_touching_the_others() {
 }
 
 #[tokio::test]
-async fn if_match_is_optional_and_honoured() {
+async fn if_match_is_optional_and_a_stale_version_is_refused() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let route = |method| match method {
@@ -65,7 +65,8 @@ async fn if_match_is_optional_and_honoured() {
     assert_eq!(send("DELETE", "home", 1).await, stale);
     assert_eq!(shop.read("ann").await.version(), Some(2));
     assert_eq!(send("DELETE", "home", 2).await, (204, None));
-    // The address no longer exists. The client succeeds only with the newest version.
+    // The address no longer exists. A stale version is still refused, and the newest version
+    // succeeds.
     assert_eq!(send("DELETE", "home", 2).await, stale);
     assert_eq!(send("DELETE", "home", 3).await, (204, None));
     let odd = route("PUT").path("id", "ann").path("name", "home").customer("ann").header("if-match", "3");

@@ -77,13 +77,13 @@ async fn left(shop: &Shop, document: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn erasure_ends_every_membership_and_the_counts_follow() {
+async fn erasure_ends_every_membership_and_corrects_the_counts() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    // There is more than one page of clubs. Ann is in a team of each, and an admin of every second
-    // one.
+    // The clubs fill more than one page. Ann is in a team of each club, and an admin of every
+    // second club.
     let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
     for (n, club) in clubs.iter().enumerate() {
         shop.found(club, "bob").await;
@@ -128,7 +128,7 @@ async fn erasure_removes_the_last_admin_and_keeps_the_members() {
 }
 
 #[tokio::test]
-async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others() {
+async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_other_documents() {
     let shop = Shop::open().await;
     for customer in ["ann", "bob", "anna"] {
         shop.customer(customer).await;
@@ -228,8 +228,8 @@ async fn concurrent_grants_and_an_erasure_leave_no_item() {
         let grants = (0..CLIENTS).map(|n| {
             let shop = &shop;
             async move {
-                // All grants start at once in the first round, and spread beyond the erasure in
-                // later rounds.
+                // In the first round, all grants start at once. In later rounds, some grants start
+                // only after the erasure.
                 tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
                 let table = shop.own();
                 let (head, sections) = seed::document(&format!("own-{round}-{n}"), "ann", None, &[("a", "A")]);
@@ -279,7 +279,7 @@ fn outcome<A>(result: Result<Result<(), Refusals<A>>, TableError>) -> bool {
 #[tokio::test]
 async fn a_repetition_finishes_an_erasure_that_was_interrupted_at_any_point() {
     let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
-    // The kinds run concurrently, because the SDK waits between retries most of the time.
+    // The kinds of faults run concurrently. Most of the time, the SDK only waits before a retry.
     join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
 }
 

@@ -125,7 +125,7 @@ async fn a_line_whose_product_has_left_the_catalogue_has_no_price() {
 }
 
 #[tokio::test]
-async fn a_cart_is_read_in_two_requests_and_an_empty_one_in_one() {
+async fn a_cart_is_read_in_two_requests_and_an_empty_cart_in_one_request() {
     let shop = shop_with_ann().await;
     let measured = async || {
         let _ = shop.app.table.meter().take();

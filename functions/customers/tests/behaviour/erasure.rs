@@ -38,8 +38,8 @@ async fn erasure_deletes_profile_sessions_and_cart_and_keeps_the_orders() {
     for n in 0..130 {
         shop.session("ann", &format!("s{n}"), 60 + n).await;
     }
-    // These sessions have expired, but the time to live has not removed them yet. It would archive
-    // them, so the erasure must end them itself.
+    // These sessions have expired, but the time to live has not removed them yet. Their removal
+    // would archive them, so the erasure must end them itself.
     for n in 0..3 {
         shop.session("ann", &format!("over-{n}"), -60).await;
     }
@@ -104,7 +104,7 @@ async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
 }
 
 #[tokio::test]
-async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_others() {
+async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_other_questions() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.customer("anna").await;
@@ -132,7 +132,7 @@ async fn an_erasure_deletes_the_customers_questions_with_their_answers_and_no_ot
 /// Covers each point at which an attempt can stop: after some questions, after some answers, or
 /// after all answers and before the copies.
 #[tokio::test]
-async fn the_next_erasure_finishes_an_interrupted_one() {
+async fn the_next_erasure_finishes_an_interrupted_erasure() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let asked = [ask(&shop, "ann", 0, 3).await, ask(&shop, "ann", 1, 3).await, ask(&shop, "ann", 2, 3).await];
@@ -355,7 +355,7 @@ async fn a_repetition_continues_an_interrupted_erasure() {
 
 /// A new profile starts at version 1 again, so only its birth mark (`born`) differs.
 #[tokio::test]
-async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_one() {
+async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_profile() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let read = customer::read_for_update(&"ann".parse().unwrap()).unwrap();
@@ -381,7 +381,7 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
 
 /// An earlier version could leave the claims of a customer without a profile.
 #[tokio::test]
-async fn a_customer_signs_up_with_names_that_only_the_customers_own_claims_hold() {
+async fn a_customer_signs_up_with_names_that_the_same_customer_has_already_claimed() {
     let shop = Shop::open().await;
     let created = shop.customer("ann").await;
     shop.delete_partitions("CUSTOMER#ann").await;

@@ -128,7 +128,7 @@ async fn a_cursor_is_valid_only_for_its_own_list_and_caller() {
     assert_eq!(shop.send(borrowed).await.code(), Some("cursor_invalid"));
 }
 
-/// Writes customers directly into the table. Some share an instant of creation.
+/// Writes customers directly into the table. Three customers share each time of creation.
 async fn put(shop: &Shop, count: usize, tier: impl Fn(usize) -> Tier) -> Vec<(String, String)> {
     let at = |n: usize| Instant::EPOCH.plus_seconds(i64::try_from(n / 3).unwrap());
     let customers = (0..count).map(|n| {
@@ -151,8 +151,8 @@ fn keys(items: &[Value]) -> Vec<(String, String)> {
 #[tokio::test]
 async fn a_thousand_customers_of_all_tiers_are_read_oldest_first_at_the_same_cost_per_page() {
     let everybody = Call::new("GET /v1/customers").staff("s");
-    // One request for each shard of each tier, and one for the profiles. With most customers in one
-    // tier, its four shards are read twice.
+    // A page costs one request for each shard of each tier, and one for the profiles. If most
+    // customers are in one tier, the page reads the four shards of this tier twice.
     for (tier, usual, most) in [
         ((|n| Tier::ALL[n % 3]) as fn(usize) -> Tier, 13, 15),
         (|n| if n % 50 == 0 { Tier::Gold } else { Tier::Bronze }, 17, 17),

@@ -68,7 +68,7 @@ async fn a_name_of_another_customer_cannot_be_taken_over() {
 }
 
 #[tokio::test]
-async fn a_customer_may_change_the_spelling_of_the_own_name() {
+async fn a_customer_may_change_the_spelling_of_their_own_name() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let respelled = patch(&shop, "ann", &json!({ "email": "ANN@Example.com", "username": "Ann" })).await;
@@ -180,14 +180,14 @@ async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_uniqu
 }
 
 #[tokio::test]
-async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_visible_names_claims() {
+async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_claims_of_the_visible_name() {
     let shop = Shop::open().await;
     let typed = "z\u{200B}oe";
     earlier_customer(&shop, "old", typed).await;
     earlier_customer(&shop, "older", "zo\u{AD}e").await;
     shop.customer("zoe").await;
     let same = patch(&shop, "old", &json!({ "username": typed, "email": format!("{typed}@example.com") })).await;
-    assert_eq!((same.status, same.version()), (200, Some(1)), "the own spelling changes nothing");
+    assert_eq!((same.status, same.version()), (200, Some(1)), "the customer's own spelling changes nothing");
     let taken = patch(&shop, "old", &json!({ "username": "zoe" })).await;
     assert_eq!(taken.code(), Some("username_taken"));
     let changed = patch(&shop, "old", &json!({ "username": "other" })).await;

@@ -1,4 +1,5 @@
-//! Tests of the overview: profile and newest orders in one Query, questions in a second one.
+//! Tests of the overview. One Query reads profile and newest orders, and a second Query reads
+//! questions.
 
 use fixture::seed;
 use http_api::sample::{Answered, Call};
@@ -87,7 +88,7 @@ async fn with_questions(shop: &Shop, count: &str) -> Answered {
 }
 
 #[tokio::test]
-async fn customer_orders_and_questions_are_one_request_and_two_queries() {
+async fn customer_orders_and_questions_take_one_request_and_two_queries() {
     let shop = Shop::open().await;
     let ann = shop.customer("ann").await;
     shop.customer("ann2").await;

@@ -37,7 +37,7 @@ async fn a_customer_without_a_place_has_a_null_place() {
 }
 
 #[tokio::test]
-async fn staff_creates_any_profile_and_a_customer_only_the_own_one() {
+async fn staff_may_create_any_profile_and_a_customer_only_their_own() {
     let shop = Shop::open().await;
     let body = |id: &str| json!({ "id": id, "email": format!("{id}@example.com"), "username": id, "name": "N" });
     let by_staff = shop.send(Call::new("POST /v1/customers").staff("s").json(&body("ann"))).await;

@@ -173,7 +173,7 @@ async fn the_session_of_another_customer_can_neither_be_prolonged_nor_ended() {
     assert_eq!((ids(&list.body["items"]), &list.body["items"][0]["device"]), (vec!["bobs"], &json!("phone")));
 }
 
-/// The claims of a token in a sign-in.
+/// Returns the claims of a token that belongs to the sign-in `sid`.
 fn in_sign_in(sub: &str, sid: &str) -> Value {
     json!({ "sub": sub, "sid": sid })
 }
@@ -194,7 +194,7 @@ async fn status_of(shop: &mut Shop, claims: Value) -> u16 {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
+async fn the_end_of_a_session_ends_its_sign_in_and_no_other_sign_in() {
     let mut shop = Shop::open().await;
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
@@ -204,7 +204,8 @@ async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
     // Another device of the customer ends the session.
     let end = |id: &str, claims: Value| Call::new("DELETE /v1/sessions/{id}").path("id", id).claims(claims);
     assert_eq!(shop.send(end(&phone, in_sign_in("ann", "laptop"))).await.status, 204);
-    // The environment that ended the session refuses its token at once, even for a new session.
+    // The environment that ended the session refuses the session's token at once, even when it
+    // would start a new session.
     let again = Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").claims(in_sign_in("ann", "phone"));
     let again = shop.send(again.json(&json!({ "device": "phone" }))).await;
     assert_eq!((again.status, again.code()), (401, Some("unauthenticated")));
@@ -250,7 +251,7 @@ async fn a_session_that_expires_ends_no_sign_in() {
 async fn an_erasure_ends_every_sign_in_after_it_has_deleted_the_profile() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
-    // Two sessions of one sign-in, and one of another.
+    // Ann has two sessions of one sign-in, and one session of another sign-in.
     for sid in ["phone", "phone", "laptop"] {
         begin_in(&shop, in_sign_in("ann", sid)).await;
     }

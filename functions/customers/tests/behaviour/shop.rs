@@ -79,7 +79,7 @@ impl Shop {
         self.transact(&like::put(&stored(like)).unwrap()).await;
     }
 
-    /// Makes a customer follow another.
+    /// Makes a customer follow another customer.
     pub async fn follow(&self, customer: &str, other: &str) {
         let edge = Follow { customer_id: customer.parse().unwrap(), followed_id: other.parse().unwrap() };
         self.transact(&follow::put(&stored(edge)).unwrap()).await;
@@ -96,14 +96,14 @@ impl Shop {
         order.id.to_string()
     }
 
-    /// Creates a session that ends in `seconds`. A negative number creates an expired one.
+    /// Creates a session that ends in `seconds`. A negative number creates an expired session.
     pub async fn session(&self, customer: &str, id: &str, seconds: i64) {
         let expires_at = Instant::now().plus_seconds(seconds);
         self.put(&stored(seed::session(id, customer, expires_at))).await;
     }
 
     /// Creates a cart of the products `p0`, `p1` … that expires in `seconds`. A negative number
-    /// creates an expired one.
+    /// creates an expired cart.
     pub async fn cart(&self, customer: &str, lines: usize, seconds: i64) {
         let products: Vec<String> = (0..lines).map(|n| format!("p{n}")).collect();
         let lines: Vec<(&str, u64)> = products.iter().map(|product| (product.as_str(), 1)).collect();

@@ -59,7 +59,7 @@ async fn code(shop: &Shop, id: &str) -> String {
     shop.app.codes.code(&pending.key, &subject).unwrap()
 }
 
-/// Returns a code that is not this one.
+/// Returns a code other than `code`.
 fn other_than(code: &str) -> String {
     format!("{:06}", (code.parse::<u32>().unwrap() + 1) % 1_000_000)
 }

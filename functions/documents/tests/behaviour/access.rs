@@ -13,7 +13,8 @@ fn reads(id: &str) -> [Call; 3] {
     [read(id), versions(id), version(id, 1)]
 }
 
-/// Returns writes with the current version, a stale version, and another reason for a refusal.
+/// Returns writes with the current version, with a stale version, and with another reason for a
+/// refusal.
 fn writes(id: &str) -> Vec<Call> {
     vec![
         put(id, "a", "X", 1),

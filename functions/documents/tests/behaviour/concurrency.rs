@@ -122,7 +122,7 @@ async fn no_write_of_a_removed_member_succeeds_after_the_removal() {
             let answer = desk.settled(put("m", "a", "by max", version).customer("max")).await;
             match answer.status {
                 200 => {
-                    assert!(!was_removed, "a write succeeded after the removal of its editor");
+                    assert!(!was_removed, "a write succeeded after its author was removed");
                     is_written.store(true, Ordering::SeqCst);
                 }
                 412 => {}

@@ -87,7 +87,7 @@ pub fn remove_editor(id: &str, customer: &str) -> Call {
 }
 
 impl Desk {
-    /// Creates the document with the sections `a` and `b`, version 1.
+    /// Opens a desk with the document [`DOC`], which has the sections `a` and `b` in version 1.
     pub async fn open() -> Self {
         let desk = Self(Harness::start(documents::routes(), TestTable::services).await);
         for id in ["ann", "ben"] {
@@ -97,7 +97,7 @@ impl Desk {
         desk
     }
 
-    /// Also creates the club and a document of it, whose owner is `mia`.
+    /// Opens a desk that also has the club, and a document of the club whose owner is `mia`.
     pub async fn with_club(id: &str) -> Self {
         let desk = Self::open().await;
         for id in ["mia", "max"] {
@@ -109,7 +109,7 @@ impl Desk {
         desk
     }
 
-    /// Writes a customer's document with a chosen id, as its creation does.
+    /// Writes a customer's document with a chosen id, in the same way as the route does.
     pub async fn draw_up(&self, id: &str, owner: &str, organization: Option<&str>, sections: &Value) {
         let sections = sections.as_object().unwrap().iter();
         let sections: Vec<(&str, &str)> =

@@ -76,7 +76,7 @@ async fn the_current_document_is_read_in_two_requests_at_any_size() {
 }
 
 #[tokio::test]
-async fn a_text_of_100_kb_fits_and_a_larger_one_is_refused_before_the_table_sees_it() {
+async fn a_text_of_100_kb_fits_and_a_larger_text_is_refused_without_a_request_to_the_table() {
     let desk = Desk::open().await;
     let longest = "é".repeat(51_200);
     desk.expect(200, put(DOC, "a", &longest, 1).customer("ann")).await;

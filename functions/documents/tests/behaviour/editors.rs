@@ -59,7 +59,8 @@ async fn only_a_hundred_of_the_editors_added_at_once_are_accepted() {
     let body = desk.expect(200, read(DOC).customer("ann")).await;
     let editors = body["editors"].as_array().unwrap();
     assert_eq!(editors.len(), 100);
-    // An existing editor can be added again. Another editor can be added only after one is removed.
+    // An existing editor can be added again. A new editor can be added only after another is
+    // removed.
     desk.expect(200, add_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;
     assert_eq!(desk.refusal(add_editor(DOC, "ben").customer("ann")).await, (422, "invalid_body".into()));
     desk.expect(204, remove_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;

@@ -120,7 +120,7 @@ async fn a_document_of_an_organization_outlives_its_owner_and_admins_share_and_d
 }
 
 #[tokio::test]
-async fn the_ties_of_a_customer_name_exactly_the_owned_and_edited_documents() {
+async fn the_ties_of_a_customer_are_exactly_the_owned_and_edited_documents() {
     let desk = Desk::open().await;
     assert_eq!(ties(&desk, "ann").await, [Tie::Owner]);
     for _ in 0..2 {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::desk::{DOC, Desk, hidden, put, restore, texts, version, versions};
 
 #[tokio::test]
-async fn a_restore_publishes_an_old_version_as_a_new_one_and_keeps_the_history() {
+async fn a_restore_publishes_an_old_version_as_a_new_version_and_keeps_the_history() {
     let desk = Desk::open().await;
     desk.expect(200, put(DOC, "a", "A2", 1).customer("ann")).await;
     desk.expect(200, put(DOC, "c", "C3", 2).customer("ann")).await;

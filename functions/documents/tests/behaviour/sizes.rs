@@ -50,7 +50,7 @@ async fn texts(desk: &Desk, call: impl Fn() -> Call) -> BTreeMap<String, Value> 
 }
 
 #[tokio::test]
-async fn a_document_of_fifty_sections_of_quotes_is_read_in_pages_as_draft_version_and_whole() {
+async fn the_largest_document_is_read_in_pages_as_draft_as_version_and_as_current_document() {
     let desk = Desk::open().await;
     full_draft(&desk).await;
     let expected: BTreeMap<String, Value> = (0..MAX_SECTIONS).map(|n| (name(n), json!(text(n)))).collect();

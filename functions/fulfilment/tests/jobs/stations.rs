@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{Warehouse, moved, order, paid, take};
 
 #[tokio::test]
-async fn the_first_orders_get_the_stations_and_the_others_wait_in_their_order() {
+async fn the_first_orders_get_the_stations_and_the_other_orders_wait_in_turn() {
     let warehouse = Warehouse::open(2).await;
     for number in [3, 1, 4, 2] {
         warehouse.pay(&order(number)).await;
@@ -87,7 +87,7 @@ async fn a_payment_event_after_the_order_has_left_changes_nothing() {
         assert!(warehouse.take(&[moved(&order(number), "picking", to), paid(&order(number))]).await.is_empty());
         assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
     }
-    // The message of an order that does not exist.
+    // This message belongs to an order that does not exist.
     assert!(warehouse.take(&[paid(&order(9))]).await.is_empty());
     assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
 }
@@ -113,7 +113,7 @@ async fn with_fewer_stations_no_order_is_removed_or_admitted() {
 
 /// Fifty orders are paid at once and picked at three stations, while another task observes them.
 #[tokio::test(flavor = "multi_thread")]
-async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end() {
+async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_are_picked_in_the_end() {
     const ORDERS: u8 = 50;
     let warehouse = Warehouse::open(3).await;
     let orders: Vec<OrderId> = (1..=ORDERS).map(order).collect();

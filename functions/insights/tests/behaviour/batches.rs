@@ -1,4 +1,5 @@
-//! Tests of storing points: each point independently and once, and each lost point is reported.
+//! Tests of storing points. Each point is stored independently and once, and the response reports
+//! each lost point.
 
 use std::collections::BTreeSet;
 

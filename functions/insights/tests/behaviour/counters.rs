@@ -109,10 +109,10 @@ async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
     let _ = desk.app.table.meter().take();
     desk.count("views").await;
     let requests: u32 = desk.app.table.meter().take().iter().map(|measured| measured.requests).sum();
-    assert_eq!(requests, 2, "to read a counter of 64 shards");
+    assert_eq!(requests, 2, "the read of a counter with 64 shards takes two requests");
 }
 
-/// Covers a function that reads the head before a split and writes after it.
+/// Covers a function that reads the head before a split and writes after the split.
 #[tokio::test]
 async fn an_addition_with_an_outdated_number_of_shards_is_counted() {
     let desk = Desk::open().await;

@@ -201,7 +201,7 @@ async fn the_pages_of_a_month_list_each_total_once() {
     }
 }
 
-/// Each day of the online shop is a sum over shards. A page ends only after all items of a day.
+/// Each day of the online shop is a sum over shards. A page never ends between the shards of a day.
 #[tokio::test]
 async fn a_total_of_several_items_is_one_entry_on_pages_of_every_size() {
     let shop = Shop::open().await;

@@ -19,7 +19,7 @@ fn path(segment: &str) -> CategoryPath {
 }
 
 impl Shop {
-    /// Creates a category with one child, and only begins its move.
+    /// Creates a category with one child. Begins the category's move, but does not continue it.
     async fn leave_moving(&self) {
         let (born, now) = (Born::new("b1").unwrap(), Instant::now());
         let nodes: Vec<_> =

@@ -25,7 +25,7 @@ fn ann() -> CustomerId {
     "ann".parse().unwrap()
 }
 
-/// Erases ann this many seconds ago.
+/// Erases ann, with an erasure time of this many seconds ago.
 async fn erase(shop: &Shop, seconds: i64) {
     let profile = shop.own().get(&customer::read_for_update(&ann()).unwrap()).await.unwrap().unwrap();
     let at = Instant::now().plus_seconds(-seconds);
@@ -84,7 +84,7 @@ async fn sessions(shop: &Shop) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_archive_loses_an_erased_customers_objects_and_keeps_orders_and_all_others() {
+async fn an_erased_customers_objects_leave_the_archive_and_all_other_objects_stay() {
     let shop = Shop::open(1).await;
     let (hers, his) = (belongings(&ann()).unwrap(), belongings(&"bob".parse().unwrap()).unwrap());
     let books = [collection(&order::head(&"o1".parse().unwrap()).unwrap().key().pk), collection(&profile_key().pk)];
@@ -197,7 +197,7 @@ async fn a_second_erasure_of_a_customer_who_returned_waits_again() {
     let first = shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
     shop.sign_up().await;
     erase(&shop, 0).await;
-    // A janitor that is finishing the first erasure cannot remove the note of the second.
+    // A janitor that is finishing the first erasure cannot remove the note of the second erasure.
     assert!(shop.own().write(&erasure::done(&first).unwrap()).await.unwrap().is_err());
     assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);

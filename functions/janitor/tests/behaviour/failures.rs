@@ -1,4 +1,4 @@
-//! Tests of orders, tables and clocks that disturb the janitor.
+//! Tests of rounds with an order that fails, with a table that fails, and with too little time.
 
 use std::time::Duration;
 

@@ -88,7 +88,7 @@ async fn a_lapse_that_breaks_off_after_the_cancellation_returns_the_rest_of_the_
     assert_eq!(shop.head(&whole.order.id).await.unwrap().unfinished, None);
 }
 
-/// In each case a lapse and another change read the same head. Only the first of them is written.
+/// In each case a lapse and another change read the same head. Only the earlier write succeeds.
 #[tokio::test]
 async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
     for (number, to) in [(1, OrderStatus::Paid), (2, OrderStatus::Cancelled)] {

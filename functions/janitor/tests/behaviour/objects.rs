@@ -131,7 +131,8 @@ async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
     let add = picture::add(&picture(1), &noted_before, None, begun()).unwrap();
     let refusals = shop.own().transact(&add).await.unwrap().unwrap_err();
     assert_eq!(refusals.iter().map(|refusal| refusal.action).collect::<Vec<_>>(), [picture::PictureAction::Object]);
-    // During the grace no other janitor tries, because the first one may still be deleting.
+    // During the grace no other janitor tries, because the first janitor may still be deleting the
+    // object.
     assert_eq!(run_round(&shop, 60).await, deleted(0));
     assert_eq!(run_round(&shop, 0).await, deleted(1));
     assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
@@ -141,8 +142,8 @@ async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
     assert_eq!(noted(&shop).await, 0);
 }
 
-/// These janitors have no grace. So a copy may complete after the object's deletion and remain, but
-/// no picture may lose its object.
+/// For these janitors, the notes of new objects are already older than the grace. So a copy may
+/// complete after the object's deletion and remain, but no picture may lose its object.
 #[tokio::test]
 async fn janitors_that_run_too_early_delete_no_referenced_object() {
     let shop = shop(&[]).await;

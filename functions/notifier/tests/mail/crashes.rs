@@ -1,4 +1,4 @@
-//! Tests of crashes: only one window repeats a message.
+//! Tests of crashes. A crash repeats a message only between SES's acceptance and the record.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn a_record_without_a_response_of_the_table_is_given_up_before_the_timeout
     let faults = shop.table.faults().clone();
     shop.post.next(Act::AcceptAfter(Box::new(move || {
         faults.add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
-        // From here the attempt waits only for the table.
+        // From here the attempt waits only for the table, so the paused clock skips this wait.
         tokio::time::pause();
     })));
     let deadline = Clock::now() + Duration::from_secs(30);
@@ -86,10 +86,10 @@ async fn no_message_is_sent_without_the_time_to_record_it() {
     assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
 }
 
-/// Drops the attempt at every point where it waits. A crash costs at most one more mail, and only
-/// if the message was already accepted.
+/// Drops the attempt at every point where it waits. A crash sends at most one more mail, and only
+/// if the mail service has already accepted the message.
 #[tokio::test]
-async fn a_crash_anywhere_else_neither_loses_nor_repeats_a_message() {
+async fn a_crash_at_any_point_loses_no_message_and_repeats_only_an_accepted_one() {
     let shop = Shop::open().await;
     let (mut repeated, mut crashes) = (0, 0);
     for polls in 0..500 {

@@ -103,7 +103,7 @@ async fn an_address_gets_fifty_mails_a_day() {
     for number in 0..limit {
         assert_eq!(take(&shop, &shop.moved(number, "pending", "paid"), at(NOW)).await, Outcome::Sent, "{number}");
     }
-    // Both spellings are one recipient.
+    // Both spellings belong to one recipient.
     shop.profile("ZOE@example.com", true).await;
     assert_eq!(take(&shop, &shop.moved(100, "pending", "paid"), at(NOW)).await, Outcome::Limited);
     // A repeated delivery of a sent message is recognised even at the limit.

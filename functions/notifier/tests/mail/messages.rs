@@ -120,7 +120,7 @@ async fn one_of_several_concurrent_deliveries_sends_the_message() {
 }
 
 #[tokio::test]
-async fn with_enough_time_a_delivery_waits_for_a_concurrent_one() {
+async fn with_enough_time_a_delivery_waits_for_a_concurrent_delivery() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), patient()))).await;
@@ -177,7 +177,7 @@ async fn a_recipient_that_is_not_one_plain_address_gets_no_mail_and_uses_no_quot
         "<zoe@example.com",
         "zoe;eve@example.com",
         "\"zoe\"@example.com",
-        // Another spelling of zoe@example.com, which SES refuses like every address beyond ASCII.
+        // SES refuses this spelling of zoe@example.com, like every address beyond ASCII.
         "ｚｏｅ@example.com",
         "zoë@example.com",
         "zoe@exämple.com",

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::shop::{Shop, checkout, errors, money, moved, order, staff_order};
 
-/// Sends orders of one piece of tea until one is refused. Returns the orders and the refusal.
+/// Sends orders of one piece of tea until an order is refused. Returns the placed orders and the
+/// refusal.
 async fn until_refused(shop: &Shop) -> (Vec<Value>, http_api::sample::Answered) {
     let mut placed = Vec::new();
     loop {
@@ -129,7 +130,7 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
 }
 
 #[tokio::test]
-async fn a_checkout_has_the_limits_of_an_order_and_names_the_line_of_the_cart() {
+async fn a_checkout_has_the_limits_of_an_order_and_its_refusal_names_the_line_of_the_cart() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     shop.product("rice", 100).await;
@@ -213,7 +214,8 @@ fn held(orders: u64, entry: OpenOrder) -> Stored<OpenOrders> {
     Stored::new(open, Born::new("b").unwrap(), Instant::now())
 }
 
-/// The refusal of a quantity reads the lines of all unpaid orders.
+/// The check of the quantity limit may read the lines of all unpaid orders, so their number is
+/// limited.
 #[tokio::test]
 async fn unpaid_orders_have_at_most_1000_lines() {
     let shop = Shop::open().await;
@@ -277,7 +279,7 @@ async fn an_order_with_an_expired_entry_can_still_be_paid_and_cancelled() {
 }
 
 #[tokio::test]
-async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_request() {
+async fn a_customers_order_lapses_after_the_set_time_and_an_order_by_staff_lapses_only_on_request() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     let minutes = |order: &Value| {
@@ -324,8 +326,7 @@ async fn a_changed_limit_takes_effect_within_30_seconds() {
     assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
 }
 
-/// A customer who could confirm such orders could occupy stock and picking stations without a
-/// payment.
+/// Otherwise a customer could occupy stock and picking stations without a payment.
 #[tokio::test]
 async fn only_staff_confirm_an_order_without_a_price() {
     let shop = Shop::open().await;

@@ -1,4 +1,5 @@
-//! Tests of the log lines of a day, and of an order's lines and history alone.
+//! Tests of the notes of a day, and of the routes for only the lines or only the history of an
+//! order.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ fn of_day(day: &str) -> Call {
     Call::new("GET /v1/log").query("day", day).staff("sam")
 }
 
-/// Returns the n-th line of a day. Some lines share an instant. The lines belong to four orders in
+/// Returns the n-th note of a day. Each instant has three notes. The notes belong to 40 orders in
 /// turn.
 fn line(day: &str, n: u32) -> Stored<OrderLog> {
     let midnight: Instant = format!("{day}T00:00:00Z").parse().unwrap();
@@ -44,7 +45,8 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_pe
     for limit in [100, 17] {
         let (found, mut requests) = shop.all(&of_day("2026-11-20"), limit).await;
         assert_eq!(texts(&found), expected, "in pages of {limit}");
-        // One request a shard, and one for the lines. A few pages read a shard again.
+        // A page costs one request per shard, and one request for the notes. A few pages need a
+        // second request to a shard.
         requests.pop();
         let again = requests.iter().filter(|requests| **requests > 5).count();
         assert!(requests.iter().all(|requests| *requests <= 7) && again * 10 <= requests.len(), "{requests:?}");
@@ -59,7 +61,7 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_pe
 }
 
 #[tokio::test]
-async fn the_log_of_a_day_has_its_notes_except_those_of_an_earlier_version() {
+async fn the_log_of_a_day_lacks_only_the_notes_of_an_earlier_version() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let placed = shop.expect(201, order(&[("tea", 1)], "k")).await;
@@ -108,7 +110,7 @@ async fn part(shop: &Shop, part: &str, order: &Value) -> Answered {
 }
 
 #[tokio::test]
-async fn lines_alone_and_history_alone_are_one_query_each() {
+async fn lines_alone_and_history_alone_take_one_query_each() {
     let shop = Shop::open().await;
     let products: Vec<String> = (0..130).map(|n| format!("p{n}")).collect();
     for product in &products {
@@ -152,7 +154,7 @@ async fn an_order_that_is_invisible_has_neither_lines_nor_history() {
             assert_eq!(part(&shop, name, &placed).await.status, 404, "{name} of {status}");
         }
     }
-    // An item is missing while a read and a transaction overlap.
+    // A read that overlaps with a transaction may miss some items.
     head.data.expires_at = None;
     shop.put(&head).await;
     for (_, sk) in shop.keys("ORDER#").await {

@@ -21,7 +21,7 @@ fn ids(answer: &Answered) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_customer_pages_through_only_the_own_orders_newest_first() {
+async fn a_customer_pages_through_only_their_own_orders_newest_first() {
     let shop = Shop::open().await;
     shop.sign_up("bob").await;
     shop.product("tea", 10).await;
@@ -66,7 +66,7 @@ async fn staff_lists_the_orders_of_a_status_and_an_order_changes_lists_with_its_
 }
 
 #[tokio::test]
-async fn invoices_are_numbered_without_gaps_and_an_order_has_one() {
+async fn invoices_are_numbered_without_gaps_and_each_order_has_one_invoice() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let mut orders = Vec::new();
@@ -121,7 +121,7 @@ async fn staff_writes_notes_about_an_order_which_customers_do_not_see() {
 }
 
 #[tokio::test]
-async fn a_repeated_order_returns_the_first_one_and_takes_no_more_stock() {
+async fn a_repeated_request_returns_the_first_order_and_takes_no_more_stock() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let first = placed(&shop, "k").await;

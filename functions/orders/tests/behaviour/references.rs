@@ -42,7 +42,7 @@ async fn a_reference_is_unique_for_each_customer_and_among_the_orders_of_staff()
 
 /// The separator of keys in a reference or an id must not produce the key of another pair.
 #[tokio::test]
-async fn no_two_pairs_of_reference_and_customer_have_one_claim() {
+async fn different_pairs_of_reference_and_customer_have_different_claims() {
     let shop = Shop::open().await;
     shop.sign_up("b#c").await;
     shop.sign_up("c").await;

@@ -39,7 +39,8 @@ fn on(route: &'static str, order: &Value) -> Call {
     Call::new(route).path("id", order["id"].as_str().unwrap())
 }
 
-/// Places orders of both sizes. Some are refused. Returns the order with all `lines`.
+/// Places small and large orders, and sends orders that are refused. Returns the order with all
+/// `lines`.
 async fn place(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) -> Value {
     let shop = recorder.shop;
     // The function reads the open orders again while one of them is only partly stored.
@@ -64,7 +65,7 @@ async fn place(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) -> Valu
     recorder.expect(201, staff_order(lines, "k7", &json!({}))).await
 }
 
-/// Checks out carts of both sizes.
+/// Checks out a small cart and a large cart.
 async fn check_out(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) {
     let shop = recorder.shop;
     // The cached settings expire.

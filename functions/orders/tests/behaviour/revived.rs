@@ -25,9 +25,9 @@ async fn a_cancelled_order_of_a_retired_product_returns_no_pieces_to_the_revived
     assert_eq!(shop.stock("tea").await, 5);
 }
 
-/// The order was computed with the price that the product had before its retirement.
+/// The first attempt computed the total with the price from before the retirement.
 #[tokio::test]
-async fn an_order_whose_product_is_revived_between_read_and_transaction_is_sent_again() {
+async fn an_order_whose_product_is_revived_during_the_attempt_gets_503_and_succeeds_on_retry() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let stock = |product_born| Stock {

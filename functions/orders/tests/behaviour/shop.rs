@@ -115,7 +115,7 @@ impl Shop {
         self.own().get(&order::head(&id).unwrap()).await.unwrap().unwrap()
     }
 
-    /// Returns the number of orders that lapse until an instant.
+    /// Returns the number of orders that lapse before an instant.
     pub async fn lapsing(&self, until: Instant) -> usize {
         self.own().query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
     }
@@ -158,7 +158,7 @@ pub fn order(lines: &[(&str, u64)], key: &str) -> Call {
     Call::new("POST /v1/orders").customer("ann").header("idempotency-key", key).json(&ordered(lines))
 }
 
-/// Builds the same order, placed by staff with these further fields.
+/// Builds an order for ann that staff place, with this idempotency key and these further fields.
 pub fn staff_order(lines: &[(&str, u64)], key: &str, more: &Value) -> Call {
     let mut body = ordered(lines);
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -111,7 +111,7 @@ async fn a_step_needs_the_current_version() {
 }
 
 #[tokio::test]
-async fn one_of_a_concurrent_payment_and_cancellation_changes_both_stock_and_wallet() {
+async fn only_one_of_a_concurrent_payment_and_cancellation_takes_effect() {
     for round in 0..5 {
         let shop = Shop::open().await;
         shop.product("tea", 10).await;

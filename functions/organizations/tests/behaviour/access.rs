@@ -51,7 +51,7 @@ async fn only_members_and_staff_see_an_organization() {
     }
     let body = club.expect(200, read(CLUB).staff("s1")).await;
     assert_eq!((body["version"].as_u64(), body["teams"][0]["version"].as_u64()), (Some(1), Some(1)));
-    assert_eq!(club.roles().await.len(), 2, "a refused request changed something");
+    assert_eq!(club.roles().await.len(), 2, "a refused request changes nothing");
 }
 
 #[tokio::test]

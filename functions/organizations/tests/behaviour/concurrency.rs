@@ -46,7 +46,7 @@ async fn one_of_many_concurrent_additions_of_a_team_succeeds_and_the_team_counts
     assert_eq!(club.expect(200, read(CLUB).staff("s1")).await["teams"].as_array().unwrap().len(), 100);
 }
 
-/// The caller becomes an admin after the read, which finds no membership, and before the write.
+/// The read finds no membership. Then the caller becomes an admin before the write.
 #[tokio::test]
 async fn a_membership_that_began_after_the_read_is_not_overwritten() {
     let club = Club::open().await;
@@ -63,7 +63,7 @@ async fn a_membership_that_began_after_the_read_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn one_admin_is_left_after_any_number_leave_at_once() {
+async fn at_least_one_admin_remains_when_many_leave_at_once() {
     let admins: Vec<String> = (0..8).map(|n| format!("admin-{n}")).collect();
     let club = Club::open().await;
     for admin in &admins {

@@ -102,7 +102,7 @@ async fn staff_cannot_remove_a_last_admin_before_the_erasure() {
     }
     club.expect(204, remove_member(CLUB, "ann").staff("s1")).await;
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
-    // The counter of admins is correct: after bob becomes an admin, he is the last one.
+    // The counter of admins is correct: after bob becomes an admin, he is the last admin.
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "bob").staff("s1")).await, last);
 }

@@ -186,7 +186,7 @@ async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
         club.expect(202, put_member(CLUB, "eve", role, None).customer("ann")).await;
         assert!([200, 204].contains(&club.send(former).await.status));
         assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
-        // It stays void when the inviter becomes an admin again.
+        // The invitation stays void when the inviter becomes an admin again.
         club.expect(200, put_member(CLUB, "ann", "admin", None).staff("s1")).await;
         assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
         assert!(!club.roles().await.contains_key("eve"));
@@ -262,16 +262,17 @@ async fn void_invitations_of_a_former_admin_leave_room_for_others() {
     club.sign_up("zoe").await;
     club.expect(202, put_member(CLUB, "zoe", "member", None).customer("ann")).await;
     assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
-    // The invitations by bob are void, also when bob is an admin again.
+    // The invitations by bob are void, even when bob is an admin again.
     for role in ["member", "admin"] {
         club.expect(200, put_member(CLUB, "bob", role, None).customer("ann")).await;
         club.expect(202, invite()).await;
     }
 }
 
-/// An attacker may create many organizations with many accounts.
+/// An attacker may create many organizations with many accounts, so this limit includes all of
+/// them.
 #[tokio::test]
-async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
+async fn a_customer_has_at_most_100_open_invitations_and_at_most_10_by_one_inviter() {
     let club = Club::open().await;
     let inviters: Vec<String> = (0..=MAX_OF_CUSTOMER / MAX_OF_INVITER).map(|n| format!("spam-{n}")).collect();
     let mut clubs: Vec<(String, &str)> = Vec::new();
@@ -283,7 +284,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
         }
     }
     let invite = |(id, inviter): &(String, &str)| put_member(id, "eve", "member", None).customer(inviter);
-    // One request exceeds the first inviter's limit, whichever request is the last.
+    // Exactly one of these concurrent requests exceeds the first inviter's limit.
     let first = &clubs[..=MAX_OF_INVITER];
     let answers = join_all(first.iter().map(|club_of| club.settled(invite(club_of)))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), MAX_OF_INVITER);
@@ -300,7 +301,8 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let (listed, requests) = club.all(&invitations_of("eve").customer("eve"), 30).await;
     assert_eq!(listed.len(), MAX_OF_CUSTOMER);
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
-    // Staff can add the customer at the limit. A declined invitation makes room for another one.
+    // Staff can add the customer at the limit. A declined invitation makes room for another
+    // invitation.
     club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
     club.expect(204, uninvite(&sent[0].0, "eve").customer("eve")).await;
     club.expect(202, invite(sent[0])).await;
@@ -308,9 +310,9 @@ async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
 }
 
 #[tokio::test]
-async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_once() {
+async fn one_of_many_concurrent_acceptances_begins_the_membership_and_the_member_counts_once() {
     let club = Club::open().await;
-    // In some rounds an acceptance completes between the two reads of another one.
+    // In some rounds an acceptance completes between the two reads of another acceptance.
     for _ in 0..10 {
         club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
         let answers = join_all((0..CLIENTS).map(|_| club.settled(accept(CLUB, "eve").customer("eve")))).await;
@@ -323,7 +325,7 @@ async fn one_of_many_concurrent_acceptances_begins_the_membership_and_it_counts_
     }
 }
 
-/// If the acceptance is first, the membership stays. Otherwise there is none.
+/// If the acceptance is first, the membership stays. Otherwise there is no membership.
 #[tokio::test]
 async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
     let club = Club::open().await;
@@ -371,7 +373,7 @@ async fn invitations_and_additions_at_once_never_leave_a_member_with_an_invitati
 }
 
 #[tokio::test]
-async fn an_invitation_to_an_organization_that_is_gone_or_of_an_erased_customer_is_not_accepted() {
+async fn an_invitation_of_a_missing_organization_or_an_erased_customer_is_not_accepted() {
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
     club.delete(key_schema::organization::head(&OrganizationId::new(CLUB).unwrap()).unwrap().key()).await;

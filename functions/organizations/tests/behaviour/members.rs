@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::club::{CLUB, Club, add_team, hidden, members, organizations_of, put_member, read, remove_member};
 
 #[tokio::test]
-async fn a_membership_is_set_changed_and_ended_and_each_can_be_repeated() {
+async fn a_membership_is_set_changed_and_ended_and_each_request_can_be_repeated() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     let first = club.expect(200, put_member(CLUB, "eve", "member", Some("t")).staff("s1")).await;
@@ -93,8 +93,8 @@ async fn a_member_who_is_no_admin_may_only_leave() {
     assert_eq!(club.refusal(members(CLUB).customer("bob")).await, hidden());
 }
 
-/// The ended membership and the new one both have `rev` 1, so only the birth mark distinguishes
-/// them.
+/// The ended membership and the new membership both have `rev` 1, so only the birth mark (`born`)
+/// distinguishes them.
 #[tokio::test]
 async fn a_request_that_read_an_ended_membership_does_not_change_its_successor() {
     use key_schema::id::{CustomerId, OrganizationId};

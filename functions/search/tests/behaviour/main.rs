@@ -1,5 +1,5 @@
 //! Tests of the searches through their routes, called with the events that API Gateway sends. The
-//! index is the embedded one, or the OpenSearch that `SEARCH_ENDPOINT` names.
+//! tests use the embedded index, or the OpenSearch at `SEARCH_ENDPOINT`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod orders;

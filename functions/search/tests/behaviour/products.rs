@@ -263,7 +263,7 @@ async fn an_unavailable_engine_causes_a_503_with_retry_after() {
     }
 }
 
-/// The engine may still process the first search, so a second one would double its load.
+/// The engine may still process the first search, so a second search would double its load.
 #[tokio::test]
 async fn a_search_without_a_response_in_time_is_not_sent_again() {
     let shop = Shop::impatient().await;

@@ -20,7 +20,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens an engine without an index.
+    /// Opens a shop whose engine has no index.
     pub async fn empty() -> Self {
         match std::env::var("SEARCH_ENDPOINT") {
             Ok(endpoint) => Self { app: app(&endpoint, limits()), server: None },

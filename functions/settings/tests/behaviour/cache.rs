@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::shop::{Shop, change, first, get, whole};
 
 #[tokio::test]
-async fn a_function_sees_its_own_change_at_once_and_the_others_see_it_within_the_stated_time() {
+async fn a_function_sees_its_own_change_at_once_and_other_functions_see_it_within_the_stated_time() {
     let shop = Shop::open().await;
     let (one, other) = (shop.function(), shop.function());
     one.set(first(&json!({ "values": { "n": 1 } }))).await;
@@ -52,7 +52,7 @@ async fn a_clock_that_was_set_back_prolongs_no_cached_settings() {
 }
 
 #[tokio::test]
-async fn staff_reads_the_current_settings_and_refreshes_the_cached_ones() {
+async fn a_read_by_staff_returns_the_current_settings_and_refreshes_the_cache() {
     let shop = Shop::open().await;
     let (one, other) = (shop.function(), shop.function());
     assert_eq!(other.version().await, 0);

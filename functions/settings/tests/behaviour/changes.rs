@@ -71,7 +71,7 @@ async fn an_unknown_tag_changes_no_settings() {
 }
 
 #[tokio::test]
-async fn everyone_sees_the_values_and_only_staff_sees_the_private_ones() {
+async fn everyone_sees_the_public_values_and_only_staff_see_the_private_values() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": { "a": 1 }, "private": { "b": 2 } }))).await;
@@ -186,8 +186,8 @@ async fn the_maintenance_mode_is_checked_and_belongs_to_the_public_values() {
     assert_eq!((misplaced.status, misplaced.pointers()), (422, vec!["/private"]), "{}", misplaced.body);
     assert_eq!(function.send(get()).await.version(), Some(0));
 
-    // `maintenance` and `orders` are checked together. During maintenance the settings can still be
-    // changed, so that staff can end the maintenance.
+    // A change may contain `maintenance` and `orders` together. During maintenance the settings can
+    // still be changed, so that staff can end the maintenance.
     let orders = json!({ "max_pending_orders": 20 });
     for (version, mode) in (0..).zip([json!({ "on": true }), json!({ "on": true, "retry_after_seconds": 86_400 })]) {
         let set = change(&json!({ "values": { "maintenance": mode, "orders": orders } }), version);

@@ -43,7 +43,7 @@ async fn readers_spread_over_the_copies() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": {} }))).await;
-    // This writes a different value into each copy, which the function itself never does.
+    // The test writes a different value into each copy, which the function itself never does.
     for copy in 0..COPIES {
         let values = AttributeValue::S(format!("{{\"copy\":{copy}}}"));
         shop.set(&format!("SETTINGS#{copy:020}"), "SETTINGS", "values", values).await;

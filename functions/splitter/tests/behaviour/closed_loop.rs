@@ -13,7 +13,7 @@ const ADDITIONS: u64 = 4;
 
 /// Fifty writers add to a counter, and the table throttles its only shard. CloudWatch reports the
 /// counter, the splitter doubles its shards, and half of the writes use the new shard. At any
-/// moment the sum has all acknowledged additions, and only additions that have begun.
+/// moment the sum contains all acknowledged additions, and no addition that has not begun.
 #[tokio::test]
 async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause() {
     let watch = Watch::begin().await;

@@ -1,4 +1,4 @@
-//! Tests of a CloudWatch and a table that fail.
+//! Tests with a CloudWatch that fails, and with a table that fails.
 
 use std::time::Duration;
 

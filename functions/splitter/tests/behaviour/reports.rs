@@ -45,7 +45,7 @@ fn a_documented_report_gives_the_last_hot_minute_of_each_counter() {
 }
 
 #[test]
-fn an_invalid_entry_of_a_report_is_ignored_and_hides_no_other() {
+fn an_invalid_entry_of_a_report_is_ignored_and_hides_no_other_entry() {
     let (hot_key, at, now) = (partition("views", false), json!(minute(0).as_seconds()), minute(1));
     let head = partition("views", true);
     let good = contributor(&json!([hot_key]), &at, &json!(10.0));

@@ -61,7 +61,8 @@ async fn each_minute_with_throttles_causes_one_split_even_if_it_is_reported_repe
         assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
     }
     assert_eq!(watch.round(minute(6)).await, Round::default(), "an old minute is not read");
-    // Throttles in the minute of the split may have preceded it. Later throttles split again.
+    // Throttles in the minute of the split may precede the split. Throttles in a later minute cause
+    // another split.
     watch.throttle(&hot, minute(0).plus_seconds(59), 100);
     assert_eq!(watch.round(minute(1)).await.split, 0);
     watch.throttle(&hot, minute(1), 100);

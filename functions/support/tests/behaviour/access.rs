@@ -8,7 +8,7 @@ async fn only_the_customer_and_staff_see_a_question_and_strangers_get_404() {
     let id = desk.asked("ann", "Ice").await;
     let calls = || [ask("ann", "Ice"), questions_of("ann"), support_of("ann"), question(&id)];
     for call in calls() {
-        // A call uses its last identity, so this call has no identity.
+        // A call uses the identity that was set last. Empty claims mean a call without an identity.
         assert_eq!(desk.send(call.clone().claims(serde_json::json!({}))).await.status, 401);
         for stranger in ["bob", "nobody"] {
             let answer = desk.send(call.clone().customer(stranger)).await;
@@ -22,7 +22,7 @@ async fn only_the_customer_and_staff_see_a_question_and_strangers_get_404() {
 }
 
 #[tokio::test]
-async fn another_customers_question_looks_like_a_missing_one() {
+async fn another_customers_question_looks_like_a_missing_question() {
     let desk = Desk::open(&["ann", "bob"]).await;
     let id = desk.asked("ann", "Ice").await;
     let (hers, none) = (question(&id).customer("bob"), question("nothing").customer("bob"));

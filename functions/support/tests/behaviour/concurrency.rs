@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::desk::{Desk, answer, ask, open, question, questions_of};
 
 #[tokio::test]
-async fn fifty_concurrent_requests_create_fifty_questions_or_one_if_they_have_one_key() {
+async fn fifty_concurrent_requests_create_fifty_questions_or_one_question_if_they_share_a_key() {
     let desk = Desk::open(&["ann"]).await;
     let calls: Vec<_> = (0..50).map(|n| ask("ann", &format!("{n}"))).collect();
     let answers = join_all(calls.iter().map(|call| desk.settled(call.clone()))).await;

@@ -8,7 +8,8 @@ use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
 
 #[tokio::test]
 async fn a_question_has_the_same_form_alone_in_the_list_and_with_the_profile() {
-    // The ids contain all characters with a meaning in keys or paths. One has the maximum length.
+    // The ids contain all characters with a meaning in keys or paths. One id has the maximum
+    // length.
     for customer in ["ann", "a#b~2F+c d", "ä&蘇黎世", &"#".repeat(128)] {
         let desk = Desk::open(&[customer]).await;
         let asked = desk.send(ask(customer, "Ice")).await;
@@ -32,7 +33,7 @@ async fn a_question_has_the_same_form_alone_in_the_list_and_with_the_profile() {
 }
 
 #[tokio::test]
-async fn profile_and_the_newest_ten_questions_are_one_query() {
+async fn profile_and_the_newest_ten_questions_take_one_query() {
     // The partitions of the other customers sort next to that of `ann`.
     let desk = Desk::open(&["ann", "ann2", "an"]).await;
     desk.filled("ann2", 1).await;

@@ -146,7 +146,7 @@ async fn money_in_an_unlisted_currency_of_an_earlier_version_does_not_disable_it
 }
 
 #[tokio::test]
-async fn two_wallets_of_an_earlier_version_are_converted_under_many_transfers_at_once() {
+async fn two_wallets_of_an_earlier_version_are_converted_during_many_concurrent_transfers() {
     let bank = Bank::open(&["a", "b"]).await;
     for customer in ["a", "b"] {
         bank.open_in(customer, "EUR", 100).await;

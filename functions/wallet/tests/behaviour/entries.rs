@@ -17,7 +17,7 @@ async fn a_customer_without_a_wallet_has_zero_and_a_missing_customer_gets_404() 
     }
     bank.pay_in("a", &usd(1)).await;
     bank.delete_profile("a").await;
-    assert_eq!(bank.send(balance_of("a").staff("s1")).await.status, 404, "an erased customer's wallet is visible");
+    assert_eq!(bank.send(balance_of("a").staff("s1")).await.status, 404, "an erased customer's wallet is invisible");
 }
 
 #[tokio::test]

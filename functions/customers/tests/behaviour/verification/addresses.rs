@@ -19,7 +19,7 @@ async fn an_address_entered_by_another_person_stays_available_to_its_owner() {
     let owner = shop.send(sign_up("victim", "Victim@example.com", "victim")).await;
     assert_eq!((owner.status, &owner.body["email_verified"]), (201, &json!(true)));
     assert_eq!(shop.find("victim@example.com").await, std::slice::from_ref(&owner.body));
-    // Eve cannot verify the address once its owner has, even with the code.
+    // After the owner has verified the address, Eve cannot verify it, even with her code.
     let taken = enter(&shop, "eve", &code).await;
     assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
     assert_eq!(shop.read("eve").await.body["email_verified"], false);
@@ -53,7 +53,7 @@ async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_verif
     let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "new@example.com" })).await;
     assert_eq!(changed.body["email_verified"], false);
     assert!(shop.find("ann@example.com").await.is_empty() && shop.find("new@example.com").await.is_empty());
-    // A token with another address, or with an unverified one, does not verify the new address.
+    // A token with another address or with an unverified address does not verify the new address.
     let other = patch_call().customer_with_email("ann", "ann@example.com");
     let kept = patch(&shop, other, "ann", &json!({ "email": "NEW@example.com" })).await;
     assert_eq!(kept.body["email_verified"], false);
@@ -108,7 +108,7 @@ async fn a_token_that_contains_the_address_as_verified_needs_no_mail() {
 }
 
 #[tokio::test]
-async fn an_erasure_removes_the_request_and_prevents_new_ones() {
+async fn an_erasure_removes_the_request_and_prevents_new_requests() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     request(&shop, "ann").await;

@@ -73,6 +73,6 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A cache that sees a change within a stated time: settings",
         entities: &["Settings"],
         patterns: &["settings.read"],
-        tests: &["a_function_sees_its_own_change_at_once_and_the_others_see_it_within_the_stated_time"],
+        tests: &["a_function_sees_its_own_change_at_once_and_other_functions_see_it_within_the_stated_time"],
     },
 ];

@@ -27,7 +27,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             from the profile backward to the newest orders, and forward to the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.of-customer"],
-        tests: &["customer_orders_and_questions_are_one_request_and_two_queries"],
+        tests: &["customer_orders_and_questions_take_one_request_and_two_queries"],
     },
     Technique {
         id: "X4",
@@ -66,7 +66,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["DocumentSection", "ProductContent"],
         patterns: &["documents.texts", "content.get", "content.put"],
         tests: &[
-            "a_document_of_fifty_sections_of_quotes_is_read_in_pages_as_draft_version_and_whole",
+            "the_largest_document_is_read_in_pages_as_draft_as_version_and_as_current_document",
             "content_has_up_to_100_kilobytes",
             "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
         ],

@@ -20,7 +20,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.support", "questions.of-customer"],
         tests: &[
-            "profile_and_the_newest_ten_questions_are_one_query",
+            "profile_and_the_newest_ten_questions_take_one_query",
             "no_other_item_sorts_between_the_orders_and_the_questions_of_a_customer",
         ],
     },
@@ -31,7 +31,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
         tests: &[
             "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
-            "lines_alone_and_history_alone_are_one_query_each",
+            "lines_alone_and_history_alone_take_one_query_each",
         ],
     },
     Technique {

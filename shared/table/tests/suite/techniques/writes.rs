@@ -64,7 +64,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A set of limited size: the warehouse's picking stations",
         entities: &["PickingStations"],
         patterns: &["picking.admit"],
-        tests: &["at_most_three_of_many_paid_orders_are_picked_at_once_and_all_in_the_end"],
+        tests: &["at_most_three_of_many_paid_orders_are_picked_at_once_and_all_are_picked_in_the_end"],
     },
     Technique {
         id: "W8",
@@ -125,7 +125,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
         tests: &[
             "a_draft_becomes_current_as_a_whole_when_it_is_published",
-            "a_restore_publishes_an_old_version_as_a_new_one_and_keeps_the_history",
+            "a_restore_publishes_an_old_version_as_a_new_version_and_keeps_the_history",
             "many_concurrent_callers_that_retry_until_success_leave_versions_without_gaps",
         ],
     },
