@@ -289,7 +289,8 @@ fn stored(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack) -> Result<(
     biller.logs(stack, unmatched * u128::from(ACCESS_LINE))
 }
 
-/// Adds the requests of one route. The pair has the duration and the size of a response.
+/// Adds the requests of one route. The pair has the duration of an invocation, and the size of a
+/// response.
 fn requests(
     biller: &mut Biller<'_>,
     profile: &Profile,

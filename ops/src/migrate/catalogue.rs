@@ -21,7 +21,7 @@ use crate::items::{Change, Check, Repair, sets};
 /// A migration of the data model.
 #[derive(Debug)]
 pub struct Migration {
-    /// The number, in the order in which the forms were introduced.
+    /// The number. A migration to a newer form has a higher number.
     pub number: u32,
     /// The name.
     pub name: &'static str,

@@ -244,7 +244,8 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             has(&mut facts, key.clone(), item.meta.rev);
             let sums = [("line_count", item.line_count.into()), ("total", item.total.amount.into())];
             facts.is(Partition, item, &key, &sums);
-            // Lines come and go while an order is placed, and they expire one by one.
+            // While an order is placed, lines are added or removed. The lines of an expired order
+            // disappear one by one. Until then the sums cannot be checked.
             if item.status == OrderStatus::Placing || item.is_expired(now) {
                 for field in ["line_count", "total"] {
                     facts.push(Partition, &key, field, Says::Open);

@@ -47,7 +47,7 @@ async fn a_shop_that_requests_have_made_is_clean() {
     assert_eq!(table.items("").await.len(), before);
 }
 
-/// With room for four totals, the table's totals are checked in several parts.
+/// The run may hold only four totals at a time. So it checks the table's totals in several parts.
 #[tokio::test]
 async fn totals_are_checked_in_parts_if_there_are_many() {
     let table = TestTable::create().await;
