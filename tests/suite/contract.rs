@@ -208,7 +208,7 @@ fn has_link(operation: Operation<'_>) -> bool {
 }
 
 #[test]
-fn every_body_has_an_example_and_every_example_keeps_its_schema() {
+fn every_body_has_an_example_and_every_example_matches_its_schema() {
     for operation in api().operations() {
         let answers = operation.responses().flat_map(|(_, response)| {
             let content = api().follow(response).get("content").and_then(Json::as_object);

@@ -292,7 +292,7 @@ fn a_shop_without_search_sells_and_says_that_it_has_no_search() {
 }
 
 #[test]
-fn every_policy_has_the_present_version() {
+fn every_policy_has_the_current_version_of_the_policy_language() {
     let text = read(&root().join("template.yaml"));
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     let mut policies = 0;

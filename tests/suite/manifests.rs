@@ -120,7 +120,7 @@ fn a_crate_of_several_functions_sets_only_their_common_variables() {
 /// A target with `test = false` builds no test program, because even an empty one takes as long to
 /// build as any other. So tests in this target would never run.
 #[test]
-fn a_target_that_builds_no_tests_has_none() {
+fn a_target_with_test_false_contains_no_tests() {
     let mut silent = 0;
     for package in packages() {
         for target in package["targets"].as_array().unwrap() {

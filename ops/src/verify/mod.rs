@@ -3,7 +3,7 @@
 //!
 //! One parallel scan reads each item once.
 //!
-//! - **An item alone** ([`shape`]): it can be decoded, its key and its index keys are those of its
+//! - **An item alone** ([`shape`]): it can be decoded, its key and its index keys match its
 //!   attributes, and it is within its bounds.
 //! - **Two items** ([`relations`]): copies and their sources, claims and their owners, both sides
 //!   of a relation. The command reads the other items of a page by key.

@@ -117,7 +117,7 @@ async fn damaged_exports_are_refused_and_damaged_lines_are_named() {
     let other = TestTable::create().await;
     let imported = import(&other, &export).await;
     assert!(imported.invalid > 0 && !imported.is_complete(), "{imported}");
-    assert!(imported.to_string().contains(":1: the key is not the one of the attributes"), "{imported}");
+    assert!(imported.to_string().contains(":1: the key does not match the attributes"), "{imported}");
     fs::write(&path, format!("{}\n", "x".repeat(text.len() - 1))).unwrap();
     assert!(import(&other, &export).await.to_string().contains(":1: the line is not an item"));
     fs::write(&path, &text[1..]).unwrap();

@@ -158,7 +158,7 @@ fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     if let Some(number) = item.invoice_number
         && seen.find::<Invoice>(&invoice_key(number)?)?.is_none_or(|invoice| invoice.order_id != item.id)
     {
-        problems.push(Problem::new(Kind::Link, "the invoice is missing or of another order"));
+        problems.push(Problem::new(Kind::Link, "the invoice is missing or belongs to another order"));
     }
     Ok(problems)
 }

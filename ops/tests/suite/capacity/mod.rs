@@ -114,7 +114,7 @@ fn even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand() {
 }
 
 #[test]
-fn metrics_of_the_api_and_of_the_cli_are_the_same_series() {
+fn metrics_from_the_api_and_from_the_cli_give_the_same_series() {
     let api = parse(DOCUMENTED).unwrap();
     let mut value: Value = serde_json::from_str(DOCUMENTED).unwrap();
     for result in value["MetricDataResults"].as_array_mut().unwrap() {

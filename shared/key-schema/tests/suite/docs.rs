@@ -66,7 +66,7 @@ fn entities(goldens: &[Golden]) -> String {
 Each row is an entity, with the keys of a stored example. Every item also has `entity`, `version`, `rev`, `born`, \
 `created_at` and `updated_at`. \
 Items that expire have `ttl` in seconds. `req` has the id of the request that wrote the item; BatchWriteItem stores no \
-`req`. An item has an index key in *italics* only while it qualifies. \
+`req`. An index key in *italics* exists only while the item belongs to the list of that index. \
 A retired product, a reversed sale and the copy of an unshipped order have no such key. An order in status `placing` \
 has only the key that begins with `UNFINISHED`.
 
