@@ -9,11 +9,11 @@
 //!   of a relation. The command reads the other items of a page by key.
 //! - **Many items** ([`totals`]): counts and sums and their parts.
 //!
-//! # A running shop The scan is not a snapshot, so a difference may have a harmless cause. Before
-//! the command reports a difference between two items, it reads these items again at one instant.
-//! It reads the parts of a total again, until the total did not change between two reads. The
-//! stream refreshes some copies. The command waits twice before it reports that such a copy is
-//! behind.
+//! # A running shop
+//! The scan is not a snapshot, so a difference may have a harmless cause. Before the command
+//! reports a difference between two items, it reads these items again at one instant. It reads the
+//! parts of a total again, until the total did not change between two reads. The stream refreshes
+//! some copies. The command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the

@@ -21,11 +21,11 @@ pub enum Kind {
     Index,
     /// An item near its size limit, or a value beyond its bounds.
     Bounds,
-    /// A copy that one transaction writes together with its source, and that differs from it.
+    /// A copy that differs from its source, although one transaction writes both.
     Copy,
     /// A copy that the stream refreshes, and that stayed behind its source.
     Behind,
-    /// A claim of a unique name that is missing, or that leads to another owner.
+    /// A unique name without its claim, or a claim that leads to another owner.
     Claim,
     /// One side of a relation without the other side.
     Link,

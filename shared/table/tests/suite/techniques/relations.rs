@@ -43,7 +43,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R5",
-        what: "One-to-many through an index: an order's log, one Query a page. The index has no entry of the order's \
+        what: "One-to-many through an index: an order's log, one Query for each page. The index has no entry of the order's \
             head, because each status change would then cost another write",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
@@ -68,7 +68,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R8",
-        what: "Orders by status and date: a sharded list, between whose partitions one write moves an order",
+        what: "Orders by status and date: a sharded list for each status. One write moves an order to another list",
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
