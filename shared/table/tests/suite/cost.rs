@@ -120,8 +120,8 @@ fn render(rows: &[Row]) -> String {
         "# Cost of every access pattern\n\n\
          `UPDATE_DOCS=1 cargo test -p bodega-table` generates this page from [cost.json](cost.json), which it \
          measures. Without the variable the test\n\
-         compares the measurement with both files, and fails when the cost of a pattern changes. The embedded table reports the read units. \
-         The write units follow from the items' sizes.\n\
+         compares the measurement with both files, and fails when the cost of a pattern changes. The embedded \
+         table reports the read units. The write units follow from the items' sizes.\n\
          `ops cost` makes a [bill](cost-report.md) from the same data. Prices: {PRICES_OF}.\n\
          A million read units cost {READ_PRICE} dollars, and a million write units {WRITE_PRICE} dollars.\n\n\
          | pattern | measured on | requests | read units | write units | items | bytes | dollars per million |\n\
