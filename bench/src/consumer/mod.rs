@@ -250,8 +250,8 @@ impl Measured {
     /// Returns the figures in Markdown.
     fn table(&self) -> String {
         let mut table = Table::new(
-            "variant | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls a \
-            batch: table | search | bus | objects",
+            "variant | records | records/s | records/s per core | CPU µs per record | allocations per record | \
+             KB per record | calls per batch: table | search | bus | objects",
         );
         for figures in &self.figures {
             let Figures { variant, records, batches, calls, .. } = figures;
