@@ -125,7 +125,7 @@ impl fmt::Display for Retired {
             }
         }
         for id in &self.failed {
-            writeln!(f, "NOT RETIRED, or in part: {id}: run the command again")?;
+            writeln!(f, "NOT RETIRED, or retired only in part: {id}: run the command again")?;
         }
         Ok(())
     }
