@@ -107,7 +107,7 @@ pub struct Retired {
     /// The number of orders that another writer changed or retired during the run.
     #[serde(rename = "moved")]
     pub concurrent: u64,
-    /// The orders that were not retired, or only in part.
+    /// The orders that were not retired, or were retired only in part.
     pub failed: Vec<OrderId>,
 }
 

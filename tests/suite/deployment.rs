@@ -190,7 +190,7 @@ fn the_user_pool_has_the_settings_that_cannot_be_changed_later() {
     ] {
         assert!(client.contains(needed), "{needed}");
     }
-    // These are optional, so they need a condition.
+    // These resources are optional, so they need a condition.
     for kind in ["AWS::Cognito::UserPoolDomain", "AWS::Cognito::ManagedLoginBranding"] {
         assert!(resources(kind).values().all(|lines| lines.contains("    Condition: WithLogin\n")), "{kind}");
     }

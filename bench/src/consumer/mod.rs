@@ -93,8 +93,8 @@ struct Figures {
     calls: Calls,
 }
 
-/// The calls and the CPU time of the variant with one call per record, each divided by that of a
-/// variant with batches.
+/// The calls and the CPU time of the variant with one call per record, each divided by the same
+/// figure of a variant with batches.
 #[derive(Debug, Serialize)]
 struct Ratios {
     variant: &'static str,

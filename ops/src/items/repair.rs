@@ -1,8 +1,9 @@
 //! Conditional writes of operators: a new item, or some attributes of an existing one.
 //!
-//! Each write is a transaction with a token. If the SDK sends it again after a lost response,
-//! DynamoDB recognizes the token and does not execute it twice. A write is refused if its item, or
-//! an item on which it depends, has changed since it was read. The caller then reads again.
+//! Each write, except that of [`Items::put_new`], is a transaction with a token. If the SDK sends
+//! it again after a lost response, DynamoDB recognizes the token and does not execute it twice. A
+//! write is refused if its item, or an item on which it depends, has changed since it was read. The
+//! caller then reads again.
 
 use std::collections::HashMap;
 

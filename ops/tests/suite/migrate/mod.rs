@@ -204,7 +204,7 @@ async fn a_dry_run_shows_attributes_and_kinds() {
     assert!(shown.starts_with("new CustomerDocument: PK text, SK text, born text,"), "{shown}");
 }
 
-/// The conversion that a request makes and the migration give the same wallet.
+/// A wallet that a request converts equals a wallet that the migration converts.
 #[tokio::test]
 async fn a_migrated_wallet_equals_one_that_a_request_converted() {
     let shop = Shop::open().await;
