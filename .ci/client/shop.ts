@@ -1,5 +1,5 @@
-// A customer and a member of staff who only use the client that is generated from openapi.yaml. A
-// gap in the description does not compile, and an error in it fails here.
+// A customer and a member of staff use only the client that is generated from openapi.yaml. If
+// openapi.yaml lacks something, this file does not compile. If it is wrong, an assertion fails.
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import createClient from "openapi-fetch";
@@ -28,7 +28,7 @@ function refused(answer: { error?: Problem | { message: string } | undefined; re
   return answer.error;
 }
 
-// She signs up, and her token has her id. A second run finds her.
+// She signs up, and her token has her id. A second run finds her profile.
 const body = { email: "ann@example.com", username: "ann", name: "Ann Ångström", place: { country: "DE", city: "Ulm" } };
 const signed = await customer.POST("/v1/customers", { body });
 if (signed.response.status === 201) {
@@ -51,7 +51,7 @@ assert.deepEqual([shown.price, shown.availability, shown.stock], [{ amount: 129,
 const numbers = taken(await staff.GET("/v1/products/{id}", { params: { path: { id: ice.id } } }), 200);
 assert.equal(numbers.stock, 10);
 
-// A change needs the version that it builds on.
+// A change needs the version on which it is based.
 const renamed = { params: { path: { id: ice.id }, header: { "If-Match": `"${ice.version}"` } }, body: { summary: "Cold." } };
 const changed = taken(await staff.PATCH("/v1/products/{id}", renamed), 200);
 assert.equal(changed.version, ice.version + 1);
@@ -66,8 +66,8 @@ const order: Order = taken(await customer.POST("/v1/customers/{id}/cart/checkout
 assert.deepEqual(order.total, { amount: 3 * 129, currency: "USD" });
 assert.deepEqual(new Set(order.lines.map((line) => line.product_id)), new Set([ice.id, salt.id]));
 
-// The same order sent twice is one order. Another order under its key is refused. More pieces than
-// in stock are refused line by line.
+// The same order sent twice is one order. Another order under the same key is refused. If the stock
+// is too low, the refusal has an error for each line.
 const key = createHash("sha256").update(run).digest("hex");
 const header = { "Idempotency-Key": key };
 const place = (quantity: number) => customer.POST("/v1/orders", { params: { header }, body: { customer_id: id, lines: [{ product_id: salt.id, quantity }] } });
@@ -91,7 +91,7 @@ do {
 assert.equal(new Set(ids).size, ids.length);
 assert.ok(ids.includes(order.id) && ids.includes(taken(first, 201).id));
 
-// She cancels, and the goods are in stock again.
+// She cancels the order, and the goods are in stock again.
 const version = taken(await customer.GET("/v1/orders/{id}", { params: { path: { id: order.id } } }), 200).version;
 const cancelled = { params: { path: { id: order.id }, header: { "If-Match": `"${version}"` } }, body: { to: "cancelled" as const } };
 assert.equal(taken(await customer.POST("/v1/orders/{id}/status", cancelled), 200).status, "cancelled");

@@ -242,7 +242,7 @@ mod tests {
     use super::{STEPS, children_cpu, crates};
 
     #[test]
-    fn every_file_that_changes_is_there() {
+    fn every_file_that_a_step_changes_exists() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         assert!(STEPS.iter().all(|(_, changed, _)| root.join(changed).exists()));
         let (all, registry) = (crates(&root, "").unwrap(), crates(&root, "registry").unwrap());

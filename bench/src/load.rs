@@ -37,8 +37,8 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 const PROBE: Duration = Duration::from_secs(5);
 /// The maximum time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
-/// The maximum ratio of a function's average memory in the last third to that in the second third.
-/// A leak of a few kilobytes per request exceeds it in two minutes.
+/// The maximum ratio of a function's average memory in the last third to its average memory in the
+/// second third. A leak of a few kilobytes per request exceeds it in two minutes.
 const GROWTH: f64 = 1.25;
 /// The functions that handle the load.
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
@@ -254,7 +254,7 @@ fn thirds(values: &[f64]) -> [f64; 3] {
     [first, second, last].map(mean)
 }
 
-/// Returns the time until each product that was created during the run was found.
+/// For each product that was created during the run, returns the time until the search found it.
 async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError> {
     let mut waits = Vec::new();
     while Instant::now() < until {

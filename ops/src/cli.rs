@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_start_has_the_same_arguments_without_the_local_system() {
+    fn the_restarted_process_gets_all_arguments_except_local() {
         let given = ["search", "--local", "http://x", "status", "--local=http://y", "--json"].map(str::to_owned);
         assert_eq!(without_local(given), ["search", "status", "--json"]);
     }

@@ -107,7 +107,7 @@ pub struct Retired {
     /// The number of orders that another writer changed or retired during the run.
     #[serde(rename = "moved")]
     pub concurrent: u64,
-    /// The orders that were not retired, or only in part.
+    /// The orders that were not retired, or were retired only in part.
     pub failed: Vec<OrderId>,
 }
 
@@ -125,7 +125,7 @@ impl fmt::Display for Retired {
             }
         }
         for id in &self.failed {
-            writeln!(f, "NOT RETIRED, or in part: {id}: run the command again")?;
+            writeln!(f, "NOT RETIRED, or retired only in part: {id}: run the command again")?;
         }
         Ok(())
     }

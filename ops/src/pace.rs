@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_number_no_task_waits() {
+    async fn without_a_rate_no_task_waits() {
         let (pace, started) = (Pace::new(None), Instant::now());
         pace.admit(usize::MAX).await;
         pace.admit(usize::MAX).await;

@@ -47,7 +47,7 @@ async fn ended_session(system: &System, id: &str, now: Instant) {
         device: "Laptop".into(),
     };
     let born = format!("born-{id}").parse().unwrap();
-    // The session starts after the customer's creation, because the archive skips earlier ones.
+    // The session starts after the customer's creation, because the archive skips earlier sessions.
     let session = Stored { meta: Meta::new(born, Instant::now()), data: session };
     put_item(system, &serde_json::to_value(session.to_item().unwrap()).unwrap()).await;
 }

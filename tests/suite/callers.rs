@@ -52,7 +52,7 @@ fn a_like_is_shown_only_to_the_customer_who_gave_it() {
         ] {
             assert_eq!(likes(system, "callers", authorization.as_deref()).await, of(liked), "{authorization:?}");
         }
-        // On a route that requires a token, the gateway refuses an expired one.
+        // On a route that requires a token, the gateway refuses an expired token.
         let expired = format!("Bearer {}", token("callers-a", &[], now - Duration::hours(13)));
         let own = Call::new("GET", "/v1/customers/callers-a").header("authorization", &expired);
         assert_eq!(own.send(system).await.expect(401).body, json!({ "message": "Unauthorized" }));

@@ -40,8 +40,8 @@ fn a_route_needs_a_token_exactly_where_the_template_requires_one() {
     }
 }
 
-/// The gateway checks no tokens on a public route. A function that uses a token there must verify
-/// it.
+/// The gateway checks no tokens on a public route. A function that uses a token on such a route
+/// must verify the token.
 #[test]
 fn a_route_accepts_an_optional_token_exactly_where_its_function_verifies_tokens() {
     let template = template();
@@ -208,7 +208,7 @@ fn has_link(operation: Operation<'_>) -> bool {
 }
 
 #[test]
-fn every_body_has_an_example_and_every_example_keeps_its_schema() {
+fn every_body_has_an_example_and_every_example_matches_its_schema() {
     for operation in api().operations() {
         let answers = operation.responses().flat_map(|(_, response)| {
             let content = api().follow(response).get("content").and_then(Json::as_object);

@@ -161,7 +161,7 @@ fn an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained() {
 }
 
 #[test]
-fn the_objects_in_the_buckets_are_shown_whole_and_counted() {
+fn the_objects_in_the_buckets_are_shown_completely_and_counted() {
     with_own_system(async |system| {
         let environment = get(system, "/_local/environment").await;
         let put = async |bucket: &str, name: &str, body: Json| {

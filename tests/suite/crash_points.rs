@@ -66,8 +66,8 @@ curl -X POST localhost:3000/_local/faults -H 'content-type: application/json' \\
 
 The function's process aborts when it passes the point. It aborts at most `count` times. `rate` is the share of \
 passes at which it
-aborts, and `seed` selects them. Without `point`, the local system kills the process as soon as it has its event. \
-`GET /_local/faults` shows how often
+aborts, and `seed` selects them. Without `point`, the local system kills the process as soon as the process \
+has received its event. `GET /_local/faults` shows how often
 each fault has struck. `DELETE /_local/faults` disarms all faults.
 
 | point | state at the point |

@@ -1,9 +1,9 @@
 //! Sends every writing request from 50 clients at once, and then once more. The stored result must
 //! equal that of a single request.
 //!
-//! The test starts two shops with equal data. One receives each request once. The other receives it
-//! from all clients at the same time. A difference between the shops means a duplicate, lost or
-//! partial write.
+//! The test starts two shops with equal data. The first shop receives each request once. The second
+//! shop receives it from all clients at the same time. A difference between the shops means a
+//! duplicate, lost or partial write.
 //!
 //! The features' own tests cover races between *different* requests.
 
@@ -114,7 +114,7 @@ fn writes(method: &str) -> Vec<Operation<'static>> {
 }
 
 /// Returns the error in the responses to one request of many clients, if any. The last response
-/// belongs to the retry after the others.
+/// belongs to the retry after the other requests.
 fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Option<String> {
     let mut outcomes: BTreeMap<(u16, &str), usize> = BTreeMap::new();
     for answer in answers {

@@ -190,7 +190,7 @@ fn the_user_pool_has_the_settings_that_cannot_be_changed_later() {
     ] {
         assert!(client.contains(needed), "{needed}");
     }
-    // These are optional, so they need a condition.
+    // These resources are optional, so they need a condition.
     for kind in ["AWS::Cognito::UserPoolDomain", "AWS::Cognito::ManagedLoginBranding"] {
         assert!(resources(kind).values().all(|lines| lines.contains("    Condition: WithLogin\n")), "{kind}");
     }
@@ -292,7 +292,7 @@ fn a_shop_without_search_sells_and_says_that_it_has_no_search() {
 }
 
 #[test]
-fn every_policy_has_the_present_version() {
+fn every_policy_has_the_current_version_of_the_policy_language() {
     let text = read(&root().join("template.yaml"));
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     let mut policies = 0;

@@ -79,8 +79,8 @@ pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool
     assert!(unused.is_empty(), "granted and never used:\n{}", unused.join("\n"));
 }
 
-/// The template's mapping retries for half a day, longer than a test can wait. With no retries it
-/// gives up at once.
+/// The template's mapping retries for half a day, longer than a test can wait. In this test the
+/// mapping has no retries, so it gives a batch up at once.
 #[test]
 fn a_batch_that_a_mapping_discards_is_kept_under_the_role_of_its_function() {
     let retries = ("MaximumRetryAttempts: 10000", "MaximumRetryAttempts: 0");

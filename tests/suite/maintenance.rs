@@ -13,7 +13,7 @@ use crate::support::trial;
 use crate::support::world::World;
 use crate::support::{clocks_ahead, drain, template, with_own_system};
 
-/// This write ends a maintenance, so it is the only one that is always served.
+/// This write ends a maintenance, so it is the only write that is always served.
 const ALWAYS: &str = "PUT /v1/settings";
 
 async fn set(system: &System, maintenance: &Json, version: u64) -> Answer {
@@ -60,7 +60,8 @@ fn in_maintenance_every_write_is_refused_and_every_read_is_served() {
         let found = Call::new("GET", "/v1/search/products?q=in-maintenance&limit=100").send(system).await.expect(200);
         assert!(found.body.to_string().contains("in-maintenance"), "{}", found.body);
 
-        // A refused change of the settings does not end the maintenance. A valid one of staff does.
+        // A refused change of the settings does not end the maintenance. A valid change by staff
+        // ends it.
         let bad = json!({ "values": { "maintenance": { "on": "no" } } });
         let call = Call::new("PUT", "/v1/settings").staff().header("if-match", "\"2\"").json(&bad);
         assert_eq!(call.send(system).await.expect(422).pointers(), ["/values/maintenance/on"]);

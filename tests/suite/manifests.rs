@@ -25,7 +25,7 @@ struct Lambda {
     deploy: Deploy,
 }
 
-/// cargo-lambda ignores unknown keys, so this type must reject a misspelled one.
+/// cargo-lambda ignores unknown keys, so this type must reject a misspelled key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Deploy {
@@ -106,7 +106,8 @@ fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others(
     }
 }
 
-/// Otherwise a deployment of the crate would give one function the settings of the other.
+/// If the manifest had the settings of one function, a deployment would give them to the other
+/// function, too.
 #[test]
 fn a_crate_of_several_functions_sets_only_their_common_variables() {
     let manifests = manifests();
@@ -117,10 +118,10 @@ fn a_crate_of_several_functions_sets_only_their_common_variables() {
     }
 }
 
-/// A target with `test = false` builds no test program, because even an empty one takes as long to
-/// build as any other. So tests in this target would never run.
+/// A target with `test = false` builds no test program, because even an empty test program takes as
+/// long to build as any other. So tests in this target would never run.
 #[test]
-fn a_target_that_builds_no_tests_has_none() {
+fn a_target_with_test_false_contains_no_tests() {
     let mut silent = 0;
     for package in packages() {
         for target in package["targets"].as_array().unwrap() {

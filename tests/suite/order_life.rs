@@ -131,7 +131,7 @@ fn each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy
 }
 
 #[test]
-fn goods_of_a_cancelled_and_of_a_returned_order_are_in_stock_again_and_not_sold() {
+fn goods_of_a_cancelled_and_of_a_returned_order_are_in_stock_again_and_do_not_count_as_sold() {
     with_system(async |system| {
         let (buyer, ids) = ("back-buyer", ["back-1", "back-2"]);
         customer(system, buyer).await;

@@ -112,7 +112,7 @@ fn every_link_of_a_page_leads_to_a_file_and_to_one_of_its_headings() {
 }
 
 #[test]
-fn the_map_and_the_pages_about_one_topic_stay_short() {
+fn architecture_md_and_the_design_pages_stay_within_their_size_limits() {
     let mut limits = vec![(root().join("ARCHITECTURE.md"), MAX_MAP_BYTES)];
     limits.extend(pages(&root().join("docs/design")).into_iter().map(|page| (page, MAX_DESIGN_BYTES)));
     for (page, limit) in limits {

@@ -72,7 +72,7 @@ fn every_pattern_of_the_registry_is_used_and_every_used_one_is_registered() {
 }
 
 #[test]
-fn a_user_declares_each_pattern_once_and_no_route_declares_one_of_the_system() {
+fn a_user_declares_each_pattern_once_and_no_route_declares_a_system_pattern() {
     for user in users() {
         // A search reads only the index.
         assert_eq!(

@@ -32,7 +32,7 @@ const REQUESTS: [&str; 9] = [
 /// The columns of the table that the test does not measure.
 struct Shared {
     entity: &'static str,
-    /// Write units of one write. A write in a transaction takes twice as many.
+    /// Write units of one write. A write in a transaction takes twice as many units.
     units: u32,
     /// The number of items that share the writes.
     items: u32,

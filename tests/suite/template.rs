@@ -60,7 +60,8 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
             let place = pattern.index.map_or_else(|| "table".to_owned(), |index| format!("index/{}", index.name()));
             let actions = pattern.operation.actions().iter().map(|action| (*action, place.clone()));
             let actions: BTreeSet<(&str, String)> = actions.collect();
-            // A pattern does not list the kinds of writes of its transaction.
+            // A pattern does not list which kinds of writes its transaction contains. So one
+            // granted action suffices.
             let suffices = match pattern.operation {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),

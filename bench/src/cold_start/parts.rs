@@ -198,8 +198,8 @@ fn rows(ours: &Stages, usual: &Stages) -> Result<Vec<Row>, BenchError> {
 
 fn markdown(rows: &[Row]) -> String {
     let mut table = Table::new(
-        "part | until the first event | from there to the first answer | a warm request | (b), until the first answer \
-        | a warm request",
+        "part | until the first event | from there to the first answer | a warm request | (b): until the first answer \
+        | (b): a warm request",
     );
     for (name, figures) in rows {
         let [ready, first, warm, usual_first, usual_warm] =

@@ -2,7 +2,7 @@
 //!
 //! All but the first two answer `GET /v1/customers/{id}`. Node.js and Python call the Runtime API
 //! without Lambda's own client, and the Node.js SDK is bundled. Both therefore start faster than in
-//! Lambda. On a machine without Node.js or without boto3, that row is missing.
+//! Lambda. Without Node.js or boto3, the row of that peer is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

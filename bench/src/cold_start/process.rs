@@ -45,7 +45,7 @@ pub(super) struct Run {
     pub init: Duration,
     /// From the delivery of the first invocation to its response.
     pub first: Duration,
-    /// The same for each further invocation.
+    /// From the delivery to the response, for each further invocation.
     pub warm: Vec<Duration>,
     /// CPU time of all threads until the first response. `cpu` covers the time until the last
     /// response.

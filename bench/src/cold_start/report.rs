@@ -81,8 +81,8 @@ impl Figures {
 impl Report {
     pub fn markdown(&self) -> String {
         let mut table = Table::new(
-            "function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to \
-            first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB",
+            "function | binary MB | zip MB | init ms | first answer ms (quartiles) | first answer ms, 128 MB share | \
+            CPU to first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB",
         );
         for figures in &self.figures {
             let millions = |part: fn(Instructions) -> u64| {
@@ -122,8 +122,8 @@ impl Report {
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
         let mut table = Table::new(
-            "function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm \
-            instructions",
+            "function | instructions | CPU to first answer | first answer | first answer, 128 MB share | warm CPU | \
+            warm instructions",
         );
         for figures in self.figures.iter().filter(|figures| figures.name != USUAL) {
             let ratio = |of: fn(&Figures) -> Option<f64>| {

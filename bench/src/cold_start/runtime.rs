@@ -18,7 +18,8 @@ use crate::BenchError;
 /// A request of the process.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The process requests an invocation. The API delivers it when the sender sends the signal.
+    /// The process requests an invocation. The API delivers the invocation when the measurement
+    /// sends a signal through this sender.
     Next(Instant, tokio::sync::oneshot::Sender<()>),
     /// The process sent the response of its invocation.
     Answered(Instant, Bytes),
@@ -68,7 +69,7 @@ impl Drop for RuntimeApi {
 async fn next(State(shared): State<Shared>) -> Response {
     let (go_on, signal) = tokio::sync::oneshot::channel();
     let _ = shared.steps.send(Step::Next(Instant::now(), go_on));
-    // After the last measured invocation, the signal never comes.
+    // After the last measured invocation, the measurement sends no signal.
     if signal.await.is_err() {
         std::future::pending::<()>().await;
     }

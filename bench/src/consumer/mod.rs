@@ -93,8 +93,8 @@ struct Figures {
     calls: Calls,
 }
 
-/// The calls and the CPU time of the variant with one call per record, each divided by that of a
-/// variant with batches.
+/// The calls and the CPU time of the variant with one call per record, each divided by the same
+/// figure of a variant with batches.
 #[derive(Debug, Serialize)]
 struct Ratios {
     variant: &'static str,
@@ -250,8 +250,8 @@ impl Measured {
     /// Returns the figures in Markdown.
     fn table(&self) -> String {
         let mut table = Table::new(
-            "variant | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls a \
-            batch: table | search | bus | objects",
+            "variant | records | records/s | records/s per core | CPU µs per record | allocations per record | \
+             KB per record | calls per batch: table | search | bus | objects",
         );
         for figures in &self.figures {
             let Figures { variant, records, batches, calls, .. } = figures;

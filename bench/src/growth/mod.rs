@@ -74,7 +74,7 @@ struct Cost {
 
 impl Cost {
     /// Treats a difference of half a read unit as equal. At another stage the ids have other
-    /// digits. A page of about 4 KB may then need another half unit.
+    /// digits. So a page of about 4 KB may need half a read unit more.
     fn is_as(self, other: Self) -> bool {
         const HALF: f64 = 0.5;
         self.requests == other.requests
@@ -83,7 +83,7 @@ impl Cost {
     }
 }
 
-/// The figures of a route at one stage. The cost is the median one.
+/// The figures of a route at one stage. The cost is the median cost.
 #[derive(Debug, Clone, Serialize)]
 struct Figures {
     stage: Stage,

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn each_repetition_has_items_of_its_own() {
+    fn each_repetition_adds_its_own_items() {
         let keys = |repeat| around(repeat).unwrap().iter().filter_map(key_of).collect::<BTreeSet<_>>().len();
         assert_eq!([0, 1, 40].map(keys), [8, 8 + 7, 8 + 40 * 7]);
     }

@@ -11,7 +11,7 @@ use super::routes::{LINES, Route, Server};
 use super::shop::Shop;
 use crate::BenchError;
 
-/// A number of requests by a number of clients.
+/// The requests of a turn, and the clients that send them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub route: Route,

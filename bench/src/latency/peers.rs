@@ -34,8 +34,8 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Returns the peers that this machine can run. Prints the reason for each missing one on standard
-/// error.
+/// Returns the peers that this machine can run. For each missing peer, prints the reason on
+/// standard error.
 #[must_use]
 pub fn available() -> Vec<Peer> {
     let mut peers = Vec::new();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_adds_up_its_turns() {
+    fn a_row_is_the_sum_of_its_turns() {
         let mut measured = Measured::new(Route::Product, Server::Node, 2);
         for turn in [of(1..=2), of(3..=4)] {
             let timings = Timings { latencies: turn, elapsed: Duration::from_secs(2) };

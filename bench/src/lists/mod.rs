@@ -168,8 +168,8 @@ pub(crate) fn all() -> Result<Vec<List>, BenchError> {
 pub(crate) async fn run(args: ListsArgs) -> Result<(), BenchError> {
     let mut measured = Vec::new();
     let mut table = Table::new(
-        "list | items | full pages | requests a page | further, of all | read units, first page | most | bytes, least \
-        | most",
+        "list | items | full pages | requests per page | further requests of all pages | read units, first page | \
+         read units, most | bytes, least | bytes, most",
     );
     for list in all()?.iter().filter(|list| list.name().contains(&args.only)) {
         let figures = measure(list, args.items).await?;

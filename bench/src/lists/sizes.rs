@@ -108,7 +108,7 @@ async fn no_page_of_the_largest_entries_exceeds_a_response_or_loses_an_entry() {
         let (found, sizes) = pages(&list, &*function, MAX_PAGE_BYTES).await;
         assert!(found == whole, "{name}: an entry is missing, duplicate or out of order");
         assert!(sizes.iter().all(|bytes| *bytes <= MAX_PAGE_BYTES), "{name}: {sizes:?}");
-        // A small limit also ends pages before they exceed it.
+        // With a small limit, too, each page ends before it exceeds the limit.
         let most = 4_000 + whole.iter().map(|entry| 2 * entry.len()).max().unwrap_or_default();
         let (found, sizes) = pages(&list, &*function, most).await;
         assert!(found == whole, "{name}: on small pages an entry is missing, duplicate or out of order");

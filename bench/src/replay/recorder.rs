@@ -68,7 +68,8 @@ impl Recorded {
         self.0.iter().map(|(function, records)| (*function, records.as_slice()))
     }
 
-    /// Returns the number of records. A record of several functions counts for each.
+    /// Returns the number of records. A record that several functions received counts once for each
+    /// of them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()

@@ -204,7 +204,7 @@ pub async fn ended_session(system: &System, id: &str) {
         expires_at: now.plus_seconds(-60),
         device: "Laptop".into(),
     };
-    // The session starts after the customer's creation, because the archive skips earlier ones.
+    // The session starts after the customer's creation, because the archive skips earlier sessions.
     let session = Stored { meta: Meta::new(format!("born-{id}").parse().unwrap(), now), data: session };
     let item = serde_json::to_value(session.to_item().unwrap()).unwrap();
     let credential = format!("{}/20260101/us-east-1/dynamodb/aws4_request", system.access_key());

@@ -1,4 +1,4 @@
-//! `ops capacity`: compares on-demand with provisioned capacity, and recommends one.
+//! `ops capacity`: compares on-demand with provisioned capacity, and recommends a mode.
 //!
 //! The command reads the consumed units of each minute from CloudWatch, or from a file. It computes
 //! both bills over this series: on demand, and with the capacity that auto scaling would have
@@ -40,7 +40,7 @@ const EXAMPLES: &str = "Examples:
 
 Without --apply, the command changes nothing.";
 
-/// Compare on-demand with provisioned capacity over the consumed units, and recommend one.
+/// Compare on-demand with provisioned capacity over the consumed units, and recommend a mode.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CapacityArgs {

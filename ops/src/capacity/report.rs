@@ -13,8 +13,8 @@ use crate::error::OpsError;
 
 /// Hours of an average month.
 const MONTH_HOURS: i128 = 730;
-/// Provisioned capacity must save at least this part, in percent. Auto scaling is slower than
-/// on-demand capacity, and a smaller saving does not justify that.
+/// The smallest saving for which provisioned capacity is recommended, in percent of the on-demand
+/// bill. A smaller saving does not justify that auto scaling reacts more slowly.
 const WORTH_PERCENT: i128 = 10;
 /// The hours of a week. A recommendation from a shorter series is marked as weak, because traffic
 /// differs by weekday.
@@ -26,7 +26,7 @@ const WEEK_HOURS: i128 = 7 * 24;
 pub enum Mode {
     /// AWS bills each unit.
     OnDemand,
-    /// AWS bills the capacity by the hour, used or not.
+    /// AWS bills the capacity by the hour, even if it is unused.
     Provisioned,
 }
 

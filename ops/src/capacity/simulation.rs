@@ -6,7 +6,7 @@
 //! - If the consumption exceeds the target utilization for 2 minutes, the capacity grows to the
 //!   consumption divided by the target. The change takes some minutes.
 //! - If the utilization is 20 percentage points below the target for 15 minutes, the capacity
-//!   falls. A day has at most 27 decreases: 4, and one in each further hour (limits of
+//!   falls. A day has at most 27 decreases: 4 at any time, and then one in each hour (limits of
 //!   `UpdateTable`).
 //! - Unused capacity of the last 5 minutes serves bursts. DynamoDB throttles requests beyond that.
 //!

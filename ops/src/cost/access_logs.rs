@@ -35,8 +35,8 @@ struct Count {
 }
 
 /// Sets the requests of each route in a log, scaled from the hours that the log covers to a month.
-/// The mean latency becomes the duration of an invocation, although it is a few milliseconds
-/// longer.
+/// The mean latency becomes the duration of an invocation, although the latency is a few
+/// milliseconds longer.
 ///
 /// # Errors
 /// A usage error that names the line.

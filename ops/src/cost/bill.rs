@@ -155,8 +155,8 @@ impl Biller<'_> {
         Ok(())
     }
 
-    /// Replaces the lines of single units by the capacity that even traffic needs at the target
-    /// utilization.
+    /// Replaces the on-demand lines by the provisioned capacity that even traffic needs at the
+    /// target utilization.
     fn provision(&mut self, profile: &Profile) -> Result<(), OpsError> {
         const UNITS: [&str; 2] = ["read units", "write units"];
         self.bill.lines.retain(|line| line.service != Service::DynamoDb || !UNITS.contains(&line.item));
@@ -289,7 +289,8 @@ fn stored(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack) -> Result<(
     biller.logs(stack, unmatched * u128::from(ACCESS_LINE))
 }
 
-/// Adds the requests of one route. The pair has the duration and the size of a response.
+/// Adds the requests of one route. The pair has the duration of an invocation, and the size of a
+/// response.
 fn requests(
     biller: &mut Biller<'_>,
     profile: &Profile,

@@ -1,9 +1,10 @@
 //! Compares on-demand with provisioned capacity.
 //!
 //! On-demand capacity bills each unit. Provisioned capacity bills each unit a second by the hour,
-//! used or not. So provisioned capacity is cheaper above a utilization, the break-even. It is the
-//! price of a unit-hour, divided by the on-demand price of the 3,600 units that it can serve. The
-//! comparison assumes even traffic. With peaks, the utilization is lower than its target.
+//! even if it is unused. So provisioned capacity is cheaper above the break-even utilization. This
+//! utilization is the price of a unit-hour, divided by the on-demand price of the 3,600 units that
+//! a unit-hour can serve. The comparison assumes even traffic. With peaks, the utilization is lower
+//! than its target.
 
 use serde::Serialize;
 
@@ -65,8 +66,8 @@ pub fn break_even(prices: &Prices) -> Result<BreakEven, OpsError> {
     })
 }
 
-/// Returns the units a second that serve the units of a month at this utilization. An index or a
-/// table has at least one.
+/// Returns the units a second that serve the units of a month at this utilization. The result is at
+/// least one, the minimum of a table or an index.
 #[must_use]
 pub fn provision(units: u128, hours: u64, target_percent: u64) -> u64 {
     let served = u128::from(hours.max(1) * HOUR * target_percent.max(1));

@@ -28,7 +28,7 @@ const PARAMETERS: [(&str, &str); 10] = [
 /// Returns whether a line belongs to a part.
 type IsPart = fn(&Line) -> bool;
 
-/// Parts that no parameter turns off, by their lines.
+/// Parts of the stack that no parameter turns off. The function selects the lines of the part.
 const PARTS: [(&str, IsPart); 6] = [
     ("without alarms", |line| line.item == "metrics in alarms"),
     ("without Contributor Insights", |line| line.item == "rules of Contributor Insights"),
@@ -43,7 +43,7 @@ const PARTS: [(&str, IsPart); 6] = [
 pub struct Choice {
     /// A parameter with its value, or a part of the template.
     pub choice: String,
-    /// The difference a month. Negative saves money.
+    /// The difference in the bill of a month. A negative difference saves money.
     #[serde(rename = "nano_dollars")]
     pub difference: Nano,
 }

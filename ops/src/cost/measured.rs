@@ -134,7 +134,7 @@ impl Measured {
         self.routes.iter().find(|route| route.route == key)
     }
 
-    /// Returns the measurements of a pattern. The first one is of its usual form.
+    /// Returns the measurements of a pattern. The first measurement is that of the usual form.
     pub fn costs<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = &'a PatternCost> {
         self.costs.iter().filter(move |cost| cost.pattern == pattern)
     }

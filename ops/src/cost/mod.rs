@@ -63,7 +63,7 @@ pub struct CostArgs {
     /// The hours that the access log covers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=8_784))]
     covers_hours: Option<u64>,
-    /// Region of the prices. Overrides the profile's.
+    /// Region of the prices. Overrides the Region of the profile.
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
     /// Read the prices from this file, in the format of ops/prices.

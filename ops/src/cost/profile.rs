@@ -248,7 +248,8 @@ impl Profile {
         within("the requests of all operations a month", operations, 0, MAX_OPERATIONS)
     }
 
-    /// Returns requests a month, from exactly one of the numbers a month, a day and an hour.
+    /// Returns the requests of a month. `rates` has the numbers a month, a day and an hour, of
+    /// which exactly one must be given.
     pub(crate) fn per_month(&self, name: &str, rates: [Option<u64>; 3]) -> Result<u64, OpsError> {
         let hours = self.hours_per_month;
         let requests = match rates {

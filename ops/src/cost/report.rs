@@ -77,7 +77,7 @@ impl Report {
     pub fn new(bill: &Bill, profile: &Profile, prices: &Prices) -> Result<Self, OpsError> {
         let named = |sums: Vec<(String, Nano)>| sums.into_iter().map(|(name, amount)| Sum { name, amount }).collect();
         let target_percent = profile.capacity.target_percent;
-        // A file of prices may lack those of provisioned capacity.
+        // A file of prices may lack the prices of provisioned capacity.
         let has_both = break_even(prices).ok();
         let at = |percent| match has_both {
             Some(_) => modes(bill, prices, profile.hours_per_month, percent),

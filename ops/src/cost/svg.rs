@@ -1,6 +1,6 @@
 //! Plots as inline SVG, with whole numbers as coordinates.
 //!
-//! Colours and fonts come from the style sheet of the page, so a plot follows its light or dark
+//! Colours and fonts come from the style sheet of the page, so a plot has the page's light or dark
 //! scheme. Each mark has a title, which a browser shows as a tooltip.
 
 use std::fmt::Write as _;
@@ -104,7 +104,8 @@ const AREA: [i128; 4] = [90, 20, 760, 280];
 /// Draws the amount of provisioned capacity by its utilization, and the amount on demand.
 pub(crate) fn utilization(title: &str, curve: &Curve) -> String {
     let [left, top, right, bottom] = AREA;
-    // The curve leaves the plot at low utilizations.
+    // At low utilizations provisioned capacity is very expensive, so the plot cuts the curve off
+    // there.
     let most = (curve.on_demand.0 * 3).max(1);
     let x = |percent: u64| left + i128::from(percent) * (right - left) / 100;
     let y = |amount: Nano| bottom - amount.0.min(most) * (bottom - top) / most;

@@ -85,7 +85,8 @@ struct ExplainedPattern {
     projection: Option<&'static [&'static str]>,
     /// The number of partitions of a sharded list.
     shards: u32,
-    /// The uses by the typical request. Zero for an alternative or a special case.
+    /// The uses by the typical request. Zero if the pattern is an alternative or for a special
+    /// case.
     uses: u64,
     cost: Vec<PatternCost>,
 }

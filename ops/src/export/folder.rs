@@ -113,7 +113,7 @@ impl Export {
         }
         let manifest: Manifest = read(&path)?;
         if manifest.version != VERSION || manifest.completed_at.is_none() {
-            let reason = "is not complete, or of another version: run the export again";
+            let reason = "is not complete, or has another version: run the export again";
             return Err(OpsError::Usage(format!("the export in {shown} {reason}")));
         }
         for file in &manifest.files {

@@ -21,7 +21,7 @@ pub const ADVICE: [(&str, &str); 15] = [
     ),
     ("PICKING", "One item has all stations. Refused messages return to the queue for a retry, so nothing is lost."),
     ("WALLET", "One wallet receives many payments. Give the payee several wallets."),
-    ("ORG", "Many members join at the same time. Their clients repeat the request after Retry-After."),
+    ("ORG", "Many members join at the same time. Their clients repeat the request after the time in Retry-After."),
     ("DOC", "Many editors write one document. Split it into several documents."),
     ("METRIC", "Points are spread over shards by their ids. Send points with distinct ids, or use several metrics."),
     (
@@ -43,7 +43,10 @@ pub const ADVICE: [(&str, &str); 15] = [
     ("STATUS", "Many orders change to one status at the same time. Imports should run at a lower rate."),
     ("CATEGORYLIST", "The products of one category change at the same time. Imports should run at a lower rate."),
     ("TIER", "Many customers change their tier at the same time. Change them at a lower rate."),
-    ("RECENTREVIEWS", "Many reviews arrive at the same time. Their authors repeat the request after Retry-After."),
+    (
+        "RECENTREVIEWS",
+        "Many reviews arrive at the same time. Their authors repeat the request after the time in Retry-After.",
+    ),
 ];
 /// The advice for other keys.
 const OTHER: &str = "If many unrelated keys are throttled, raise MaxReadUnits and MaxWriteUnits, or the bounds of \

@@ -51,7 +51,7 @@ pub struct HotArgs {
     /// The number of minutes to report, up to now.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..=1_440))]
     minutes: u16,
-    /// Read the output of `aws cloudwatch get-insight-rule-report` from this file, not CloudWatch.
+    /// Read a recorded `aws cloudwatch get-insight-rule-report` from this file. Send no request.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// The table or the index of the file.

@@ -1,8 +1,9 @@
 //! Conditional writes of operators: a new item, or some attributes of an existing one.
 //!
-//! Each write is a transaction with a token. If the SDK sends it again after a lost response,
-//! DynamoDB recognizes the token and does not execute it twice. A write is refused if its item, or
-//! an item on which it depends, has changed since it was read. The caller then reads again.
+//! Each write, except that of [`Items::put_new`], is a transaction with a token. If the SDK sends
+//! it again after a lost response, DynamoDB recognizes the token and does not execute it twice. A
+//! write is refused if its item, or an item on which it depends, has changed since it was read. The
+//! caller then reads again.
 
 use std::collections::HashMap;
 
@@ -22,8 +23,8 @@ use crate::pace::Pace;
 
 /// The attribute that every write of an item changes.
 const REV: &str = "rev";
-/// The attributes that are the same only if an item is unchanged. A deleted item that was created
-/// again can have the `rev` that was read, but not the `born`.
+/// The attributes that show whether an item is unchanged. If an item is deleted and created again,
+/// its `rev` can equal the `rev` that was read, but its `born` differs.
 const STATE: [(&str, &str, &str); 2] = [(REV, "#rev", ":rev"), ("born", "#born", ":born")];
 /// The cancellation codes of temporary causes. The same write may succeed later.
 const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
@@ -91,9 +92,9 @@ pub fn set(mut item: Item, name: &str, value: AttributeValue) -> Item {
     item
 }
 
-/// Returns a change of an item: the attributes `names` become those of `right`, and `rev` grows if
-/// `moves_rev`. An attribute that `right` lacks is removed. Other attributes stay, also unknown
-/// ones.
+/// Returns a change that sets the attributes `names` of an item to their values in `right`. It
+/// increases `rev` if `moves_rev` is true. An attribute that `right` lacks is removed. All other
+/// attributes stay, even unknown ones.
 #[must_use]
 pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a str>, moves_rev: bool) -> Change {
     let mut new = old.clone();

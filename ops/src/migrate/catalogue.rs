@@ -21,7 +21,7 @@ use crate::items::{Change, Check, Repair, sets};
 /// A migration of the data model.
 #[derive(Debug)]
 pub struct Migration {
-    /// The number, in the order in which the forms were introduced.
+    /// The number. A migration to a newer form has a higher number.
     pub number: u32,
     /// The name.
     pub name: &'static str,
@@ -161,7 +161,7 @@ pub const NEWEST_REVIEWS: Migration = Migration {
         let checks = vec![seen.unchanged()?];
         match seen.others.get(&key) {
             None => writes.push(Repair { checks, change: Change::Put(right) }),
-            // A release without the list has changed the review.
+            // A release without the list has changed the review, so the entry is out of date.
             Some(stored) if rev(stored) < review.meta.rev => {
                 let names: Vec<&str> = right.keys().map(String::as_str).collect();
                 writes.push(Repair { checks, change: sets(stored, &right, names, false) });

@@ -14,9 +14,9 @@
 //!   progress, and a second run reads all items but writes nothing.
 //! - **Safe in a running shop.** Each write is conditional on the items that were read. If a
 //!   request came first, the command reads again.
-//! - **Silent.** A migration moves only `rev`. No subscriber gets an event, because no rule of the
-//!   stream concerns the migrated attributes. The consumer writes nothing because of a migrated
-//!   item, so there is no loop.
+//! - **Silent.** A migration never changes `version`, and at most increases `rev`. No subscriber
+//!   gets an event, because the migrated attributes cause no event. The consumer writes nothing
+//!   because of a migrated item, so there is no loop.
 
 mod catalogue;
 mod run;

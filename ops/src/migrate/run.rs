@@ -198,7 +198,7 @@ impl Run<'_> {
                 }),
                 Plan::Write(writes) => match self.write(item, writes).await? {
                     Written::Done(new) => {
-                        // Later items of the page need not write the same again.
+                        // Later items of the page then see these items and do not write them again.
                         others.extend(new.into_iter().filter_map(|item| Some((key_of(&item)?, item))));
                         self.count(|result| result.migrated += 1);
                     }

@@ -3,9 +3,9 @@
 //!
 //! The bucket of failed records contains records that a consumer could not process (`quarantine/`),
 //! and batches that Lambda gave up (`aws/lambda/`). Both contain the complete records, so the
-//! consumer's own code replays them. A record goes to the sinks that have not processed it, a batch
-//! to all sinks. The search index gets the present state of the items that the records name
-//! ([`Present`]).
+//! consumer's own code replays them. A record is replayed to the sinks that have not processed it.
+//! A batch is replayed to all sinks. The search index gets the present state of the items that the
+//! records name ([`Present`]).
 //!
 //! An object is deleted only when its sinks have stored the effects of every record in it. Such a
 //! record is called durable.

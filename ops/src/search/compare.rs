@@ -245,9 +245,10 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Returns the number of differences that remain although the engine rejected their repairs as
-    /// stale. Usually a newer write has already repaired the document. But the engine also
-    /// remembers the version of a deleted document, and then the document is missing.
+    /// Returns the number of differences that remain after the engine rejected their repairs as
+    /// stale. Usually a newer write has already repaired the document, so no difference remains.
+    /// But the engine also remembers the version of a deleted document. Such a document stays
+    /// missing.
     async fn unrepaired(&self, stale: &[BulkOperation], keys: &HashMap<String, Key>) -> Result<u64, OpsError> {
         if stale.is_empty() {
             return Ok(0);

@@ -117,7 +117,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
                 return abandon(&client, &collections).await;
             }
             let start = if args.resume { Start::Resume } else { Start::New };
-            // The functions that write to the index use the same limits.
+            // These are the limits of the functions that write to the index.
             let longest_call = Limits::default().total;
             let options = RebuildOptions { collections, rate: args.rate, start, restored: args.restored, longest_call };
             let rebuilt = rebuild(&client, &Items::from_env().await?, &options).await?;

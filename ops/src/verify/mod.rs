@@ -3,7 +3,7 @@
 //!
 //! One parallel scan reads each item once.
 //!
-//! - **An item alone** ([`shape`]): it can be decoded, its key and its index keys are those of its
+//! - **An item alone** ([`shape`]): it can be decoded, its key and its index keys match its
 //!   attributes, and it is within its bounds.
 //! - **Two items** ([`relations`]): copies and their sources, claims and their owners, both sides
 //!   of a relation. The command reads the other items of a page by key.
@@ -12,8 +12,8 @@
 //! # A running shop
 //! The scan is not a snapshot, so a difference may have a harmless cause. Before the command
 //! reports a difference between two items, it reads these items again at one instant. It reads the
-//! parts of a total again until the total did not change in between. The stream refreshes some
-//! copies. The command waits twice before it reports that such a copy is behind.
+//! parts of a total again, until the total did not change between two reads. The stream refreshes
+//! some copies. The command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the
@@ -22,8 +22,8 @@
 //! them by a hash, and scans once more for each further part.
 //!
 //! A scan returns the items of one partition one after another, and the command relies on that for
-//! the totals of a partition. In another order, it would read some partitions a second time, and
-//! report the same.
+//! the totals of a partition. If a scan returned them in another order, the command would read some
+//! partitions twice. Its report would be the same.
 //!
 //! # Repairs
 //! Each repair is a conditional write: the item and its source must be as they were read. A repair

@@ -15,23 +15,23 @@ const PERSONAL: [&str; 3] = ["EMAIL", "REFERENCE", "USERNAME"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// An item that no reader can decode, or whose key is not the one of its attributes.
+    /// An item that no reader can decode, or whose key does not match its attributes.
     Unreadable,
-    /// An index key or a time to live that is not the one of the attributes.
+    /// An index key or a time to live that does not match the attributes.
     Index,
     /// An item near its size limit, or a value beyond its bounds.
     Bounds,
-    /// A copy that one transaction writes together with its source, and that differs from it.
+    /// A copy that differs from its source, although one transaction writes both.
     Copy,
     /// A copy that the stream refreshes, and that stayed behind its source.
     Behind,
-    /// A claim of a unique name that is missing, or that leads to another owner.
+    /// A unique name without its claim, or a claim that leads to another owner.
     Claim,
     /// One side of a relation without the other side.
     Link,
     /// An item without the item to which it belongs.
     Orphan,
-    /// A count or a sum that is not the one of its parts.
+    /// A count or a sum that does not equal the sum of its parts.
     Total,
 }
 
@@ -96,7 +96,7 @@ pub struct Verified {
     /// The numbers of differences by kind.
     pub found: BTreeMap<Kind, Counts>,
     /// Whether the totals of the whole table were not checked, because an unreadable item may be a
-    /// part of one.
+    /// part of a total.
     pub totals_unchecked: bool,
     /// The number of totals that kept changing, so that no two reads agreed on a difference.
     pub unsettled: u64,

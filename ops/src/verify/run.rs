@@ -182,7 +182,7 @@ impl Pass<'_> {
                 }
             }
         }
-        // Several items may show the same difference of another item.
+        // Several items may show the same difference of another item. It is reported once.
         let mut reported = HashSet::new();
         for Suspect { key, problems, .. } in suspects {
             for problem in problems {
@@ -196,7 +196,8 @@ impl Pass<'_> {
 
     /// Reads an item and its related items at one instant, and compares them again.
     async fn again(&self, key: &Key, needs: &[Key]) -> Result<Option<(AnyEntity, Vec<Problem>)>, OpsError> {
-        // The own key comes first, so that it is read together with most of the others.
+        // The item's own key comes first, so that the item is read together with most of the
+        // others.
         let mut keys = vec![key.clone()];
         keys.extend_from_slice(needs);
         let found = self.items.snapshot(&keys, self.units).await?;

@@ -1,5 +1,5 @@
-//! Checks of one item alone: whether it can be decoded, whether its keys are those of its
-//! attributes, and whether it is within its bounds.
+//! Checks of one item alone: whether it can be decoded, whether its keys match its attributes, and
+//! whether it is within its bounds.
 
 use key_schema::counter::MAX_SHARDS;
 use key_schema::customer::MAX_ADDRESSES;
@@ -46,7 +46,7 @@ pub(super) fn check(item: &Item) -> (Option<AnyEntity>, Vec<Problem>) {
 fn keys(item: &Item, entity: &AnyEntity, problems: &mut Vec<Problem>) -> Result<(), String> {
     let right = entity.to_item().map_err(|error| error.to_string())?;
     if key_of(item) != key_of(&right) {
-        return Err("the key is not the one of the attributes".to_owned());
+        return Err("the key does not match the attributes".to_owned());
     }
     let mut wrong = differing(item, &right);
     // While an order is being retired, its head is still in its list and has no time to live yet.

@@ -128,8 +128,8 @@ impl Tally {
         }
     }
 
-    /// Returns the totals that differ from their parts. If the item itself is missing, only that is
-    /// returned.
+    /// Returns the totals that differ from their parts. If the item that holds the total is
+    /// missing, only this difference is returned.
     pub(super) fn wrong(&self) -> HashMap<(Key, String), Sum> {
         let is_missing = |key: &Key| self.0.get(&(key.clone(), HEAD.to_owned())).is_some_and(Sum::is_orphan);
         let wrong =
@@ -244,7 +244,8 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             has(&mut facts, key.clone(), item.meta.rev);
             let sums = [("line_count", item.line_count.into()), ("total", item.total.amount.into())];
             facts.is(Partition, item, &key, &sums);
-            // Lines come and go while an order is placed, and they expire one by one.
+            // While an order is placed, lines are added or removed. The lines of an expired order
+            // disappear one by one. In both cases the sums cannot be checked.
             if item.status == OrderStatus::Placing || item.is_expired(now) {
                 for field in ["line_count", "total"] {
                     facts.push(Partition, &key, field, Says::Open);

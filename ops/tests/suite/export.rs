@@ -92,7 +92,8 @@ async fn an_import_overwrites_nothing_and_names_what_differs() {
     assert!(imported.to_string().contains("NOT IMPORTED: segment-0"), "{imported}");
     let after = content(&shop).await;
     assert!(after.is_superset(&before) && after.len() == before.len() + 1);
-    // An item that appears after the read of the import stays, too.
+    // If another writer creates an item after the import has read its key, the import does not
+    // replace the item.
     let item = export.lines().find_map(|line| line.unwrap().item).unwrap();
     let other = items(&shop).put_new(&item, &ops::Pace::new(None)).await.unwrap();
     assert!(other.is_some() && content(&shop).await == after);
@@ -110,12 +111,13 @@ async fn damaged_exports_are_refused_and_damaged_lines_are_named() {
         .find(|name| fs::metadata(root.join(name)).unwrap().len() > 0);
     let path = root.join(name.unwrap());
     let text = fs::read_to_string(&path).unwrap();
-    // The line has the same length, and the key is no longer that of the attributes.
+    // The changed line has the same length. Only its key shows the damage, because the key does not
+    // match the attributes any more.
     fs::write(&path, text.replace("\"tea\"", "\"tee\"")).unwrap();
     let other = TestTable::create().await;
     let imported = import(&other, &export).await;
     assert!(imported.invalid > 0 && !imported.is_complete(), "{imported}");
-    assert!(imported.to_string().contains(":1: the key is not the one of the attributes"), "{imported}");
+    assert!(imported.to_string().contains(":1: the key does not match the attributes"), "{imported}");
     fs::write(&path, format!("{}\n", "x".repeat(text.len() - 1))).unwrap();
     assert!(import(&other, &export).await.to_string().contains(":1: the line is not an item"));
     fs::write(&path, &text[1..]).unwrap();
@@ -188,7 +190,7 @@ async fn a_killed_export_continues_and_has_each_item_once() {
     let lines: Vec<_> = export.lines().map(|line| line.unwrap().item.unwrap()).collect();
     let keys: BTreeSet<String> = lines.iter().map(|item| format!("{:?}{:?}", item["PK"], item["SK"])).collect();
     assert_eq!((lines.len(), keys.len()), (3_000, 3_000));
-    // The second run did not begin again.
+    // The second run continued. It did not start from the beginning.
     assert!(before > 0 && fs::read(&part).unwrap().len() > before);
 }
 

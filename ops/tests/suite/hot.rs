@@ -92,7 +92,7 @@ async fn throttled_keys_are_read_from_cloudwatch() {
     let output = run(&table, &insights, &["--json"]).await;
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let hot: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // The emulator has one rule, for the table and for each index.
+    // The emulator has one rule for the table, and one for each index.
     assert_eq!((&hot["keys"][0]["key"], &hot["keys"][0]["throttled"]), (&json!("WALLET#ann"), &json!(5)));
     let output = run(&table, &insights, &["--minutes", "10"]).await;
     assert!(output.status.success(), "{output:?}");

@@ -132,17 +132,17 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
 }
 
 #[test]
-fn an_admin_does_all_that_admins_may() {
+fn every_request_that_an_admin_may_send_succeeds() {
     allowed_requests_succeed(Person::Editor);
 }
 
 #[test]
-fn an_owner_does_all_that_owners_may() {
+fn every_request_that_an_owner_may_send_succeeds() {
     allowed_requests_succeed(Person::Owner);
 }
 
 #[test]
-fn staff_does_everything() {
+fn every_request_of_staff_succeeds() {
     assert!(api().operations().all(|operation| Access::read().of(operation, Person::Staff) == Outcome::Done));
     allowed_requests_succeed(Person::Staff);
 }

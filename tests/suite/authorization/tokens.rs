@@ -1,5 +1,5 @@
 //! Forged and odd tokens, which the test makes itself. Some are not signed with the issuer's key.
-//! Others are, and have unusual claims.
+//! The others are signed with it, and have unusual claims.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

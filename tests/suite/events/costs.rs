@@ -225,8 +225,8 @@ fn metrics_in(line: &Json) -> u64 {
     directives.map(|directive| count(&directive["Dimensions"]) * count(&directive["Metrics"])).sum()
 }
 
-/// Returns the log lines with this text and their functions, as soon as one of them is the awaited
-/// one. Lines arrive after the response, because the local system reads them from a pipe.
+/// Returns the log lines with this text and their functions, as soon as the awaited line is among
+/// them. Lines arrive after the response, because the local system reads them from a pipe.
 async fn lines(system: &System, containing: &str, awaited: impl Fn(&(String, Json)) -> bool) -> Vec<(String, Json)> {
     let path = format!("/_local/logs?containing={}", segment(containing));
     let until = Instant::now() + SOON;

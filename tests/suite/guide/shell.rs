@@ -1,4 +1,4 @@
-//! Parses the shell syntax and the curl options that the pages use, and panics on others.
+//! Parses the shell syntax and the curl options that the pages use, and panics on any other syntax.
 
 use std::collections::BTreeMap;
 

@@ -105,7 +105,7 @@ async fn faultless(system: &System) {
 }
 
 /// Reorders the calls so that concurrent calls go to different functions. A function has few
-/// environments, and a call with a fault blocks one for seconds.
+/// environments, and a call with a fault blocks an environment for seconds.
 fn apart(calls: Vec<Call>) -> Vec<Call> {
     let distance = calls.len().div_ceil(16);
     let mut rows: Vec<Vec<Call>> = (0..distance).map(|_| Vec::new()).collect();

@@ -37,7 +37,7 @@ enum Caller {
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The headers by name, in lower case. A repeated header has its last value.
+    /// The headers by name, in lower case. A header that comes more than once has its last value.
     pub headers: BTreeMap<String, String>,
     /// The body as JSON. Null if there is no body or if it is not JSON.
     pub body: Json,

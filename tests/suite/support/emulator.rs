@@ -29,7 +29,7 @@ const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
 /// Dropping the value kills the emulators, and their functions end with them.
 pub struct Emulators {
     program: PathBuf,
-    /// The lock serializes invocations, because an emulator takes one at a time.
+    /// The lock serializes invocations, because an emulator takes one invocation at a time.
     running: Mutex<HashMap<String, Arc<Mutex<Option<Emulator>>>>>,
 }
 

@@ -116,8 +116,8 @@ pub async fn stock(system: &System, product: &str) -> u64 {
     found.body["stock"].as_u64().unwrap()
 }
 
-/// Reads a list page by page, with this many entries a page, and returns every entry. `call` makes
-/// the request for a path with its query.
+/// Reads a list page by page, with this many entries on each page, and returns every entry. `call`
+/// makes the request for a path with its query.
 pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&str) -> Call) -> Vec<Json> {
     let mut pages = Pages::new(path, limit);
     let mut all = Vec::new();

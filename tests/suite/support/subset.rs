@@ -37,7 +37,7 @@ fn compare(wanted: &Json, found: &Json, place: &str, differences: &mut Vec<Strin
 }
 
 #[test]
-fn given_members_must_be_equal_and_others_do_not_matter() {
+fn expected_members_must_be_equal_and_further_members_are_ignored() {
     use serde_json::json;
 
     let found = json!({"a": 1, "b": [{"c": 2, "d": 3}], "e": null});

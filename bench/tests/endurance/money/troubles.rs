@@ -21,8 +21,8 @@ use super::world::{World, customer};
 use super::{CLIENTS, Report};
 use crate::support::{assert_equal_to_table, ended_session, start_embedded, stop};
 
-/// Random client steps during a trouble that can strike orders, and during any other. Additional
-/// work makes sure that the trouble strikes.
+/// The number of random client steps during a trouble. Additional work makes sure that the trouble
+/// strikes.
 const STEPS: usize = 16;
 const FEW_STEPS: usize = 8;
 /// Dice values below this are client calls. The others run the janitor or set faults.
@@ -30,7 +30,8 @@ const CALLS: u8 = 92;
 /// Maximum repetitions of the work until the trouble has struck, and maximum attempts of a client's
 /// request.
 const ROUNDS: u64 = 10;
-/// Lines of an order that several transactions place and several undo.
+/// The number of lines of a large order. Several transactions place it, and several transactions
+/// undo it.
 const LARGE: usize = 100;
 /// Lines of an order so large that work remains after a crash of the function that undoes it.
 const GIANT: usize = 300;

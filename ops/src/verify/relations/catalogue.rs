@@ -14,10 +14,10 @@ use crate::error::OpsError;
 use crate::items::{Check, Repair, sets};
 use crate::verify::report::Kind;
 
-/// The attributes of a membership that are copies of its product's.
+/// The attributes of a membership that are copied from its product.
 const SHOWN: [&str; 10] =
     ["brand", "category_path", "name", "package_size", "price", "retired", "source_rev", "version", "GSI2PK", "GSI2SK"];
-/// The attributes of a product that are copies of its stock's and its statistics'.
+/// The attributes of a product that are copied from its stock and its statistics.
 const COPIED: [&str; 5] = ["in_stock", "stock_rev", "rating_count", "rating_sum", "rating_rev"];
 
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
@@ -77,7 +77,8 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
             if seen.find::<CategoryNode>(&parent.key()?)?.is_some() {
                 return Ok(Vec::new());
             }
-            // A move removes categories from the leaves up, and may create this parent again.
+            // The difference may be temporary. A move removes categories from the leaves up, and
+            // may create this parent again.
             Ok(vec![
                 Problem::new(Kind::Link, "the category above is missing").lagging().repaired_by(seen.put(&parent)?),
             ])
@@ -109,8 +110,8 @@ fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
     }
 }
 
-/// Checks that the copies on a product are those of its stock and its statistics. The stream copies
-/// only changes that the product shows, so the `rev` of a source may be ahead.
+/// Checks that the copies on a product equal its stock and its statistics. The stream copies only
+/// changes that the product shows. So the `rev` of a source may be higher than the copied one.
 fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let Some(stock) = seen.find::<Stock>(product::stock(&item.id)?.key())? else {
         return Ok(vec![Problem::new(Kind::Link, "the stock is missing")]);

@@ -37,13 +37,13 @@ impl Seen<'_> {
         Ok((!stored.is_expired(self.now)).then_some(stored))
     }
 
-    /// Returns the repair that writes a missing item while this item is unchanged.
+    /// Returns the repair that writes a missing item, on the condition that this item is unchanged.
     fn put<T: Entity>(&self, item: &Stored<T>) -> Result<Repair, Skip> {
         Ok(Repair { checks: vec![self.unchanged()], change: Change::Put(item.to_item().map_err(|_| Skip)?) })
     }
 
-    /// Returns the repair that gives another item these attributes of `right`, while this item is
-    /// unchanged.
+    /// Returns the repair that sets these attributes of another item to those of `right`, on the
+    /// condition that this item is unchanged.
     fn correct<'n, T: Entity>(
         &self,
         right: &Stored<T>,
@@ -55,7 +55,8 @@ impl Seen<'_> {
         Ok(Repair { checks: vec![self.unchanged()], change })
     }
 
-    /// Returns the repair that deletes this item while the other one is missing or unchanged.
+    /// Returns the repair that deletes this item, on the condition that the other item is missing
+    /// or unchanged.
     fn delete(&self, other: &Key) -> Repair {
         let checks = vec![Check::of(other, self.others.get(other))];
         Repair { checks, change: Change::Delete(self.item.clone()) }

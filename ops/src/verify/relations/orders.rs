@@ -19,7 +19,7 @@ use crate::verify::report::Kind;
 
 /// The time between the last due date of a customer's open orders and the expiry of their item.
 const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
-/// The attributes of the customer's copy that are copies of the order's.
+/// The attributes of the customer's copy that are copied from the order.
 const COPIED: [&str; 5] = ["line_count", "placed_at", "reference", "status", "total"];
 
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
@@ -121,7 +121,7 @@ fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
         }
         let right = Stored { meta: item.meta.clone(), data: right };
         let problem = Problem::of(&right, Kind::Copy, "the customer's copy of the order is missing");
-        // Only the copy had the carrier, so a repair would lose it silently.
+        // Only the copy had the carrier of a shipped order, so a repair cannot restore it.
         return Ok(vec![if was_sent { problem } else { problem.repaired_by(seen.put(&right)?) }]);
     };
     let right = CustomerOrder {
@@ -158,7 +158,7 @@ fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     if let Some(number) = item.invoice_number
         && seen.find::<Invoice>(&invoice_key(number)?)?.is_none_or(|invoice| invoice.order_id != item.id)
     {
-        problems.push(Problem::new(Kind::Link, "the invoice is missing or of another order"));
+        problems.push(Problem::new(Kind::Link, "the invoice is missing or belongs to another order"));
     }
     Ok(problems)
 }

@@ -50,7 +50,8 @@ fn the_capacity_follows_the_thresholds_of_the_documentation() {
 #[test]
 fn one_busy_minute_changes_nothing_and_is_served_by_unused_capacity() {
     let spike = [load(30, 10), load(1, 400), load(29, 10)].concat();
-    // 290 spare units of a second in the last 5 minutes are fewer than the 300 of the spike.
+    // The spike exceeds the capacity by 300 units a second for a minute. The unused capacity of the
+    // last 5 minutes covers that.
     assert_eq!(simulated(&spike, 100, 1_000), Simulated { unit_hours: 100, ..Simulated::default() });
     let larger = [load(30, 10), load(1, 601), load(29, 10)].concat();
     let throttled = simulated(&larger, 100, 1_000);
@@ -60,14 +61,14 @@ fn one_busy_minute_changes_nothing_and_is_served_by_unused_capacity() {
 #[test]
 fn a_rise_is_throttled_until_the_capacity_has_grown() {
     let throttled = simulated(&[load(5, 10), load(55, 500)].concat(), 20, 1_000);
-    // The alarm needs two minutes, and the change begins three minutes after the second.
+    // The alarm needs two minutes. The new capacity begins three minutes after the second of them.
     assert_eq!((throttled.throttled_minutes, throttled.unit_hours), (4, 715));
     let bounded = simulated(&[load(5, 10), load(55, 500)].concat(), 20, 400);
     assert_eq!((bounded.throttled_minutes, bounded.unit_hours), (55, 400));
 }
 
-/// `UpdateTable` permits four decreases a day at any time, and further ones an hour after the last.
-/// Each of these five peaks leads to a decrease after 15 quiet minutes.
+/// `UpdateTable` permits four decreases a day at any time, and each further decrease an hour after
+/// the last one. Each of these five peaks leads to a decrease after 15 quiet minutes.
 #[test]
 fn the_fifth_decrease_of_a_day_waits_for_an_hour() {
     let peaks = [load(5, 700), load(15, 70)].concat().repeat(5);
@@ -113,7 +114,7 @@ fn even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand() {
 }
 
 #[test]
-fn metrics_of_the_api_and_of_the_cli_are_the_same_series() {
+fn metrics_from_the_api_and_from_the_cli_give_the_same_series() {
     let api = parse(DOCUMENTED).unwrap();
     let mut value: Value = serde_json::from_str(DOCUMENTED).unwrap();
     for result in value["MetricDataResults"].as_array_mut().unwrap() {

@@ -54,7 +54,7 @@ fn a_thousand_orders_an_hour_cost_nine_dollars_of_writes_and_four_and_a_half_of_
     let of = |route: &str| bill.sum(|line| line.route == route);
     assert_eq!((of("orders"), of("reads")), (Nano(9_000_000_000), Nano(4_500_000_000)));
     assert_eq!(bill.total().to_string(), "13.50");
-    // Half of that at the prices since then.
+    // At the prices since November 2024, the bill is half of that.
     assert_eq!(bill_of(WORKED).total().to_string(), "6.75");
 }
 
@@ -191,7 +191,7 @@ proptest! {
 
     #[test]
     fn no_profile_within_the_bounds_overflows(
-        // All routes and the requests without one share the limit.
+        // All routes, and the requests without a route, share the limit.
         requests in 0..=MAX_REQUESTS / 200,
         duration in 1_u64..=900_000,
         megabytes in 0_u64..=1 << 30,

@@ -96,7 +96,7 @@ fn bills() -> String {
     writeln!(text, "| **total** | {} |", totals.join(" | ")).unwrap();
     let [_, small, large] = &reports[..] else { panic!("three bills") };
     for (name, report) in [("1,000", small), ("1,000,000", large)] {
-        writeln!(text, "\n### {name} orders a day\n\n| dearest | dollars |\n| --- | ---: |").unwrap();
+        writeln!(text, "\n### {name} orders a day\n\n| most expensive | dollars |\n| --- | ---: |").unwrap();
         for sum in report.routes.iter().take(8) {
             writeln!(text, "| `{}` | {} |", sum.name, sum.amount).unwrap();
         }

@@ -78,7 +78,7 @@ fn sale(number: usize) -> Stored<Sale> {
     row
 }
 
-/// Returns a log line, or a category, for every second number.
+/// Returns a log line for an even number, and a category for an odd one.
 fn entry(number: usize) -> AnyEntity {
     if number.is_multiple_of(2) {
         let mut line = released::<OrderLog>("OrderLog");
@@ -204,7 +204,7 @@ async fn a_dry_run_shows_attributes_and_kinds() {
     assert!(shown.starts_with("new CustomerDocument: PK text, SK text, born text,"), "{shown}");
 }
 
-/// The conversion that a request makes and the migration give the same wallet.
+/// A wallet that a request converts equals a wallet that the migration converts.
 #[tokio::test]
 async fn a_migrated_wallet_equals_one_that_a_request_converted() {
     let shop = Shop::open().await;
@@ -349,8 +349,8 @@ async fn a_role_is_written_only_for_a_customer_with_a_profile() {
     assert_eq!(shop.table.keys("CUSTOMER#").await.iter().filter(|(_, sk)| sk.starts_with("DOCUMENT#")).count(), 2);
 }
 
-/// The consumer of the stream makes no event and writes no item for what a migration wrote, so
-/// there is no loop.
+/// For an item that a migration wrote, the consumer of the stream makes no event and writes no
+/// item. So there is no loop.
 #[tokio::test]
 async fn a_migration_is_silent_in_the_stream() {
     let shop = Shop::open().await;

@@ -36,7 +36,7 @@ async fn run(table: &TestTable, options: &VerifyOptions) -> Verified {
 }
 
 #[tokio::test]
-async fn a_shop_that_requests_have_made_is_clean() {
+async fn verify_reports_no_difference_in_a_shop_that_requests_filled() {
     let table = TestTable::create().await;
     world::fill(&table).await;
     let verified = run(&table, &options(false)).await;
@@ -47,7 +47,7 @@ async fn a_shop_that_requests_have_made_is_clean() {
     assert_eq!(table.items("").await.len(), before);
 }
 
-/// With room for four totals, the table's totals are checked in several parts.
+/// The run may hold only four totals at a time. So it checks the table's totals in several parts.
 #[tokio::test]
 async fn totals_are_checked_in_parts_if_there_are_many() {
     let table = TestTable::create().await;
@@ -103,7 +103,7 @@ async fn only_the_given_entities_are_checked() {
 
 /// Requests run all the time. No moment between two of their writes counts as a difference.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shop_that_is_in_use_is_clean() {
+async fn verify_reports_no_difference_in_a_shop_in_use() {
     let table = Arc::new(TestTable::create().await);
     world::fill(&table).await;
     let ended = Arc::new(AtomicBool::new(false));

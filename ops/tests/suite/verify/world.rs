@@ -22,7 +22,7 @@ use key_schema::sales;
 use key_schema::wallet::{self, EntryKind, Transfer, WalletEntry};
 use key_schema::{category, counter, follow, like, membership, product};
 
-/// The ids of the shop's orders: a pending one of the customer, and one of staff that was paid.
+/// The ids of the shop's orders: a pending order of the customer, and a paid order of staff.
 pub const PENDING: &str = "0159f8e6-ea80-7111-9111-000000000001";
 pub const PAID: &str = "0159f8e6-ea80-7111-9111-000000000002";
 

@@ -16,7 +16,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X2",
-        what: "The root and a whole subtree of a hierarchy, one Query a page",
+        what: "The root and a whole subtree of a hierarchy, one Query for each page",
         entities: &["CategoryNode"],
         patterns: &["categories.children", "categories.subtree"],
         tests: &["a_subtree_of_a_thousand_categories_is_read_with_one_request_per_page"],

@@ -43,8 +43,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R5",
-        what: "One-to-many through an index: an order's log, one Query a page. The index has no entry of the order's \
-            head, because each status change would then cost another write",
+        what: "One-to-many through an index: an order's log, one Query for each page. The index has no entry of the \
+            order's head, because each status change would then cost another write",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
         tests: &["only_staff_read_the_log_of_an_order_with_the_oldest_line_first"],

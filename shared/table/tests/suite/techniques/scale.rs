@@ -61,7 +61,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T5",
-        what: "On-demand or provisioned capacity, chosen by the bills of both for the measured use",
+        what: "On-demand or provisioned capacity: the bills of both modes for the measured use are compared",
         entities: &[],
         patterns: &[],
         tests: &[
