@@ -4,8 +4,8 @@
 //! on the condition that the client's version is current. From then on no caller can see or write
 //! the document. Then it deletes the texts of the versions, the versions, and last the head.
 //!
-//! A long history takes several requests, each with a [`Budget`]. After an interruption the
-//! remaining items are invisible. The head still reserves the id, and the same request continues
+//! A long history takes several requests, each with a [`Budget`]. After an interruption the remaining
+//! items are invisible. The head still reserves the id, and the same request continues
 //! the deletion.
 
 use http_api::{Problem, Request, Response, Services};
@@ -13,12 +13,10 @@ use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use table::Budget;
+use workflows::removal;
 
 use crate::access::{Access, no_such_document, refused, right_to_manage, standing};
-use crate::edit::{RequestedChange, read_request};
-
-/// The versions per round. Each may have added 50 texts.
-const ROUND: usize = 25;
+use crate::edit::{RequestedChange, read_request, removal_failed};
 
 /// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
 /// organization or of staff.
@@ -34,11 +32,9 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
         }
     };
     let Some(document) = document else { return Ok(Response::no_content()) };
-    sweep(services, &document).await?;
-    for delete in document::delete(&document)? {
-        // A refusal means that a concurrent request has deleted the document.
-        let _ = services.table.transact(&delete).await?;
-    }
+    telemetry::crash_point("documents.retired");
+    let budget = Budget::begin(&services.table);
+    removal::delete(&services.table, &document, &budget).await.map_err(removal_failed)?;
     Ok(Response::no_content())
 }
 
@@ -63,18 +59,4 @@ async fn shared_or_interrupted(
     open.commit(document::retire_shared(&open.document, right, open.at)).await?;
     // Editors may have been added before. From now on none can be added, so the head is read again.
     Ok(services.table.get(&document::read_for_update(id)?).await?)
-}
-
-/// Removes the texts and versions of a deleted document, up to the budget of one request.
-async fn sweep(services: &Services, document: &Stored<Document>) -> Result<(), Problem> {
-    let budget = Budget::begin(&services.table);
-    loop {
-        let page = services.table.query(&document::history(&document.id)?.limit(ROUND)).await?;
-        // The texts are removed first, because only the versions name them.
-        budget.write(&document::sweep_texts(document, &page.items)?).await?;
-        budget.write(&document::sweep_versions(&page.items)?).await?;
-        if page.next.is_none() {
-            return Ok(());
-        }
-    }
 }

@@ -153,6 +153,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Document", world.document(false), Any::Document),
         Golden::of("Document-draft", world.document(true), Any::Document),
         Golden::of("Document-deleting", world.deleted_document(), Any::Document),
+        Golden::of("Document-discarding", world.discarding_document(), Any::Document),
+        Golden::of("Document-removing", world.removed_document(), Any::Document),
         Golden::of("Document-orphaned", world.orphaned_document(), Any::Document),
         Golden::of("CustomerDocument", world.customer_document(), Any::CustomerDocument),
         Golden::of("DocumentSection", world.document_section(), Any::DocumentSection),
