@@ -33,7 +33,8 @@ const PAGE: usize = 100;
 /// interrupted request can still be repeated here, although its response is 404.
 ///
 /// If no client repeats an interrupted request, the janitor finishes it. The janitor also removes
-/// the customer's archive ([`key_schema::erasure`]). Orders stay because the books need them. Reviews stay, too.
+/// the customer's archive ([`key_schema::erasure`]). Orders stay because the books need them.
+/// Reviews stay, too.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;

@@ -4,8 +4,8 @@
 //! on the condition that the client's version is current. From then on no caller can see or write
 //! the document. Then it deletes the texts of the versions, the versions, and last the head.
 //!
-//! A long history takes several requests, each with a [`Budget`]. After an interruption the remaining
-//! items are invisible. The head still reserves the id, and the same request continues
+//! A long history takes several requests, each with a [`Budget`]. After an interruption the
+//! remaining items are invisible. The head still reserves the id, and the same request continues
 //! the deletion.
 
 use http_api::{Problem, Request, Response, Services};

@@ -125,8 +125,8 @@ pub fn current(read: &Stored<Document>, refusals: &Refusals<DocumentAction>) -> 
     current.filter(|document| !document.deleting).ok_or_else(no_such_document)
 }
 
-/// Removes the remaining texts of a discarded draft, for a caller with the needed access. Returns the
-/// document afterwards.
+/// Removes the remaining texts of a discarded draft, for a caller with the needed access. Returns
+/// the document afterwards.
 ///
 /// # Errors
 /// 404 and 403 as in [`refused`], 503 `throttled` when the texts are too large for one request.

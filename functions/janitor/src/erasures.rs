@@ -77,8 +77,8 @@ impl Janitor {
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
         if back.is_none() {
-            // The index may not have shown all items to the erasure, and it may be interrupted after
-            // the profile. A customer who has signed up again keeps them.
+            // The index may not have shown all items to the erasure, and the erasure may have
+            // stopped after the profile. A customer who has signed up again keeps them.
             erase_belongings(&self.table, customer, &Budget::begin(&self.table)).await?;
         }
         self.end_sessions(customer, until).await?;

@@ -1,6 +1,6 @@
 //! The janitor. It finishes or undoes abandoned work on orders, and cancels orders that were not
-//! paid in time. It also finishes erasures and deletions of documents, continues category moves, and
-//! deletes unreferenced objects.
+//! paid in time. It also finishes erasures and deletions of documents, continues category moves,
+//! and deletes unreferenced objects.
 //!
 //! Placing an order of many lines, and returning its stock, take several transactions
 //! ([`key_schema::order::staged`]). Between two of them the function may crash, lose the connection

@@ -133,8 +133,8 @@ entity! {
             /// Whether the document is deleted. Its texts and versions are then being removed.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             deleting: bool,
-            /// The sections of a discarded draft whose texts are still being removed. Until then the
-            /// content does not change.
+            /// The sections of a discarded draft whose texts are still being removed. Until then
+            /// the content does not change.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
             discarded: BTreeSet<SectionName>,
             /// When the removal of the document or of the draft began, while it lasts. Part of the

@@ -144,7 +144,8 @@ pub fn retire_shared(
 }
 
 /// Removes the texts that were written in these versions of a deleted document, or in its draft or
-/// a discarded draft. The texts must be removed before the versions, because the versions name them.
+/// a discarded draft. The texts must be removed before the versions, because the versions name
+/// them.
 ///
 /// # Errors
 /// [`KeyError`].
