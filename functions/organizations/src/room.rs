@@ -1,7 +1,7 @@
 //! The room of an organization for one more open invitation.
 //!
-//! Void invitations do not count: their inviter is no admin any more, so nobody can accept them. They
-//! would fill the list that is counted, so the count withdraws those that it finds.
+//! Void invitations do not count. Their inviter is no admin any more, so no customer can accept
+//! them. They would fill the list that is counted, so the count withdraws those that it finds.
 
 use std::collections::HashMap;
 

@@ -132,6 +132,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Mark", world.mark(), Any::Mark),
         Golden::of("Mail", world.mail(), Any::Mail),
         Golden::of("QuotaDay", world.quota_day(), Any::QuotaDay),
+        Golden::of("QuotaDay-reviews", with(world.quota_day(), |day| day.reviews = 3), Any::QuotaDay),
         Golden::of("MailDay", world.mail_day(), Any::MailDay),
         Golden::of("MailStop", world.mail_stop(), Any::MailStop),
         Golden::of("PickingStations", world.stations(true), Any::PickingStations),

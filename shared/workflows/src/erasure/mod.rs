@@ -35,7 +35,7 @@ pub async fn erase_belongings(table: &Table, customer: &CustomerId, budget: &Bud
 }
 
 /// Continues an erasure that has begun, until the profile is deleted. Returns whether this call
-/// deleted it. The transaction that deletes the profile notes the erasure, and the janitor's work on
+/// deleted it. The transaction that deletes the profile notes the erasure. The janitor's work on
 /// the note is the rest of the erasure.
 ///
 /// # Errors

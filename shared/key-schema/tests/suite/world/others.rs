@@ -122,6 +122,7 @@ impl World {
             documents: 5,
             organizations: 1,
             questions: 0,
+            reviews: 0,
             sessions: 4,
         })
     }
