@@ -1,5 +1,5 @@
-//! The queue of picking jobs: the waiting orders, the orders at stations, and the orders themselves.
-//! A message changes the queue some time after the order, so differences may pass.
+//! The queue of picking jobs: the waiting orders and the orders at stations, with their orders. A
+//! message changes the queue some time after the order, so differences may pass.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};
