@@ -132,6 +132,8 @@ pub(crate) fn document(id: DocumentId) -> Result<Document, BenchError> {
         organization_id: None,
         editors: BTreeSet::new(),
         deleting: false,
+        discarded: [].into(),
+        removing_since: None,
         title: "Statutes".to_owned(),
         current: 1,
         sections: Manifest::new(),

@@ -16,9 +16,9 @@ use crate::support::{drain, with_slow_transactions, with_system};
 /// Rounds of each race.
 const ROUNDS: usize = 12;
 
-/// Sends all calls at the same time.
+/// Sends all calls at the same time, and again after a 503.
 async fn at_once(system: &System, calls: impl IntoIterator<Item = Call>) -> Vec<Answer> {
-    let calls: Vec<_> = calls.into_iter().map(|call| call.send(system)).collect();
+    let calls: Vec<_> = calls.into_iter().map(|call| call.settled(system)).collect();
     futures::future::join_all(calls).await
 }
 

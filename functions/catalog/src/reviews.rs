@@ -11,6 +11,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::quota::Quota;
 use key_schema::review::{self, Review, ReviewAction};
 use table::Refusals;
 
@@ -105,6 +106,7 @@ async fn create(services: &Services, review: Review) -> Result<Response, Problem
         Ok(()) => Ok(Response::created(location, &ReviewView::from(&review)).etag(review.meta.version)),
         Err(refusals) if refusals.names(ReviewAction::Product) => Err(no_such_product()),
         Err(refusals) if refusals.names(ReviewAction::Customer) => Err(Problem::not_found("customer")),
+        Err(refusals) if refusals.only(ReviewAction::Quota) => Err(Problem::quota_exceeded(Quota::Reviews, at)),
         Err(_) => {
             let exists = "This customer has already reviewed this product. Change the review with If-Match.";
             Err(Problem::new(Code::AlreadyExists, exists).location(location))
@@ -119,7 +121,10 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
     // change adds the entry.
     recent::note_month(services, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
-    services.table.transact(&change).await?.map_err(changed_meanwhile)?;
+    services.table.transact(&change).await?.map_err(|refusals| {
+        let is_quota = refusals.only(ReviewAction::Quota);
+        if is_quota { Problem::quota_exceeded(Quota::Reviews, at) } else { changed_meanwhile(refusals) }
+    })?;
     review.data = wanted;
     review.meta.version += 1;
     review.meta.updated_at = at;

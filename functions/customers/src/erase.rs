@@ -4,16 +4,16 @@ use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::{cart, question, session};
+use key_schema::session;
 use table::Budget;
+use workflows::erasure;
+use workflows::removal::RemovalError;
 
+use crate::owner;
 use crate::profile::{changed_meanwhile, no_customer, refused};
-use crate::{documents, edges, memberships, owner};
 
 /// The sessions per page.
 const PAGE: usize = 100;
-/// The questions per page.
-const QUESTIONS: usize = 25;
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
@@ -33,8 +33,9 @@ const QUESTIONS: usize = 25;
 /// carts, and carts expire. If this step is interrupted, a client can still repeat the request, and
 /// then gets 404.
 ///
-/// The janitor then removes the customer's archive, even if no client repeats the request
-/// ([`key_schema::erasure`]). Orders stay because accounting needs them. Reviews stay, too.
+/// If no client repeats an interrupted request, the janitor finishes it. The janitor also removes
+/// the customer's archive ([`key_schema::erasure`]). Orders stay because the books need them.
+/// Reviews stay, too.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
@@ -51,7 +52,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         begun.map_err(|refusal| changed_meanwhile(&refusal))?;
         telemetry::crash_point("customers.erasure.begun");
     }
-    erase_owned_items(services, owner.customer(), budget).await?;
+    erasure::erase_belongings(&services.table, owner.customer(), budget).await.map_err(removal_failed)?;
     telemetry::crash_point("customers.belongings.erased");
     let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
     deleted.map_err(|refusals| refused(&refusals))?;
@@ -66,23 +67,12 @@ async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Bu
     if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
         return Ok(());
     }
-    erase_owned_items(services, customer, budget).await?;
+    erasure::erase_belongings(&services.table, customer, budget).await.map_err(removal_failed)?;
     end_sessions(services, customer, budget).await
 }
 
-/// Erases the items that the customer or others may add while the profile exists.
-async fn erase_owned_items(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
-    let refused = |_| Problem::internal("an unconditional write was refused");
-    services.table.write(&cart::discard(customer)?).await?.map_err(refused)?;
-    erase_questions(services, customer, budget).await?;
-    edges::erase(services, customer, budget).await?;
-    memberships::erase_invitations(services, customer, budget).await?;
-    memberships::erase(services, customer, budget).await?;
-    documents::erase(services, customer, budget).await
-}
-
-/// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise the
-/// stream would archive them when DynamoDB removes them.
+/// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise they
+/// would be archived at their removal.
 async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
     let mut after = None;
     loop {
@@ -100,24 +90,9 @@ async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budge
     }
 }
 
-/// Erases the questions with their answers. The customer's copy of a question is removed last,
-/// because an interrupted erasure finds the other items by it (see [`question`]).
-async fn erase_questions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
-    loop {
-        // The loop always reads the first page, because the next Query does not return erased
-        // questions.
-        let page = services.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
-        let copies = || page.items.iter().map(|copy| &copy.data);
-        budget.write(&question::erase(copies().map(|copy| &copy.id))?).await?;
-        // The copy's count of answers may be too small, because another answer may have been added
-        // before the question was erased. So the loop reads the answers themselves.
-        for copy in copies() {
-            let answers = services.table.query(&question::answers(&copy.id)?).await?;
-            budget.write(&question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
-        }
-        budget.write(&question::erase_copies(copies())?).await?;
-        if page.next.is_none() {
-            return Ok(());
-        }
+fn removal_failed(error: RemovalError) -> Problem {
+    match error {
+        RemovalError::Table(error) => error.into(),
+        RemovalError::Encode(error) => error.into(),
     }
 }

@@ -6,11 +6,8 @@
 mod addresses;
 mod cart;
 mod change;
-mod documents;
-mod edges;
 mod erase;
 mod list;
-mod memberships;
 mod profile;
 mod sessions;
 mod verification;

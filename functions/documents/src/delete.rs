@@ -13,12 +13,10 @@ use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use table::Budget;
+use workflows::removal;
 
 use crate::access::{Access, no_such_document, refused, right_to_manage, standing};
-use crate::edit::{RequestedChange, read_request};
-
-/// The number of versions per round. Each version may have added 50 texts.
-const ROUND: usize = 25;
+use crate::edit::{RequestedChange, read_request, removal_failed};
 
 /// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
 /// organization or of staff.
@@ -34,11 +32,9 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
         }
     };
     let Some(document) = document else { return Ok(Response::no_content()) };
-    sweep(services, &document).await?;
-    for delete in document::delete(&document)? {
-        // A refusal means that a concurrent request has deleted the document.
-        let _ = services.table.transact(&delete).await?;
-    }
+    telemetry::crash_point("documents.retired");
+    let budget = Budget::begin(&services.table);
+    removal::delete(&services.table, &document, &budget).await.map_err(removal_failed)?;
     Ok(Response::no_content())
 }
 
@@ -64,18 +60,4 @@ async fn shared_or_interrupted(
     // No editor can be added from now on. The head is read again, because editors may have been
     // added since the last read.
     Ok(services.table.get(&document::read_for_update(id)?).await?)
-}
-
-/// Removes the texts and versions of a deleted document, up to the budget of one request.
-async fn sweep(services: &Services, document: &Stored<Document>) -> Result<(), Problem> {
-    let budget = Budget::begin(&services.table);
-    loop {
-        let page = services.table.query(&document::history(&document.id)?.limit(ROUND)).await?;
-        // The texts are removed first, because only the versions name them.
-        budget.write(&document::sweep_texts(document, &page.items)?).await?;
-        budget.write(&document::sweep_versions(&page.items)?).await?;
-        if page.next.is_none() {
-            return Ok(());
-        }
-    }
 }

@@ -44,6 +44,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         organization_id,
         editors: BTreeSet::new(),
         deleting: false,
+        discarded: [].into(),
+        removing_since: None,
         title,
         current: 1,
         sections: sections.keys().map(|name| (name.clone(), 1)).collect(),

@@ -2,17 +2,19 @@
 
 use http_api::fields::text;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
-use key_schema::document;
-use key_schema::document::Draft;
+use key_schema::document::{self, Document, Draft};
+use key_schema::item::Stored;
+use table::Budget;
+use workflows::removal;
 
 use crate::access::Access;
-use crate::edit::{OpenChange, read_request};
+use crate::edit::{OpenChange, finish_discard, read_request, removal_failed};
 use crate::view::{HeadView, MAX_NOTE, version_location};
 
 /// POST documents/{id}/drafts: begins a draft.
 pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
-    let open = asked.open(services).await?;
+    let open = asked.open(services).await?.settled().await?;
     if open.document.draft.is_some() {
         let problem = Problem::new(Code::DraftOpen, "The document already has a draft. Publish or delete it first.");
         return Err(open.refuse(problem).await);
@@ -24,12 +26,33 @@ pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Respons
 }
 
 /// DELETE documents/{id}/drafts: discards the draft with its texts.
+///
+/// The first write discards the draft for every caller. The removal of its texts can take several
+/// requests, so a repetition continues an interrupted one.
 pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
-    let open = asked.open(services).await?;
+    let document = services.table.get(&document::read_for_update(&asked.id)?).await?;
+    if let Some(document) = document.as_ref().filter(|document| is_discarding(document, asked.version)) {
+        finish_discard(services, &asked, document).await?;
+        return Ok(Response::no_content());
+    }
+    let open = asked.open_read(services, document).await?;
     let draft = draft_of(&open).await?;
-    open.commit(document::discard_draft(open.edit(), &draft)).await?;
+    let (transaction, document) = document::discard_draft(open.edit(), &draft)?;
+    open.commit(Ok(transaction)).await?;
+    telemetry::crash_point("documents.draft.discarded");
+    if !document.discarded.is_empty() {
+        let budget = Budget::begin(&services.table);
+        removal::discard(&services.table, &document.id, &budget).await.map_err(removal_failed)?;
+    }
     Ok(Response::no_content())
+}
+
+/// Returns whether a request with this If-Match continues the removal of a discarded draft. The
+/// discard increased the version, and no request can have increased it since.
+fn is_discarding(document: &Stored<Document>, version: u64) -> bool {
+    let is_repeated = document.meta.version == version || document.meta.version == version.saturating_add(1);
+    !document.deleting && !document.discarded.is_empty() && is_repeated
 }
 
 /// POST documents/{id}/publish: publishes the draft as the current version.

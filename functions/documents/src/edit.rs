@@ -8,9 +8,10 @@ use key_schema::id::{Born, DocumentId};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::request::Transaction;
-use table::Refusals;
+use table::{Budget, Refusals};
+use workflows::removal::{self, RemovalError};
 
-use crate::access::{Access, no_such_document, refused, right};
+use crate::access::{Access, no_such_document, refused, right, standing};
 
 /// A requested change.
 pub struct RequestedChange {
@@ -68,6 +69,23 @@ impl RequestedChange {
 }
 
 impl OpenChange<'_> {
+    /// Removes the texts of a discarded draft first, if some remain. Until then the table refuses
+    /// every change of the content.
+    ///
+    /// # Errors
+    /// As [`finish_discard`], and 412 when another request has changed the document.
+    pub async fn settled(mut self) -> Result<Self, Problem> {
+        if !self.document.discarded.is_empty() {
+            let current = finish_discard(self.services, self.asked, &self.document).await?;
+            let current = current.filter(|document| !document.deleting).ok_or_else(no_such_document)?;
+            if current.meta.version != self.asked.version {
+                return Err(Problem::version_mismatch());
+            }
+            self.document = current;
+        }
+        Ok(self)
+    }
+
     /// Returns the change in the form that the schema needs.
     pub fn edit(&self) -> Edit<'_> {
         let Self { asked, document, at, born, .. } = self;
@@ -105,4 +123,29 @@ pub fn current(read: &Stored<Document>, refusals: &Refusals<DocumentAction>) -> 
         None => Some(read.clone()),
     };
     current.filter(|document| !document.deleting).ok_or_else(no_such_document)
+}
+
+/// Removes the remaining texts of a discarded draft, for a caller with the needed access. Returns
+/// the document afterwards.
+///
+/// # Errors
+/// 404 and 403 as in [`refused`], 503 `throttled` when the texts are too large for one request.
+pub async fn finish_discard(
+    services: &Services,
+    asked: &RequestedChange,
+    document: &Stored<Document>,
+) -> Result<Option<Stored<Document>>, Problem> {
+    if standing(services, &asked.caller, document).await? < asked.needed {
+        return Err(refused(services, &asked.caller, document, asked.needed, no_such_document()).await);
+    }
+    let budget = Budget::begin(&services.table);
+    removal::discard(&services.table, &document.id, &budget).await.map_err(removal_failed)
+}
+
+/// Returns the problem of a removal that stopped.
+pub fn removal_failed(error: RemovalError) -> Problem {
+    match error {
+        RemovalError::Table(error) => error.into(),
+        RemovalError::Encode(error) => error.into(),
+    }
 }

@@ -44,7 +44,7 @@ pub fn routes() -> Routes<Services> {
         })
         .on(
             "PUT /v1/documents/{id}/sections/{name}",
-            &[&document::EDIT, &document::STANDING, &document::PUT_SECTION],
+            &[&document::EDIT, &document::STANDING, &document::DISCARD_TEXTS, &document::PUT_SECTION],
             |services, request| Box::pin(sections::put(services, request)),
         )
         .on(
@@ -59,12 +59,12 @@ pub fn routes() -> Routes<Services> {
         )
         .on(
             "POST /v1/documents/{id}/drafts",
-            &[&document::EDIT, &document::STANDING, &document::BEGIN_DRAFT],
+            &[&document::EDIT, &document::STANDING, &document::DISCARD_TEXTS, &document::BEGIN_DRAFT],
             |services, request| Box::pin(drafts::begin(services, request)),
         )
         .on(
             "DELETE /v1/documents/{id}/drafts",
-            &[&document::EDIT, &document::STANDING, &document::DISCARD_DRAFT],
+            &[&document::EDIT, &document::STANDING, &document::DISCARD_DRAFT, &document::DISCARD_TEXTS],
             |services, request| Box::pin(drafts::discard(services, request)),
         )
         .on(
@@ -74,7 +74,7 @@ pub fn routes() -> Routes<Services> {
         )
         .on(
             "POST /v1/documents/{id}/restore",
-            &[&document::VERSION, &document::STANDING, &document::RESTORE],
+            &[&document::VERSION, &document::STANDING, &document::EDIT, &document::DISCARD_TEXTS, &document::RESTORE],
             |services, request| Box::pin(versions::restore(services, request)),
         )
         .on(

@@ -40,7 +40,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     read_fields!(request.object()? => {
         text: required(long_text(0..=MAX_TEXT)),
     });
-    let open = asked.open(services).await?;
+    let open = asked.open(services).await?.settled().await?;
     let sections = open.document.draft.as_ref().map_or(&open.document.sections, |draft| &draft.sections);
     if sections.len() >= MAX_SECTIONS && !sections.contains_key(&name) {
         let full = Problem::new(Code::InvalidBody, format!("A document can have at most {MAX_SECTIONS} sections."));

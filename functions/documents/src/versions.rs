@@ -92,7 +92,7 @@ pub async fn restore(services: &Services, request: &Request<'_>) -> Result<Respo
         note: optional(text(1..=MAX_NOTE)),
     });
     let (head, version) = read_version(services, &asked.id, version).await?;
-    let open = asked.open_read(services, head).await?;
+    let open = asked.open_read(services, head).await?.settled().await?;
     if open.document.draft.is_some() {
         let problem =
             Problem::new(Code::DraftOpen, "The document has a draft that would be lost. Publish or delete it first.");

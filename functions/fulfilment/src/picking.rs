@@ -18,6 +18,8 @@
 //!   being picked. So the order's shipment or cancellation comes later, and its message removes the
 //!   order from the list or the stations. A concurrent `admit` finds that the order no longer waits
 //!   and does nothing. `wait` does nothing if the payment message arrives after the order has left.
+//!   The transaction of `admit` checks the order, too. If the order has left, the function removes
+//!   it before its message arrives.
 //! - **No wake-up is lost.** A function that adds to the list writes first and then looks at the
 //!   stations. A function that frees a station writes first and then looks at the list. Both look
 //!   with strong reads. If the first function finds no free station, the second function writes
@@ -195,6 +197,9 @@ impl Picking {
             let admit = picking::admit(order, self.stations, &Born::new(order.as_str())?, at)?;
             match self.table.transact(&admit).await? {
                 Ok(()) => crash_point("fulfilment.admitted"),
+                // The order has left the warehouse, and its message is late. Until that message the
+                // order would keep a station from the others.
+                Err(refusals) if refusals.names(PickingAction::Order) => self.leave(order).await?,
                 // Another function admitted or removed the order, or used the last station. The
                 // next round looks again.
                 Err(refusals) => {

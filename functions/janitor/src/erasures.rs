@@ -12,8 +12,10 @@ use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
 use key_schema::{archive, cart, session};
 use storage::objects::ObjectError;
-use table::TableError;
+use table::{Budget, TableError};
 use tokio::time::{self, timeout_at};
+use workflows::erasure::erase_belongings;
+use workflows::removal::RemovalError;
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
@@ -27,6 +29,8 @@ const OBJECTS: u16 = 1000;
 enum ErasureError {
     #[error(transparent)]
     Table(#[from] TableError),
+    #[error(transparent)]
+    Removal(#[from] RemovalError),
     #[error(transparent)]
     Archive(#[from] ObjectError),
     #[error(transparent)]
@@ -55,6 +59,7 @@ impl Janitor {
             };
             match finished {
                 Some(Ok(())) => round.erased += 1,
+                Some(Err(ErasureError::Removal(RemovalError::Table(TableError::OverBudget)))) => round.left += 1,
                 Some(Err(error)) => {
                     tracing::error!(%error, "an erasure could not be finished");
                     round.failed += 1;
@@ -72,6 +77,11 @@ impl Janitor {
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
+        if back.is_none() {
+            // The index may not have shown all items to the erasure, and the erasure may have
+            // stopped after the profile. A customer who has signed up again keeps them.
+            erase_belongings(&self.table, customer, &Budget::begin(&self.table)).await?;
+        }
         self.end_sessions(customer, until).await?;
         let _ = self.table.write(&cart::discard_earlier(customer, until)?).await?;
         for collection in archive::belongings(customer)? {

@@ -1,6 +1,6 @@
 //! The janitor. It finishes or undoes abandoned work on orders, and cancels orders that were not
-//! paid in time. It also finishes erasures, continues category moves, and deletes unreferenced
-//! objects.
+//! paid in time. It also finishes erasures and deletions of documents, continues category moves,
+//! and deletes unreferenced objects.
 //!
 //! Placing an order of many lines, and returning its stock, take several transactions
 //! ([`key_schema::order::staged`]). Between two of them the function may crash, lose the connection
@@ -11,6 +11,10 @@
 //!
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
 //! cancels the orders that are due ([`key_schema::order::open`]).
+//!
+//! An erasure of a customer, a deletion of a document and the removal of a draft can take more than
+//! one request may write. Two further sparse indexes list them. The janitor finishes those that no
+//! client repeats ([`workflows::removal`], [`workflows::erasure`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
 //! still be archiving them ([`key_schema::erasure`]).
@@ -32,12 +36,16 @@ mod erasures;
 mod grace;
 mod lapses;
 mod objects;
+mod removals;
 pub mod round;
 
 use std::time::Duration;
 
 use key_schema::pattern::Pattern;
-use key_schema::{archive, cart, erasure, heartbeat, instant, order, session};
+use key_schema::{
+    archive, cart, customer, document, erasure, follow, graph, heartbeat, instant, like, order, organization, question,
+    session,
+};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -59,6 +67,32 @@ pub const PATTERNS: &[&Pattern] = &[
     &session::REVOKE_ALL,
     &session::END_ALL,
     &cart::DISCARD,
+    &customer::EDIT,
+    &customer::ERASING,
+    &customer::DELETE,
+    &follow::FOLLOWERS,
+    &follow::ERASE,
+    &like::ERASE,
+    &graph::OWN,
+    &question::ERASABLE,
+    &question::ANSWERS,
+    &question::ERASE,
+    &organization::ERASABLE,
+    &organization::ERASE_MEMBER,
+    &organization::OF_CUSTOMER,
+    &organization::invitation::ROSTER,
+    &organization::invitation::ERASE,
+    &organization::invitation::FORGET,
+    &document::EDIT,
+    &document::REMOVALS,
+    &document::RETIRE,
+    &document::HISTORY,
+    &document::SWEEP,
+    &document::DISCARD_TEXTS,
+    &document::DELETE,
+    &document::OF_CUSTOMER,
+    &document::RELEASE,
+    &document::FORGET,
     &key_schema::media::UNSETTLED,
     &key_schema::media::DOOM,
     &key_schema::media::REFERENCES,
@@ -165,6 +199,7 @@ fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", context.request_id.as_str())
         .property("left", round.left)
+        .property("removed", round.removed)
         .property("category", round.category.map(Moved::name))
         .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
         .trace(context.xray_trace_id.as_deref())

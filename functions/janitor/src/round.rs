@@ -39,6 +39,8 @@ pub struct Round {
     pub lapsed: u32,
     /// Unreferenced media objects that have been deleted.
     pub deleted: u32,
+    /// Customers, documents and drafts whose interrupted removal has been finished.
+    pub removed: u32,
     /// Completed erasures of customers.
     pub erased: u32,
     /// Orders, objects and erasures that failed, and a failed category move. The log has each of
@@ -152,9 +154,10 @@ impl Janitor {
         }
         drop(outcomes);
         let lapsed = self.lapse(now, stop, &mut round).await;
+        let removed = self.remove(grace.before(now), stop, &mut round).await;
         let erased = self.erase(grace.twice_before(now), stop, &mut round).await;
         let cleared = self.clear(now, grace.before(now), stop, &mut round).await;
-        (round, listed.and(lapsed).and(erased).and(cleared))
+        (round, listed.and(lapsed).and(removed).and(erased).and(cleared))
     }
 
     /// Reads the whole list before any work, up to [`MAX_PAGES`]. So its length is the backlog, and

@@ -3,8 +3,6 @@
 //! Each change is conditional on the items that were read. After a refusal the function reads
 //! again.
 
-use std::collections::HashMap;
-
 use http_api::identity::SignedIn;
 use http_api::url::location;
 use http_api::{Code, List, Problem, Request, Response, Services};
@@ -19,13 +17,8 @@ use key_schema::organization::{self, Member, Organization, OrganizationAction, R
 use table::retry_on_conflict;
 
 use crate::access::{denied, denied_by, no_customer, no_such_organization};
+use crate::room::has_room;
 use crate::view::{InvitationView, MemberView};
-
-/// The page size of the Query that counts invitations.
-const PAGE: usize = 100;
-/// The maximum number of pages that are counted. More pages can exist only because of void
-/// invitations, and because DynamoDB has not removed expired invitations yet.
-const MAX_PAGES: usize = 5;
 
 /// GET organizations/{id}/invitations: lists the open invitations by customer id, for admins and
 /// staff.
@@ -117,7 +110,7 @@ pub async fn read(
 /// Returns [`None`] when another request has changed the items.
 pub async fn invite(
     services: &Services,
-    admin: &CustomerId,
+    caller: &SignedIn,
     read: &Read,
     wanted: &Member,
 ) -> Result<Option<Response>, Problem> {
@@ -125,7 +118,7 @@ pub async fn invite(
     let inviter_born = read.caller.as_ref().map(|caller| caller.meta.born.clone());
     let head = read.head.as_ref().ok_or_else(no_such_organization)?;
     let Member { id, customer_id, role, team } = wanted;
-    let (state, at) = (&read.state, Instant::now());
+    let (admin, state, at) = (caller.id(), &read.state, Instant::now());
     if state.roster.as_ref().is_some_and(|roster| !roster.has_room(id, at)) {
         return Err(too_many(format!("The customer has {MAX_OF_CUSTOMER} open invitations and must decline some.")));
     }
@@ -134,7 +127,10 @@ pub async fn invite(
             "The customer has {MAX_OF_INVITER} open invitations by you and must answer some."
         )));
     }
-    if !has_room(services, wanted, at).await? {
+    // An admin's own invitation is valid, so it counts already.
+    let is_renewed =
+        |open: &Stored<Invitation>| open.inviter.as_ref() == Some(admin) && open.inviter_born == inviter_born;
+    if !state.open(at).is_some_and(is_renewed) && !has_room(services, caller, wanted, at).await? {
         return Err(too_many(format!("An organization can have at most {MAX_OF_ORGANIZATION} open invitations.")));
     }
     let data = Invitation {
@@ -168,31 +164,6 @@ pub async fn invite(
         return Err(no_such_team());
     }
     Ok(None)
-}
-
-/// Returns whether the organization has room for one more open invitation. Void invitations do not
-/// count. The inviters are read only if the count depends on them.
-async fn has_room(services: &Services, wanted: &Member, at: Instant) -> Result<bool, Problem> {
-    let (mut open, mut after) = (Vec::new(), None);
-    for _ in 0..MAX_PAGES {
-        let page = services.table.query(&invitation::open(&wanted.id)?.limit(PAGE).after(after)).await?;
-        let counts = |item: &Stored<Invitation>| !item.is_expired(at) && item.customer_id != wanted.customer_id;
-        open.extend(page.items.into_iter().filter(counts));
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    if open.len() < MAX_OF_ORGANIZATION || after.is_some() {
-        return Ok(after.is_none());
-    }
-    let inviters = services.table.batch_get(&invitation::inviters(&open)?).await?;
-    let inviters: HashMap<&CustomerId, &Stored<Member>> =
-        inviters.iter().flatten().map(|member| (&member.customer_id, member)).collect();
-    let is_void = |open: &&Stored<Invitation>| {
-        open.is_void(open.inviter.as_ref().and_then(|inviter| inviters.get(inviter)).copied())
-    };
-    Ok(open.iter().filter(|open| !is_void(open)).count() < MAX_OF_ORGANIZATION)
 }
 
 /// Makes the calling customer a member with the role and team of an invitation. A role or team in

@@ -4,6 +4,7 @@ mod access;
 mod invitations;
 mod members;
 mod organizations;
+mod room;
 mod teams;
 mod view;
 
@@ -20,6 +21,7 @@ const PUT_MEMBER: &[&Pattern] = &[
     &organization::invitation::INVITERS,
     &organization::invitation::ACCEPT,
     &organization::invitation::PREPARE,
+    &organization::invitation::WITHDRAW,
 ];
 
 /// Returns the routes of this function.

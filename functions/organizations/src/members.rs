@@ -95,7 +95,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
                 if caller.is_staff() {
                     add(services, &read.state, wanted).await?
                 } else {
-                    invitations::invite(services, caller.id(), &read, &wanted).await?
+                    invitations::invite(services, &caller, &read, &wanted).await?
                 }
             }
             (None, None) => return Err(Problem::internal("a request without a role was read")),

@@ -57,6 +57,10 @@ pub fn found<D>(answer: Result<SearchPage<D>, SearchError>) -> Result<SearchPage
             tracing::warn!("there is no index yet");
             Ok(SearchPage { hits: Vec::new(), total: 0, facets: BTreeMap::new() })
         }
+        Err(error) if error.is_too_broad() => {
+            let broad = "The query parameter `q` matches too many different words. Use fewer or more exact words.";
+            Err(Problem::new(Code::InvalidParameter, broad))
+        }
         Err(error) if error.is_retryable() => Err(Problem::unavailable(error)),
         Err(error) => Err(Problem::internal(error)),
     }

@@ -300,6 +300,9 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             if let Some(draft) = &item.draft {
                 facts.push(Partition, &key, "texts", Says::Is(since(&draft.sections, item.next())));
             }
+            for name in &item.discarded {
+                facts.push(Partition, &key, "texts", Says::Is(fingerprint(name, item.next())));
+            }
             if item.deleting {
                 for field in ["versions", "texts"] {
                     facts.push(Partition, &key, field, Says::Open);

@@ -256,43 +256,6 @@ struct Missing {
     found: bool,
 }
 
-#[derive(Deserialize)]
-struct Problem {
-    error: ProblemDetail,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ProblemDetail {
-    Typed {
-        #[serde(rename = "type")]
-        kind: String,
-        #[serde(default)]
-        reason: Option<String>,
-    },
-    Text(String),
-}
-
-impl Answer {
-    /// Returns the response if it is a success, and otherwise the engine's error.
-    pub(crate) fn accepted(self) -> Result<Self, SearchError> {
-        if self.status.is_success() {
-            return Ok(self);
-        }
-        let (kind, reason) = match self.parse::<Problem>().map(|problem| problem.error) {
-            Ok(ProblemDetail::Typed { kind, reason }) => (kind, reason.unwrap_or_default()),
-            Ok(ProblemDetail::Text(text)) => ("an error without a type".to_owned(), text),
-            // The body comes from a proxy. Or IAM refused the request before it reached the domain.
-            Err(_) => ("a response that is not the engine's".to_owned(), "no explanation".to_owned()),
-        };
-        Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })
-    }
-
-    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, SearchError> {
-        serde_json::from_slice(&self.body).map_err(unreadable)
-    }
-}
-
 pub(crate) fn unreadable(error: serde_json::Error) -> SearchError {
     SearchError::Answer(error.to_string())
 }

@@ -47,7 +47,21 @@ pub enum SearchError {
     Unsupported(String),
 }
 
+/// The engine's names for a query with more clauses than `indices.query.bool.max_clause_count`.
+const TOO_MANY_CLAUSES: [&str; 2] = ["too_many_clauses", "too_many_nested_clauses"];
+
+/// Returns whether an error of this name is about too many clauses.
+pub(crate) fn is_of_clauses(kind: &str) -> bool {
+    TOO_MANY_CLAUSES.contains(&kind)
+}
+
 impl SearchError {
+    /// Returns whether the query matches too many different words of the index for the engine. A
+    /// simpler query may succeed.
+    pub fn is_too_broad(&self) -> bool {
+        matches!(self, Self::Rejected { kind, .. } if is_of_clauses(kind))
+    }
+
     /// Returns whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Unavailable { .. })

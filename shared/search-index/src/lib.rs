@@ -63,6 +63,7 @@ mod probe;
 mod purge;
 mod query;
 mod rebuild;
+mod refusal;
 mod results;
 mod stored;
 mod transport;

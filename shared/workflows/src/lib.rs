@@ -1,18 +1,23 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
 //! A function begins the work, and the janitor ends the work of an interrupted function. The
-//! janitor finds orders through sparse indexes, and finds the category move by its key.
-//! `key_schema` builds the transactions, and this crate sends them in order.
+//! janitor finds orders, documents and customers through sparse indexes, and the category move by
+//! its key. `key_schema` builds the transactions, and this crate sends them in order.
 //!
 //! | work | steps | after an interruption |
 //! | --- | --- | --- |
 //! | a large order, [`place`](staging::place) | begin, reserve lines (repeated), commit | [`undo`](staging::undo) gives the reserved lines back, and then removes the head |
 //! | a cancelled or returned large order | new status, give back stock (repeated) | [`give_back`](staging::give_back) returns the rest |
 //! | an order that was not paid in time | cancel, give back stock | [`lapse`](staging::lapse) cancels each order once |
+//! | the deletion of a document, [`delete`](removal::delete) | mark, remove texts and versions (repeated), remove the head | [`go_on`](removal::go_on) continues |
+//! | a discarded draft, [`discard`](removal::discard) | discard, remove texts (repeated) | [`go_on`](removal::go_on) continues |
+//! | the erasure of a customer | mark, remove belongings (repeated), remove the profile | [`go_on`](erasure::go_on) continues |
 //! | a category that moves, [`Mover`](relocation::Mover) | copy, place, clear, settle, check | [`go_on`](relocation::Mover::go_on) continues in the recorded phase. No phase is undone |
 //!
 //! Two workers may do the same work at once. Each step has a condition on the head of the order, or
 //! on the item of the move. The condition refuses a step that the other worker has already taken.
 
+pub mod erasure;
 pub mod relocation;
+pub mod removal;
 pub mod staging;

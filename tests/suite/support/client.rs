@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use local::System;
 use serde_json::Value as Json;
+
+/// The maximum number of repetitions after a 503.
+const RETRIES: u32 = 20;
 
 static HTTP: LazyLock<reqwest::Client> = LazyLock::new(reqwest::Client::new);
 
@@ -84,6 +88,20 @@ impl Call {
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
+    }
+
+    /// Sends the request like a client that retries after a 503, at most [`RETRIES`] times. A
+    /// loaded machine can answer 503 to any request. A repetition must do nothing twice: the
+    /// request needs an idempotency key or a precondition.
+    pub async fn settled(self, system: &System) -> Answer {
+        for retry in 1..=RETRIES {
+            let answer = self.clone().send(system).await;
+            if answer.status != 503 {
+                return answer;
+            }
+            tokio::time::sleep(retry * Duration::from_millis(50)).await;
+        }
+        self.send(system).await
     }
 
     /// Sends the request.

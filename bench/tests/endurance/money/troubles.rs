@@ -41,10 +41,18 @@ const GIANT: usize = 300;
 const LANES: usize = 3;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
-/// The crash points that no trouble reaches. The janitor reaches the first when an order lapses,
-/// and `tests/suite/lapses.rs` covers it. The consumer reaches the second with an unreadable
-/// record, which no client can write. The tests of `stream` cover it.
-const TESTED_ELSEWHERE: [&str; 2] = ["orders.lapsed", "stream.quarantine.kept"];
+/// The crash points that no trouble reaches. The tests of `documents` and of the janitor stop the
+/// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
+/// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches the last with an
+/// unreadable record, which no client can write. The tests of `stream` cover it.
+const TESTED_ELSEWHERE: [&str; 6] = [
+    "documents.draft.discarded",
+    "documents.draft.removed",
+    "documents.retired",
+    "documents.texts.removed",
+    "orders.lapsed",
+    "stream.quarantine.kept",
+];
 
 /// The janitor's crash points while it undoes a half-placed large order, and while it finishes a
 /// half-cancelled one.

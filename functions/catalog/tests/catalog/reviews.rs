@@ -2,7 +2,9 @@
 
 use futures::future::join_all;
 use http_api::sample::{Answered, Call};
+use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
+use key_schema::quota::Quota;
 use key_schema::review;
 use serde_json::{Value, json};
 
@@ -203,4 +205,30 @@ async fn a_request_that_read_an_earlier_review_neither_changes_nor_removes_its_s
         assert!(shop.app.services.table.transact(&stale).await.unwrap().is_err());
     }
     assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));
+}
+
+/// A change of a long review costs 76 write units, in a partition that the product's readers use.
+#[tokio::test]
+async fn a_customer_writes_and_changes_no_more_reviews_a_day_than_the_quota() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    write(&shop, "c2", 3).await;
+    shop.join("c1").await;
+    shop.harness.test.use_up(&CustomerId::new("c1").unwrap(), Quota::Reviews, 2).await;
+    write(&shop, "c1", 5).await;
+    let change = |version| put("c1", 1).header("if-match", version);
+    assert_eq!(shop.send(change("\"1\"")).await.status, 200);
+    let before = statistics(&shop).await;
+    let refused = shop.send(change("\"2\"")).await;
+    assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+    assert!(refused.header("retry-after").is_some());
+    // Other refusals take precedence, and a removal has no quota.
+    assert_eq!(shop.send(change("\"1\"")).await.status, 412);
+    let again = || put("c1", 5).header("if-none-match", "*");
+    assert_eq!(shop.send(again()).await.status, 409);
+    assert_eq!(statistics(&shop).await, before);
+    let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "c1").header("if-match", "\"2\"");
+    assert_eq!(shop.send(remove.customer("c1")).await.status, 204);
+    assert_eq!(shop.send(again()).await.code(), Some("quota_exceeded"));
+    assert_eq!(shop.send(put("c2", 1).header("if-match", "\"1\"")).await.status, 200);
 }

@@ -165,6 +165,8 @@ async fn write(shop: &Shop, document: &str, organization_id: Option<Organization
         organization_id,
         editors: [].into(),
         deleting: false,
+        discarded: [].into(),
+        removing_since: None,
         title: "Statutes".to_owned(),
         current: 1,
         sections: [(name.clone(), 1)].into(),

@@ -5,7 +5,9 @@ use std::ops::Deref;
 use fixture::{Harness, TestTable, seed};
 use http_api::Services;
 use http_api::sample::Call;
-use key_schema::id::{CustomerId, OrganizationId};
+use key_schema::document::{self, Edit, Right};
+use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
+use key_schema::instant::Instant;
 use key_schema::organization::{self, Authority, Role};
 use serde_json::{Value, json};
 
@@ -115,6 +117,21 @@ impl Desk {
         let sections: Vec<(&str, &str)> =
             sections.map(|(name, text)| (name.as_str(), text.as_str().unwrap())).collect();
         self.write(seed::document(id, owner, organization, &sections)).await;
+    }
+
+    /// Begins a draft with one text and discards it, and leaves the text, as an interrupted request
+    /// does. The document's version increases by 3.
+    pub async fn abandon_draft(&self, id: &str) {
+        let (id, by) = (DocumentId::new(id).unwrap(), CustomerId::new("s1").unwrap());
+        let (name, at, born) = (SectionName::new("a").unwrap(), Instant::now(), Born::new("b2").unwrap());
+        let edit = |old| Edit { old, right: Right::Staff, by: &by, at, born: &born };
+        let head = self.own().get(&document::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+        let (begin, head) = document::begin_draft(edit(&head)).unwrap();
+        self.transact(&begin).await;
+        let (put, head) = document::put_section(edit(&head), &name, "drafted".to_owned()).unwrap();
+        self.transact(&put).await;
+        let (discard, _) = document::discard_draft(edit(&head), head.draft.as_ref().unwrap()).unwrap();
+        self.transact(&discard).await;
     }
 
     /// Ends a membership of the club.

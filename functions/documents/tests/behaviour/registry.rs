@@ -44,6 +44,15 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
         (204, delete(DOC, 1).customer("ann")),
     ];
     let mut recorder = Recorder::new(&desk);
+    // A change of the content first removes the texts of a discarded draft.
+    let changes = [(200, put("a", "a", "A2", 4)), (201, begin("b", 4)), (200, restore("d", 1, 4))];
+    for ((status, call), id) in changes.into_iter().zip(["a", "b", "d"]) {
+        desk.draw_up(id, "ben", Some(CLUB), &json!({ "a": "A1" })).await;
+        desk.abandon_draft(id).await;
+        recorder.expect(status, call.customer("mia")).await;
+    }
+    desk.abandon_draft("d").await;
+    recorder.expect(204, discard("d", 8).customer("mia")).await;
     for (status, call) in calls {
         recorder.expect(status, call).await;
     }

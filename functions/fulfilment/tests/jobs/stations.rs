@@ -74,6 +74,23 @@ async fn an_order_that_is_cancelled_while_it_waits_is_never_picked() {
     assert_eq!(warehouse.jobs().await, BTreeSet::from([order(3)]));
 }
 
+/// The event of the cancellation is late, and a station becomes free before it arrives.
+#[tokio::test]
+async fn an_order_that_has_left_gets_no_station_before_its_event_arrives() {
+    let warehouse = Warehouse::open(1).await;
+    for number in 1..=4 {
+        warehouse.pay(&order(number)).await;
+    }
+    warehouse.set(&order(2), OrderStatus::Cancelled).await;
+    warehouse.set(&order(1), OrderStatus::Shipped).await;
+    assert!(warehouse.take(&[moved(&order(1), "picking", "shipped")]).await.is_empty());
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(3)]));
+    assert_eq!(warehouse.waiting().await, [order(4)]);
+    assert!(warehouse.take(&[moved(&order(2), "paid", "cancelled")]).await.is_empty());
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(3)]));
+    assert_eq!(warehouse.waiting().await, [order(4)]);
+}
+
 #[tokio::test]
 async fn a_payment_event_after_the_order_has_left_changes_nothing() {
     let warehouse = Warehouse::open(1).await;

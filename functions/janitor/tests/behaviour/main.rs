@@ -10,4 +10,5 @@ mod failures;
 mod lapses;
 mod objects;
 mod orders;
+mod removals;
 mod support;

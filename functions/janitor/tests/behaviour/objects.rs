@@ -62,19 +62,8 @@ async fn list(shop: &Shop, pictures: Vec<Picture>) {
     shop.seed(ProductPictures { product_id: product(1), pictures }).await;
 }
 
-const fn deleted(deleted: u32) -> Round {
-    Round {
-        lapsed: 0,
-        found: 0,
-        undone: 0,
-        finished: 0,
-        deleted,
-        erased: 0,
-        failed: 0,
-        left: 0,
-        category: None,
-        oldest: Duration::ZERO,
-    }
+fn deleted(deleted: u32) -> Round {
+    Round { deleted, ..Round::default() }
 }
 
 async fn run_round(shop: &Shop, grace: u32) -> Round {

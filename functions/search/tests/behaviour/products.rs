@@ -263,6 +263,22 @@ async fn an_unavailable_engine_causes_a_503_with_retry_after() {
     }
 }
 
+/// The engine answers 500 or, since OpenSearch's pull request 21725, 400.
+#[tokio::test]
+async fn a_query_with_too_many_clauses_for_the_engine_is_the_clients_error() {
+    let nested = r#"{"error":{"root_cause":[{"type":"too_many_nested_clauses","reason":"maxClauseCount is set to 1024"}],"type":"search_phase_execution_exception","reason":"all shards failed","phase":"query","grouped":true,"failed_shards":[]},"status":500}"#;
+    let other = r#"{"error":{"root_cause":[{"type":"query_shard_exception","reason":"failed to create query"}],
+        "type":"search_phase_execution_exception","reason":"all shards failed"},"status":500}"#;
+    for (status, body, expected) in [
+        (500, nested, (400, Some("invalid_parameter"))),
+        (400, nested, (400, Some("invalid_parameter"))),
+        (500, other, (500, Some("internal"))),
+    ] {
+        let answer = Shop::refusing(status, body).await.products(&[("q", "ice")]).await;
+        assert_eq!((answer.status, answer.code()), expected, "{}", answer.body);
+    }
+}
+
 /// The engine may still process the first search, so a second search would double its load.
 #[tokio::test]
 async fn a_search_without_a_response_in_time_is_not_sent_again() {

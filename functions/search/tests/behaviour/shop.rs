@@ -13,6 +13,8 @@ use search::{App, routes};
 use search_index::{
     BulkOperation, BulkOutcome, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig, document_id,
 };
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 pub struct Shop {
     pub app: App,
@@ -40,6 +42,21 @@ impl Shop {
         let server = SearchServer::start(None).await.unwrap();
         let limits = Limits { attempt: Duration::from_secs(1), ..limits() };
         Self { app: app(server.url(), limits), server: Some(server) }
+    }
+
+    /// Opens an engine that gives this response to every request.
+    pub async fn refusing(status: u16, body: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.read(&mut [0; 8192]).await;
+                let head = format!("HTTP/1.1 {status} Refused\r\ncontent-length: {}\r\n", body.len());
+                let answer = format!("{head}content-type: application/json\r\nconnection: close\r\n\r\n{body}");
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        Self { app: app(&endpoint, limits()), server: None }
     }
 
     pub async fn with(products: &[ProductDocument], orders: &[OrderDocument]) -> Self {

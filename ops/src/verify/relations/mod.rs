@@ -8,6 +8,7 @@ mod catalogue;
 mod community;
 mod orders;
 mod people;
+mod picking;
 
 use std::collections::HashMap;
 
@@ -74,6 +75,7 @@ pub(super) fn needs(entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
     catalogue::needs(entity, &mut keys)?;
     community::needs(entity, &mut keys)?;
     orders::needs(entity, &mut keys)?;
+    picking::needs(entity, &mut keys)?;
     Ok(keys)
 }
 
@@ -81,7 +83,7 @@ pub(super) fn needs(entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
 /// because those items are findings themselves.
 pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for check in [people::check, catalogue::check, community::check, orders::check] {
+    for check in [people::check, catalogue::check, community::check, orders::check, picking::check] {
         problems.extend(check(entity, seen).unwrap_or_else(Vec::from));
     }
     problems

@@ -1,6 +1,7 @@
 //! Tests of `ops verify`.
 
 mod damage;
+mod picking;
 pub mod world;
 
 use std::sync::Arc;

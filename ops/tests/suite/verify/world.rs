@@ -14,6 +14,7 @@ use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement, Step};
 use key_schema::organization::invitation::{self, Invitation, State};
 use key_schema::organization::{self, Authority, Role, Team};
+use key_schema::picking::{self, WaitingJob};
 use key_schema::place::{self, SalePlace};
 use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::review::recent::{self, Month, ReviewMonth};
@@ -25,6 +26,9 @@ use key_schema::{category, counter, follow, like, membership, product};
 /// The ids of the shop's orders: a pending order of the customer, and a paid order of staff.
 pub const PENDING: &str = "0159f8e6-ea80-7111-9111-000000000001";
 pub const PAID: &str = "0159f8e6-ea80-7111-9111-000000000002";
+
+/// An order at a picking station, and a waiting one.
+pub const PICKED: [&str; 2] = ["0159f8e6-ea80-7111-9111-000000000003", "0159f8e6-ea80-7111-9111-000000000004"];
 
 fn id(id: &str) -> CustomerId {
     CustomerId::new(id).unwrap()
@@ -130,6 +134,7 @@ async fn orders(table: &TestTable) {
             Step { order: &stored, lines: &[], to, at, by: "s", note: None, carrier, tracking: None, money: None };
         table.transact(&order::advance(step).unwrap()).await;
     }
+    picked(table).await;
     let stored = stored_order(table, PAID).await;
     let data = Invoice {
         number: 1,
@@ -139,6 +144,25 @@ async fn orders(table: &TestTable) {
         issued_at: now,
     };
     table.transact(&invoice::issue(&seed::stored(data), &stored, None::<&Stored<InvoiceCounter>>).unwrap()).await;
+}
+
+/// Lets two more paid orders wait for a picking station. The first gets one.
+async fn picked(table: &TestTable) {
+    for (number, id) in (3..).zip(PICKED) {
+        let order = head(id, number);
+        let placement =
+            Placement { order: &order, lines: &lines(&order), by: "s", claim: None, open: None, cart: None };
+        table.transact(&order::place(placement).unwrap()).await;
+        let (stored, at) = (stored_order(table, id).await, Instant::now());
+        let (by, to) = ("s", OrderStatus::Paid);
+        let step =
+            Step { order: &stored, lines: &[], to, at, by, note: None, carrier: None, tracking: None, money: None };
+        table.transact(&order::advance(step).unwrap()).await;
+        let job = seed::stored(WaitingJob { order_id: stored.id.clone() });
+        table.transact(&picking::wait(&job).unwrap()).await;
+    }
+    let first: OrderId = PICKED[0].parse().unwrap();
+    table.transact(&picking::admit(&first, 1, &seed::born(), Instant::now()).unwrap()).await;
 }
 
 pub async fn stored_order(table: &TestTable, order: &str) -> Stored<Order> {
@@ -239,7 +263,7 @@ async fn texts(table: &TestTable) {
 
 /// Derives data from the shop's changes, as the stream's consumer does.
 pub async fn derived(table: &TestTable) {
-    for order in [PENDING, PAID] {
+    for order in [PENDING, PAID, PICKED[0], PICKED[1]] {
         let head = stored_order(table, order).await;
         let lines = table.own().query(&order::lines(&head.id).unwrap()).await.unwrap().items;
         let seen: sales::Derived =

@@ -19,6 +19,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::product::{self, ReviewStats};
+use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
 entity! {
@@ -156,6 +157,8 @@ pub enum ReviewAction {
     Recent,
     /// The author has no profile.
     Customer,
+    /// The author has used up the day's quota of reviews.
+    Quota,
 }
 
 patterns! {
@@ -165,9 +168,10 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT \
             (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; \
-            PK = CUSTOMER#<customer>, SK = PROFILE (check)",
-        requires: "does not exist; the product is in the catalogue; the customer exists; ADD to \
-            the statistics",
+            PK = CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = \
+            DAY#<day>",
+        requires: "does not exist; the product is in the catalogue; the customer exists; fewer \
+            reviews on the day than the quota; ADD to the statistics and reviews",
         callers: "owner",
     }
     CHANGE {
@@ -176,9 +180,10 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = \
-            CUSTOMER#<customer>, SK = PROFILE (check)",
-        requires: "version = the If-Match; same born; the customer exists; ADD the difference to the \
-            statistics",
+            CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = \
+            DAY#<day>",
+        requires: "version = the If-Match; same born; the customer exists; fewer reviews on the day \
+            than the quota; ADD the difference to the statistics, ADD reviews",
         callers: "owner",
     }
     DELETE {
@@ -271,7 +276,8 @@ pub fn create(review: &Stored<Review>) -> Result<Transaction<ReviewAction>, Enco
         .action(ReviewAction::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
         .action(ReviewAction::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?)
         .action(ReviewAction::Recent, recent::enter(review)?)
-        .action(ReviewAction::Customer, customer::check(&review.customer_id)?))
+        .action(ReviewAction::Customer, customer::check(&review.customer_id)?)
+        .action(ReviewAction::Quota, quota::count(&review.customer_id, Quota::Reviews, at)?))
 }
 
 /// Changes the review that was read. Its author must still have a profile.
@@ -301,7 +307,8 @@ pub fn change(
         .action(ReviewAction::Review, update)
         .action(ReviewAction::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?)
         .action(ReviewAction::Recent, recent::enter(&changed)?)
-        .action(ReviewAction::Customer, customer::check(&old.customer_id)?))
+        .action(ReviewAction::Customer, customer::check(&old.customer_id)?)
+        .action(ReviewAction::Quota, quota::count(&old.customer_id, Quota::Reviews, at)?))
 }
 
 /// Removes the review that was read.

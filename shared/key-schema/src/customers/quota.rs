@@ -32,13 +32,16 @@ pub enum Quota {
     Organizations,
     /// New questions.
     Questions,
+    /// New reviews, and changes of reviews.
+    Reviews,
     /// New sessions.
     Sessions,
 }
 
 impl Quota {
     /// Every quota.
-    pub const ALL: [Self; 5] = [Self::Codes, Self::Documents, Self::Organizations, Self::Questions, Self::Sessions];
+    pub const ALL: [Self; 6] =
+        [Self::Codes, Self::Documents, Self::Organizations, Self::Questions, Self::Reviews, Self::Sessions];
 
     /// Returns the name of the counter, which error messages also use.
     #[must_use]
@@ -48,6 +51,7 @@ impl Quota {
             Self::Documents => "documents",
             Self::Organizations => "organizations",
             Self::Questions => "questions",
+            Self::Reviews => "reviews",
             Self::Sessions => "sessions",
         }
     }
@@ -59,7 +63,7 @@ impl Quota {
             Self::Codes => 3,
             Self::Documents | Self::Sessions => 1_000,
             Self::Organizations => 100,
-            Self::Questions => 200,
+            Self::Questions | Self::Reviews => 200,
         }
     }
 }
@@ -100,11 +104,20 @@ entity! {
             /// The new questions.
             #[serde(default)]
             questions: u64,
+            /// The new reviews and the changes of reviews.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            reviews: u64,
             /// The new sessions.
             #[serde(default)]
             sessions: u64,
         }
     }
+}
+
+// Serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Entity for QuotaDay {

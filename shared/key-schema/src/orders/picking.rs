@@ -113,8 +113,9 @@ patterns! {
         id: "picking.admit",
         purpose: "Give a waiting order a station",
         request: TransactWriteItems,
-        key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
-        requires: "the order waits; it has a station already, or a station is free",
+        key: "PK = PICKING, SK = WAITING#<order>, STATIONS; PK = ORDER#<order>, SK = ORDER (check)",
+        requires: "the order waits, and is paid or being picked; it has a station already, or one is \
+            free",
         callers: "system",
     }
     LEAVE {
@@ -154,20 +155,25 @@ pub fn waiting() -> Result<Query<Stored<WaitingJob>>, KeyError> {
     Ok(Query::new(&WAITING, partition()?, Range::under("WAITING")))
 }
 
+/// Returns a check that an order is paid or being picked.
+fn to_be_picked(order: &OrderId) -> Result<Guarded, EncodeError> {
+    let status = |status: OrderStatus| Ok::<_, EncodeError>(Condition::Is("status", value(status)?));
+    let to_be_picked = status(OrderStatus::Paid)?.or(status(OrderStatus::Picking)?);
+    Ok(Guarded::check(order::key(order)?, to_be_picked))
+}
+
 /// Adds an order to the waiting list, if it is paid or being picked.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<PickingAction>, EncodeError> {
-    let status = |status: OrderStatus| Ok::<_, EncodeError>(Condition::Is("status", value(status)?));
-    let to_be_picked = status(OrderStatus::Paid)?.or(status(OrderStatus::Picking)?);
     Ok(Transaction::new(&WAIT)
         .action(PickingAction::Waiting, Guarded::put(job, Condition::NotExists)?)
-        .action(PickingAction::Order, Guarded::check(order::key(&job.order_id)?, to_be_picked)))
+        .action(PickingAction::Order, to_be_picked(&job.order_id)?))
 }
 
-/// Moves an order from the waiting list to a station, if it still waits and fewer than `stations`
-/// are taken. An order that has a station keeps it.
+/// Moves an order from the waiting list to a station, if it is paid or being picked, still waits,
+/// and fewer than `stations` are taken. An order that has a station keeps it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -183,7 +189,8 @@ pub fn admit(
     let change = Change::<PickingStations>::visible(at).or_create(born, at).include("jobs", order.as_str());
     Ok(Transaction::new(&ADMIT)
         .action(PickingAction::Waiting, Guarded::delete(waiting_key(order)?, Condition::Exists))
-        .action(PickingAction::Stations, Guarded::update(stations_key()?, change, room)))
+        .action(PickingAction::Stations, Guarded::update(stations_key()?, change, room))
+        .action(PickingAction::Order, to_be_picked(order)?))
 }
 
 /// Removes an order from the waiting list and from the stations. An order that is in neither of

@@ -96,6 +96,7 @@ fn customers(world: &World) -> Vec<Shown> {
         rename(&unverified, &email, true, &same_name),
         rename(&unverified, &email, false, &same_name),
         customer::create(&unverified).unwrap().show("customer::create"),
+        customer::erasing(now).unwrap().show("customer::erasing"),
         customer::begin_erasure(&stored, now).unwrap().show("customer::begin_erasure"),
         customer::delete(&unverified, now).unwrap().show("customer::delete"),
         customer::delete(&stored, now).unwrap().show("customer::delete"),

@@ -10,8 +10,8 @@ use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
-    category, customer, erasure, follow, like, media, order, organization, product, question, residence, review, sales,
-    session,
+    category, customer, document, erasure, follow, like, media, order, organization, product, question, residence,
+    review, sales, session,
 };
 
 use crate::goldens::golden;
@@ -47,6 +47,8 @@ fn lists() -> Vec<List> {
         list::<customer::CustomerSummary>(&customer::ALL, "Customer"),
         list::<session::SessionSummary>(&session::ACTIVE, "Session"),
         list::<session::SessionSummary>(&session::OF_CUSTOMER, "Session"),
+        list::<document::Removal>(&document::REMOVALS, "Document-removing"),
+        list::<customer::CustomerSummary>(&customer::ERASING, "Customer-erasing"),
         list::<erasure::Pending>(&erasure::PENDING, "Erasure"),
         list::<product::ProductSummary>(&product::IN_CATEGORY, "Product"),
         list::<product::ProductSummary>(&product::IN_CATEGORY, "Membership"),

@@ -188,7 +188,14 @@ fn roles_quotas_and_statuses_have_the_names_of_the_api() {
     assert_eq!(Role::ALL.map(|role| role.to_string()), ["admin", "member"]);
     assert_eq!(
         Quota::ALL.map(|quota| (quota.name(), quota.limit())),
-        [("codes", 3), ("documents", 1_000), ("organizations", 100), ("questions", 200), ("sessions", 1_000)]
+        [
+            ("codes", 3),
+            ("documents", 1_000),
+            ("organizations", 100),
+            ("questions", 200),
+            ("reviews", 200),
+            ("sessions", 1_000)
+        ]
     );
     assert_eq!(
         OrderStatus::VISIBLE.map(|status| status.to_string()).join(" "),

@@ -44,6 +44,13 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
          the erasure still exist.",
     ),
     (
+        "documents.draft.discarded",
+        "A draft is discarded, so no caller sees it. Its texts are not removed. The client has no response.",
+    ),
+    ("documents.draft.removed", "Some or all texts of a discarded draft are removed. The client has no response."),
+    ("documents.retired", "A document is marked as deleted, so no caller sees it. Nothing is removed yet."),
+    ("documents.texts.removed", "Some texts of a deleted document are removed. Their versions still exist."),
+    (
         "fulfilment.admitted",
         "A waiting order has a picking station. The function has not answered the queue's message.",
     ),

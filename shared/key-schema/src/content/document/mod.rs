@@ -22,6 +22,11 @@
 //! because the next manifest repeats their numbers. Only the head says which version is current. So
 //! one conditional write publishes a draft of many sections, and readers see all of it or nothing.
 //!
+//! One conditional write also discards a draft. Its texts can be too large for one transaction. So
+//! the head keeps the names of their sections, and several transactions remove the texts
+//! ([`discard_texts`]). A sparse index lists the documents with such texts, and the deleted ones
+//! ([`removals`]). The janitor finishes the removals that no client repeats.
+//!
 //! # Why the newest texts have no second copy
 //!
 //! If each section's newest text had a copy next to the head, one Query would read the current
@@ -71,14 +76,17 @@ use crate::customer;
 use crate::entity::AnyEntity;
 use crate::id::{CustomerId, DocumentId, OrganizationId, SectionName};
 use crate::instant::Instant;
-use crate::item::{Entity, Stored};
-use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::item::{Entity, Meta, Stored};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::organization::{self, Member};
 use crate::request::{BatchGet, Get, Query, Range};
 
 pub use patterns::*;
-pub use removal::{delete, retire, retire_shared, sweep_texts, sweep_versions};
-pub use roles::{add_editor, forget, release, remove_editor};
+pub use removal::{
+    DISCARDED_AT_ONCE, REMOVAL_SHARDS, Removal, RemovalIndexKey, delete, discard_texts, removals, retire,
+    retire_shared, sweep_texts, sweep_versions,
+};
+pub use roles::{CustomerDocument, Tie, add_editor, forget, release, remove_editor};
 pub use write::{Edit, Right, begin_draft, create, discard_draft, publish, put_section, restore};
 
 /// The maximum number of sections of a document. One transaction can change all of them, and one
@@ -126,6 +134,14 @@ entity! {
             /// Whether the document is deleted. Its texts and versions are then being removed.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             deleting: bool,
+            /// The sections of a discarded draft whose texts are still being removed. Until then
+            /// the content does not change.
+            #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+            discarded: BTreeSet<SectionName>,
+            /// When the removal of the document or of the draft began, while it lasts. Part of the
+            /// key in the janitor's list.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            removing_since: Option<Instant>,
         }
         mutable by DocumentChanges {
             /// The title.
@@ -167,6 +183,10 @@ impl Entity for Document {
 
     fn key(&self) -> Result<Key, KeyError> {
         key(&self.id)
+    }
+
+    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        self.removing_since.iter().map(|since| RemovalIndexKey { since: *since, id: &self.id }.key()).collect()
     }
 }
 
@@ -230,50 +250,6 @@ impl Entity for DocumentVersion {
 
     fn key(&self) -> Result<Key, KeyError> {
         version_key(&self.id, self.number)
-    }
-}
-
-/// A customer's role in a document, as its head records it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tie {
-    /// The owner.
-    Owner,
-    /// An editor.
-    Editor,
-}
-
-impl Tie {
-    /// Returns the name in keys and attributes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Editor => "editor",
-        }
-    }
-}
-
-entity! {
-    /// A customer's role in a document, as an item in the customer's own partition.
-    CustomerDocument = "CustomerDocument" {
-        fixed {
-            /// The customer.
-            customer_id: CustomerId,
-            /// The document.
-            document_id: DocumentId,
-            /// The role. An owner who is also an editor has two items.
-            tie: Tie,
-        }
-        mutable {}
-    }
-}
-
-impl Entity for CustomerDocument {
-    const NAME: &'static str = Self::ENTITY;
-
-    fn key(&self) -> Result<Key, KeyError> {
-        tie_key(&self.customer_id, &self.document_id, self.tie)
     }
 }
 

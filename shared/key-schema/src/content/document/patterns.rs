@@ -2,6 +2,7 @@
 
 use item_model::prelude::*;
 
+use crate::index::GSI1;
 use crate::pattern::Consistency;
 
 patterns! {
@@ -98,13 +99,20 @@ patterns! {
     }
     DISCARD_DRAFT {
         id: "documents.discard-draft",
-        purpose: "Discard the draft and its texts",
+        purpose: "Discard the draft, before its texts are removed",
         request: TransactWriteItems,
-        key: "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each; PK = \
-            ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
-            (checks)",
+        key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
+            CUSTOMER#<caller>, SK = PROFILE (checks)",
         requires: "version = the If-Match; the caller is the owner or an editor and still a \
             member, or an admin with a profile",
+        callers: "owner",
+    }
+    DISCARD_TEXTS {
+        id: "documents.discard-texts",
+        purpose: "Remove some texts of a discarded draft",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each",
+        requires: "the head is unchanged; SET or REMOVE discarded",
         callers: "owner",
     }
     PUBLISH {
@@ -193,6 +201,15 @@ patterns! {
             editor>, for each",
         requires: "the document is being deleted",
         callers: "owner",
+    }
+    REMOVALS {
+        id: "documents.removals",
+        purpose: "Find the documents with unfinished removals",
+        request: ShardedQuery on GSI1,
+        key: "GSI1PK = REMOVALS#<shard>, GSI1SK up to <since>",
+        returns: "ids, the longest unfinished first",
+        consistency: Consistency::Eventual,
+        callers: "system",
     }
     OF_CUSTOMER {
         id: "documents.of-customer",

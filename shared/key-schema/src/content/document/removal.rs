@@ -1,21 +1,111 @@
-//! Requests that remove a document. The first request hides the document, and the others delete its
-//! items.
+//! Requests that remove a document, or the texts of a discarded draft. The first request hides the
+//! document or the draft, the others delete items.
 
 use item_model::prelude::*;
+use serde::Deserialize;
+use serde_dynamo::AttributeValue;
 
 use super::roles::untied;
 use super::write::{is, is_owner, since};
 use super::{
-    DELETE, Document, DocumentAction, DocumentVersion, RETIRE, RETIRE_SHARED, Right, SWEEP, Tie, key, section_key,
-    version_key,
+    DELETE, DISCARD_TEXTS, Document, DocumentAction, DocumentVersion, REMOVALS, RETIRE, RETIRE_SHARED, Right, SWEEP,
+    Tie, key, section_key, version_key,
 };
-use crate::change::Change;
-use crate::expression::{Condition, value};
-use crate::id::{CustomerId, DocumentId};
+use crate::change::{Change, IndexEntry};
+use crate::encoding::join;
+use crate::expression::{Condition, number, value};
+use crate::id::{CustomerId, DocumentId, SectionName};
+use crate::index::GSI1;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
-use crate::key::KeyError;
-use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction};
+use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
+use crate::request::{
+    BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Single, Transaction,
+};
+use crate::shard::Shards;
+
+/// The shards of the list of unfinished removals.
+pub const REMOVAL_SHARDS: Shards = Shards(4);
+/// The texts of a discarded draft that one transaction removes, 1 MB at most. DynamoDB refuses more
+/// than 4 MB.
+pub const DISCARDED_AT_ONCE: usize = 10;
+
+/// The key of a document in the list of unfinished removals, the longest unfinished first.
+#[derive(Debug, Clone, Copy)]
+pub struct RemovalIndexKey<'a> {
+    /// When the removal began.
+    pub since: Instant,
+    /// The document's id.
+    pub id: &'a DocumentId,
+}
+
+impl RemovalIndexKey<'_> {
+    pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
+        Ok(IndexKey {
+            index: GSI1,
+            partition: shard(REMOVAL_SHARDS.of(self.id.as_str()))?,
+            sort: SortKey::new(join(&self.since.to_string(), &[self.id]))?,
+        })
+    }
+}
+
+impl IndexEntry for RemovalIndexKey<'_> {
+    type Entity = Document;
+
+    fn index_key(&self) -> Result<IndexKey, EncodeError> {
+        Ok(self.key()?)
+    }
+
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
+        Ok(vec![("removing_since", value(self.since)?)])
+    }
+}
+
+fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("REMOVALS", &[&shard])
+}
+
+/// A document with an unfinished removal, as the janitor's list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Removal {
+    /// The document's id.
+    pub id: DocumentId,
+}
+
+view!(Removal of Document);
+
+/// Lists the documents whose removal, or whose draft's removal, began up to `before` and is not
+/// finished.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn removals(before: Instant) -> Result<Query<Removal>, KeyError> {
+    let shards = REMOVAL_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&REMOVALS, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
+}
+
+/// Removes the next texts of a discarded draft, and their names from the head. `head` is the head
+/// that was read. A refusal means that another request changed it, such as another worker.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn discard_texts(head: &Stored<Document>) -> Result<Transaction<DocumentAction>, EncodeError> {
+    let rest: Vec<&SectionName> = head.discarded.iter().skip(DISCARDED_AT_ONCE).collect();
+    let change = Change::<Document>::copied();
+    let change = if rest.is_empty() {
+        change.leave(GSI1).set("discarded", None::<SectionName>)?.set("removing_since", None::<Instant>)?
+    } else {
+        change.set("discarded", &rest)?
+    };
+    let unchanged = is(head)?.and(Condition::Is("rev", number(head.meta.rev)));
+    let mut transaction = Transaction::new(&DISCARD_TEXTS)
+        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, unchanged));
+    for name in head.discarded.iter().take(DISCARDED_AT_ONCE) {
+        let delete = Guarded::remove(section_key(&head.id, name, head.next())?);
+        transaction = transaction.action(DocumentAction::Section, delete);
+    }
+    Ok(transaction)
+}
 
 /// Marks a document that is at `version` as being deleted, so that no reader sees it any more. The
 /// caller is staff, or the owner of a document without an organization. Returns the head.
@@ -32,7 +122,7 @@ pub fn retire(
     if let Some(owner) = owner {
         condition = Right::Own(owner).on_head(condition, is_owner)?;
     }
-    let change = Change::<Document>::visible(at).set("deleting", true)?;
+    let change = Change::<Document>::visible(at).set("deleting", true)?.enter(&RemovalIndexKey { since: at, id })?;
     Ok(Single::new(&RETIRE, Guarded::update(key(id)?, change, condition)))
 }
 
@@ -47,13 +137,15 @@ pub fn retire_shared(
     at: Instant,
 ) -> Result<Transaction<DocumentAction>, EncodeError> {
     let condition = right.on_head(Condition::version(head.meta.version).and(is(head)?), is_owner)?;
-    let change = Change::<Document>::visible(at).set("deleting", true)?;
+    let entry = RemovalIndexKey { since: at, id: &head.id };
+    let change = Change::<Document>::visible(at).set("deleting", true)?.enter(&entry)?;
     let update = Guarded::update(key(&head.id)?, change, condition);
     right.checked(Transaction::new(&RETIRE_SHARED).action(DocumentAction::Document, update))
 }
 
-/// Removes the texts that were written in these versions of a deleted document, or in its draft.
-/// The texts must be removed before the versions, because the versions name them.
+/// Removes the texts that were written in these versions of a deleted document, or in its draft or
+/// a discarded draft. The texts must be removed before the versions, because the versions name
+/// them.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -66,6 +158,9 @@ pub fn sweep_texts(document: &Document, versions: &[Stored<DocumentVersion>]) ->
         for name in since(sections, number) {
             writes.push(BatchWriteAction::Delete(section_key(id, name, number)?));
         }
+    }
+    for name in &document.discarded {
+        writes.push(BatchWriteAction::Delete(section_key(id, name, document.next())?));
     }
     Ok(BatchWrite::new(&SWEEP, writes))
 }

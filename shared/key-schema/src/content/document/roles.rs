@@ -1,21 +1,63 @@
 //! Requests that give customers roles in documents, and requests that remove these roles.
 
 use item_model::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::write::{is, is_editor, is_owner};
-use super::{
-    ADD_EDITOR, CustomerDocument, Document, DocumentAction, FORGET, MAX_EDITORS, RELEASE, REMOVE_EDITOR, Right, Tie,
-    key, tie_key,
-};
+use super::{ADD_EDITOR, Document, DocumentAction, FORGET, MAX_EDITORS, RELEASE, REMOVE_EDITOR, Right, key, tie_key};
 use crate::change::Change;
 use crate::customer;
 use crate::expression::{Condition, number, value};
 use crate::id::{Born, CustomerId, DocumentId};
 use crate::instant::Instant;
-use crate::item::{EncodeError, Stored};
-use crate::key::KeyError;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError};
 use crate::organization;
 use crate::request::{Guarded, Single, Transaction};
+
+/// A customer's role in a document, as its head records it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tie {
+    /// The owner.
+    Owner,
+    /// An editor.
+    Editor,
+}
+
+impl Tie {
+    /// Returns the name in keys and attributes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Editor => "editor",
+        }
+    }
+}
+
+entity! {
+    /// A customer's role in a document, as an item in the customer's own partition.
+    CustomerDocument = "CustomerDocument" {
+        fixed {
+            /// The customer.
+            customer_id: CustomerId,
+            /// The document.
+            document_id: DocumentId,
+            /// The role. An owner who is also an editor has two items.
+            tie: Tie,
+        }
+        mutable {}
+    }
+}
+
+impl Entity for CustomerDocument {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        tie_key(&self.customer_id, &self.document_id, self.tie)
+    }
+}
 
 pub(super) fn tied(
     customer: &CustomerId,

@@ -6,7 +6,7 @@ use item_model::prelude::*;
 use super::roles::tied;
 use super::{
     BEGIN_DRAFT, CREATE, DISCARD_DRAFT, Document, DocumentAction, DocumentChanges as _, DocumentSection,
-    DocumentVersion, Draft, Manifest, PUBLISH, PUT_SECTION, RESTORE, Tie, key, section_key,
+    DocumentVersion, Draft, Manifest, PUBLISH, PUT_SECTION, RESTORE, RemovalIndexKey, Tie, key,
 };
 use crate::change::Change;
 use crate::customer;
@@ -97,7 +97,16 @@ impl Edit<'_> {
     ) -> Result<Transaction<DocumentAction>, EncodeError> {
         let change =
             Change::<Document>::visible(self.at).current(&new.current)?.sections(&new.sections)?.draft(&new.draft)?;
-        let condition = Condition::version(self.old.meta.version).and(is(self.old)?);
+        self.head_with(pattern, change)
+    }
+
+    fn head_with(
+        &self,
+        pattern: &'static crate::pattern::Pattern,
+        change: Change<Document>,
+    ) -> Result<Transaction<DocumentAction>, EncodeError> {
+        // A new text could have the key of a discarded one that is still being removed.
+        let condition = Condition::version(self.old.meta.version).and(is(self.old)?).and(Condition::Lacks("discarded"));
         let condition = self.right.on_head(condition, is_editor)?;
         let transaction = Transaction::new(pattern)
             .action(DocumentAction::Document, Guarded::update(key(&self.old.id)?, change, condition));
@@ -232,19 +241,24 @@ pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<DocumentAction>, Store
     Ok((edit.head(&BEGIN_DRAFT, &new)?, edit.after(new)))
 }
 
-/// Discards a draft, and removes the texts that only the draft had.
+/// Discards a draft, so that no caller sees it any more. [`super::discard_texts`] removes the texts
+/// that only the draft had. Also returns the head after the change.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<DocumentAction>, EncodeError> {
+pub fn discard_draft(
+    edit: Edit<'_>,
+    draft: &Draft,
+) -> Result<(Transaction<DocumentAction>, Stored<Document>), EncodeError> {
     let mut new = edit.old.data.clone();
-    new.draft = None;
-    let mut transaction = edit.head(&DISCARD_DRAFT, &new)?;
-    for name in since(&draft.sections, new.next()) {
-        let delete = Guarded::remove(section_key(&new.id, name, new.next())?);
-        transaction = transaction.action(DocumentAction::Section, delete);
+    (new.draft, new.discarded) = (None, since(&draft.sections, new.next()).cloned().collect());
+    let mut change = Change::<Document>::visible(edit.at).draft(&new.draft)?;
+    if !new.discarded.is_empty() {
+        new.removing_since = Some(edit.at);
+        let entry = RemovalIndexKey { since: edit.at, id: &new.id };
+        change = change.set("discarded", &new.discarded)?.enter(&entry)?;
     }
-    Ok(transaction)
+    Ok((edit.head_with(&DISCARD_DRAFT, change)?, edit.after(new)))
 }
 
 /// Returns the sections whose text was written in this version.

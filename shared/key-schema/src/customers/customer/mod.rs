@@ -7,6 +7,7 @@
 //! reads the profile and the newest questions. No other item may sort between `ORDER#` and
 //! `QUESTION$`.
 
+mod erasing;
 mod patterns;
 mod requests;
 
@@ -30,6 +31,7 @@ use crate::residence::Residence;
 use crate::shard::Shards;
 use crate::text::{Email, Username};
 
+pub use erasing::*;
 pub use patterns::*;
 pub use requests::*;
 
@@ -222,7 +224,8 @@ impl Entity for Customer {
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let tier = TierIndexKey { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
         let place = self.place.as_ref().map(|place| Residence { place, id: &self.id }.key()).transpose()?;
-        Ok([tier].into_iter().chain(place).collect())
+        let erasing = self.erasing_since.map(|since| ErasingIndexKey { since, id: &self.id }.key()).transpose()?;
+        Ok([tier].into_iter().chain(place).chain(erasing).collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use item_model::prelude::*;
 
-use crate::index::GSI2;
+use crate::index::{GSI1, GSI2};
 use crate::pattern::Consistency;
 
 patterns! {
@@ -114,6 +114,15 @@ patterns! {
         returns: "ids, oldest customer first",
         consistency: Consistency::Eventual,
         callers: "staff",
+    }
+    ERASING {
+        id: "customers.erasing",
+        purpose: "Find the customers whose erasure is not finished",
+        request: ShardedQuery on GSI1,
+        key: "GSI1PK = ERASING#<shard>, GSI1SK up to <erasing_since>",
+        returns: "ids, the longest unfinished first",
+        consistency: Consistency::Eventual,
+        callers: "system",
     }
     HYDRATE {
         id: "customers.hydrate",

@@ -3,9 +3,9 @@
 use item_model::prelude::*;
 
 use super::{
-    ALL, Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim, GET,
-    HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS, RENAME, TIER_SHARDS, Tier,
-    UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
+    ALL, Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim,
+    ErasingIndexKey, GET, HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS,
+    RENAME, TIER_SHARDS, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
 };
 use crate::change::Change;
 use crate::entity::AnyEntity;
@@ -183,7 +183,7 @@ pub fn rename(
 /// # Errors
 /// [`EncodeError`].
 pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<Stored<Customer>>, EncodeError> {
-    let change = Change::<Customer>::copied().set("erasing_since", at)?;
+    let change = Change::<Customer>::copied().enter(&ErasingIndexKey { since: at, id: &customer.id })?;
     let unchanged = Condition::unchanged(&customer.meta)?;
     Ok(Single::new(&BEGIN_ERASURE, Guarded::update(key(&customer.id)?, change, unchanged)))
 }

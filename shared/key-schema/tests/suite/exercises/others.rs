@@ -2,7 +2,7 @@
 
 use key_schema::document::{Edit, Right, Tie};
 use key_schema::erasure::Pending;
-use key_schema::id::{Born, CustomerId, OrganizationId, TeamId};
+use key_schema::id::{Born, CustomerId, OrganizationId, SectionName, TeamId};
 use key_schema::idempotency::StoredResponse;
 use key_schema::mail::MailState;
 use key_schema::organization::invitation::{self, OpenInvitation, State};
@@ -221,6 +221,8 @@ pub(super) fn documents(world: &World) -> Vec<Shown> {
     let create = |head, is_staff| document::create(head, &section, &editor, is_staff).unwrap().show("document::create");
     let mut crowded = world.deleted_document();
     crowded.data.editors = (100..200).map(|n| CustomerId::new(format!("household-{n}")).unwrap()).collect();
+    let mut many = world.discarding_document();
+    many.data.discarded = (0..12).map(|n| SectionName::new(format!("section-{n}")).unwrap()).collect();
     let release = |tie| document::release(&plain, &editor, tie).unwrap().show("document::release");
     let add =
         |head, right| document::add_editor(head, &editor, right, &born, now).unwrap().show("document::add_editor");
@@ -244,7 +246,10 @@ pub(super) fn documents(world: &World) -> Vec<Shown> {
         put(&drafted, admin),
         put(&plain, Right::Staff),
         document::begin_draft(edit(&private, own)).unwrap().0.show("document::begin_draft"),
-        document::discard_draft(edit(&drafted, member), draft).unwrap().show("document::discard_draft"),
+        document::discard_draft(edit(&drafted, member), draft).unwrap().0.show("document::discard_draft"),
+        document::discard_texts(&world.discarding_document()).unwrap().show("document::discard_texts"),
+        document::discard_texts(&many).unwrap().show("document::discard_texts"),
+        document::removals(now).unwrap().show("document::removals"),
         document::publish(edit(&drafted, member), draft, note.clone()).unwrap().0.show("document::publish"),
         document::restore(edit(&plain, admin), &version, note).unwrap().0.show("document::restore"),
         add(&private, Right::Own(&world.customer)),

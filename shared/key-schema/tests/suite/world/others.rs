@@ -122,6 +122,7 @@ impl World {
             documents: 5,
             organizations: 1,
             questions: 0,
+            reviews: 0,
             sessions: 4,
         })
     }
@@ -200,6 +201,8 @@ impl World {
             organization_id: Some(self.organization.clone()),
             editors: [CustomerId::new("household-13").unwrap()].into(),
             deleting: false,
+            discarded: [].into(),
+            removing_since: None,
             title: "Statutes".into(),
             current: 41,
             sections: self.manifest(),
@@ -213,6 +216,21 @@ impl World {
         document.data.organization_id = None;
         document.data.editors.clear();
         document.data.deleting = true;
+        document
+    }
+
+    /// Makes a document that is being deleted, and is in the janitor's list.
+    pub fn removed_document(&self) -> Stored<Document> {
+        let mut document = self.deleted_document();
+        document.data.removing_since = Some(at("2017-02-02T10:30:00.250Z"));
+        document
+    }
+
+    /// Makes a document whose discarded draft has texts that are not removed yet.
+    pub fn discarding_document(&self) -> Stored<Document> {
+        let mut document = self.document(false);
+        document.data.discarded = [self.section.clone()].into();
+        document.data.removing_since = Some(at("2017-02-02T10:30:00.250Z"));
         document
     }
 

@@ -26,6 +26,8 @@ pub async fn measure(bench: &mut Bench) {
         organization_id: Some(organization.clone()),
         editors: [].into(),
         deleting: false,
+        discarded: [].into(),
+        removing_since: None,
         title: "Statutes".to_owned(),
         current: 1,
         sections: names.iter().map(|name| (name.clone(), 1)).collect(),
@@ -56,10 +58,12 @@ pub async fn measure(bench: &mut Bench) {
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[1], text(21)).unwrap();
     bench.transact("one section of 2 KB, in a draft", put).await;
     let draft = old.draft.clone().unwrap();
-    let discard = document::discard_draft(edit(&old, right, &admin, &mark), &draft).unwrap();
-    bench.transact("a draft of one 2 KB section", discard).await;
-    let mut old = old;
-    (old.data.draft, old.meta.version) = (None, old.meta.version + 1);
+    let (discard, _) = document::discard_draft(edit(&old, right, &admin, &mark), &draft).unwrap();
+    bench.transact("a draft of ten sections", discard).await;
+    bench.query("one document", 1, document::removals(at(702)).unwrap()).await;
+    let discarded = bench.get("ten sections", document::read_for_update(&id).unwrap()).await;
+    bench.transact("one 2 KB section", document::discard_texts(&discarded).unwrap()).await;
+    let old = bench.get("ten sections", document::read_for_update(&id).unwrap()).await;
     let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
     bench.table.transact(&begin).await.unwrap().unwrap();
     let _ = bench.table.meter().take();

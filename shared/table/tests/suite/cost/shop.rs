@@ -62,6 +62,7 @@ pub(super) async fn customers(bench: &mut Bench) {
     let last = bench.table.get(&customer::read_for_update(&customer_id(25)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let last = bench.update("a customer with one address", customer::begin_erasure(&last, at(6)).unwrap()).await;
+    bench.query("one customer", 1, customer::erasing(at(6)).unwrap()).await;
     bench.transact("a customer with one address", customer::delete(&last, at(6)).unwrap()).await;
 
     bench.query("one erasure", 1, erasure::pending(at(6)).unwrap()).await;

@@ -3,10 +3,11 @@
 //! The index of memberships is eventually consistent, so a membership may stay. Such a membership
 //! grants nothing, because a change of an organization also requires the caller's profile.
 
-use http_api::{Problem, Services};
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::organization::{self, invitation};
-use table::{Budget, retry_on_conflict};
+use table::{Budget, Table, retry_on_conflict};
+
+use crate::removal::RemovalError;
 
 /// The memberships per page.
 const PAGE: usize = 25;
@@ -15,14 +16,14 @@ const PAGE: usize = 25;
 /// function can be called again after a failure.
 ///
 /// # Errors
-/// 503 `throttled` when the customer has more memberships than one request ends.
-pub async fn erase(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
+/// [`table::TableError::OverBudget`] when the customer has more memberships than one request ends.
+pub(super) async fn erase(table: &Table, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), RemovalError> {
     let mut after = None;
     loop {
         // The index may still show ended memberships, so the loop reads each page once.
-        let page = services.table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        let page = table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
         for membership in &page.items {
-            end(services, &membership.id, customer).await?;
+            end(table, &membership.id, customer).await?;
             budget.pace().await?;
         }
         after = page.next;
@@ -35,23 +36,27 @@ pub async fn erase(services: &Services, customer: &CustomerId, budget: &Budget<'
 /// Removes every invitation of a customer. The function can be called again after a failure.
 ///
 /// # Errors
-/// 503 when other requests keep changing the invitations.
-pub async fn erase_invitations(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
+/// [`table::TableError::Contended`] when other requests keep changing the invitations.
+pub(super) async fn erase_invitations(
+    table: &Table,
+    customer: &CustomerId,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
     retry_on_conflict(async || {
-        let Some(roster) = services.table.get(&invitation::roster(customer)?).await? else { return Ok(Some(())) };
+        let Some(roster) = table.get(&invitation::roster(customer)?).await? else { return Ok(Some(())) };
         budget.write(&invitation::erase(&roster)?).await?;
-        Ok(services.table.write(&invitation::forget(&roster)?).await?.ok())
+        Ok(table.write(&invitation::forget(&roster)?).await?.ok())
     })
     .await
 }
 
 /// Ends a membership. It reads the current item first, because the organization's counters depend
 /// on role and team.
-async fn end(services: &Services, organization: &OrganizationId, customer: &CustomerId) -> Result<(), Problem> {
+async fn end(table: &Table, organization: &OrganizationId, customer: &CustomerId) -> Result<(), RemovalError> {
     retry_on_conflict(async || {
-        let member = services.table.get(&organization::erasable(organization, customer)?).await?;
+        let member = table.get(&organization::erasable(organization, customer)?).await?;
         let Some(member) = member else { return Ok(Some(())) };
-        Ok(services.table.transact(&organization::erase_member(&member)?).await?.ok())
+        Ok(table.transact(&organization::erase_member(&member)?).await?.ok())
     })
     .await
 }

@@ -1,0 +1,52 @@
+//! Plants damage in the queue of picking jobs.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fixture::TestTable;
+use key_schema::entity::AnyEntity;
+use key_schema::instant::Instant;
+use key_schema::order::{self, OrderStatus, Step};
+use key_schema::picking::WaitingJob;
+use ops::verify::Kind::{Behind, Link, Orphan};
+
+use super::damage::Damage::{Delete, Set};
+use super::damage::{each, finds, put};
+use super::world::{self, PAID, PICKED};
+
+#[tokio::test]
+async fn a_picking_job_that_its_order_does_not_need_is_reported_and_removed() {
+    let jobs = |jobs: &[&str]| AttributeValue::Ss(jobs.iter().map(|job| (*job).to_owned()).collect());
+    each([
+        ("PICKING WAITING#", Delete, &[(Behind, "ORDER#0159f8e6-ea80-7111-9111-000000000004 ORDER")] as &[_], false),
+        ("PICKING STATIONS", Delete, &[(Behind, "ORDER#0159f8e6-ea80-7111-9111-000000000003 ORDER")], false),
+        ("PICKING STATIONS", Set("jobs", jobs(&[PICKED[0], PAID])), &[(Link, "PICKING STATIONS")], true),
+        ("PICKING STATIONS", Set("jobs", jobs(&[PICKED[0], "gone"])), &[(Link, "PICKING STATIONS")], true),
+    ])
+    .await;
+    let job = WaitingJob { order_id: PAID.parse().unwrap() };
+    put(job, &[(Orphan, "PICKING WAITING#0159f8e6-ea80-7111-9111-000000000002")], true).await;
+    // The order left, and its message was lost.
+    let table = TestTable::create().await;
+    world::fill(&table).await;
+    for (id, expected) in [
+        (PICKED[1], (Orphan, "PICKING WAITING#0159f8e6-ea80-7111-9111-000000000004")),
+        (PICKED[0], (Link, "PICKING STATIONS")),
+    ] {
+        leave(&table, id).await;
+        finds(&table, id, &[expected], true).await;
+    }
+}
+
+/// Cancels a paid order.
+async fn leave(table: &TestTable, id: &str) {
+    let (stored, at) = (world::stored_order(table, id).await, Instant::now());
+    let items = table.own().query(&order::read_for_update(&stored.id).unwrap()).await.unwrap().items;
+    let lines = items.into_iter().filter_map(|item| match item {
+        AnyEntity::OrderLine(line) => Some(line.data),
+        _ => None,
+    });
+    let (lines, to): (Vec<_>, _) = (lines.collect(), OrderStatus::Cancelled);
+    let step =
+        Step { order: &stored, lines: &lines, to, at, by: "s", note: None, carrier: None, tracking: None, money: None };
+    table.transact(&order::advance(step).unwrap()).await;
+    world::derived(table).await;
+}
