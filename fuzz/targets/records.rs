@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-// This includes only the consumer's reader, because the sinks take minutes to build.
+// This includes only the consumer's reader, because the rest of the consumer takes minutes to
+// build.
 #[allow(dead_code)]
 #[path = "../../functions/stream/src/batch.rs"]
 mod batch;
@@ -76,8 +77,8 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     }
 }
 
-/// Checks that a record that fails a whole batch has no sequence number, which a response would
-/// need.
+/// Checks that only a record without a sequence number fails a whole batch. The response reports
+/// other records by their sequence numbers.
 fn nameless(record: &str) {
     let Ok(value) = serde_json::from_str::<Value>(record) else { return };
     let number = value.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str);

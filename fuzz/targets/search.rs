@@ -13,7 +13,7 @@ mod query;
 
 use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, SearchTextError};
 
-/// The engine refuses a query with more clauses.
+/// The maximum number of clauses in a query that the engine accepts.
 const MAX_CLAUSES: u64 = 1024;
 /// The maximum size of a query. It contains a text of 512 bytes several times: in the clauses of
 /// its words and in the prefixes. JSON may escape each byte of the text.

@@ -146,7 +146,7 @@ patterns! {
     }
     GET {
         id: "loans.get",
-        purpose: "Read a loan, also before its return",
+        purpose: "Read a loan, whether or not it was returned",
         request: GetItem,
         key: "PK = MEMBER#<member>, SK = LOAN#<id>",
         returns: "the loan",

@@ -82,7 +82,7 @@ async fn a_loan_is_overdue_from_its_due_date_until_its_return() {
     library.assert_whole(&loan).await;
     let due = now().plus_seconds(LOAN_SECONDS);
     assert!(overdue(&library, now()).await.is_empty());
-    assert!(overdue(&library, due).await.is_empty(), "a loan is overdue after its due date");
+    assert!(overdue(&library, due).await.is_empty(), "a loan is overdue only after its due date");
     let found = overdue(&library, due.plus_millis(1)).await;
     let expected =
         LoanSummary { id: loan.id.clone(), member_id: ann.id.clone(), book_id: book.id.clone(), due_at: due };

@@ -15,7 +15,7 @@ async fn a_member_reads_as_registered() {
 }
 
 #[tokio::test]
-async fn another_spelling_of_a_taken_address_is_refused_and_the_error_names_it() {
+async fn another_spelling_of_a_taken_address_is_refused_and_the_error_names_the_spelling() {
     let library = TestLibrary::open().await;
     library.member("ann").await;
     let spelling = Email::new("Ann@Example.com").unwrap();

@@ -72,7 +72,7 @@ pub struct Refused {
     /// The action and the resource.
     #[serde(flatten)]
     pub need: Need,
-    /// Number of such calls.
+    /// Number of calls that were denied because of this need.
     pub count: u64,
 }
 

@@ -2,8 +2,8 @@
 //! has created.
 //!
 //! Only these requests come from outside the functions, so the store verifies them as S3 does. It
-//! verifies the Signature Version 4 over method, path, query and signed headers, its date and its
-//! expiry. In this emulator the secret access key equals the access key id.
+//! verifies the date, the expiry, and the Signature Version 4 over method, path, query and signed
+//! headers. In this emulator the secret access key equals the access key id.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ pub(super) struct Presigned(BTreeMap<String, String>);
 
 impl Presigned {
     /// Removes the signature's parameters from a request's parameters. Returns `None` if the
-    /// request has none.
+    /// request has no such parameters.
     pub(super) fn take(parameters: &mut BTreeMap<String, String>) -> Option<Self> {
         parameters.contains_key("X-Amz-Algorithm").then(|| {
             let all = parameters.clone();
