@@ -183,7 +183,7 @@ impl Service for Bus {
             true => name,
             false => access.arn("events", &format!("event-bus/{name}")),
         };
-        // An entry without a valid bus needs no permission, because it is rejected anyway.
+        // A request that cannot be parsed needs no permission, because it is rejected anyway.
         let arns: BTreeSet<String> = names.map(arn).collect();
         arns.into_iter().map(|arn| Need::new("events:PutEvents", arn)).collect()
     }

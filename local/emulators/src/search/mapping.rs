@@ -247,7 +247,8 @@ impl Builder {
 
     fn declare(&mut self, name: &str, kind: &Kind) -> Handle {
         match kind {
-            // The values are already normalized, because they are sorted in that form, too.
+            // [`Field::index`] normalizes keywords, because they are also sorted in that form. So
+            // tantivy need not analyze them.
             Kind::Keyword { .. } => self.schema.add_text_field(name, STRING),
             Kind::Text { analyzer } => {
                 self.tokenizers.register(name, analyzer.clone());

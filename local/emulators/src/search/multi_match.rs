@@ -79,8 +79,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// The result if the analyzer removes all words of the text. If true, every document matches.
-    /// Otherwise no document matches.
+    /// Whether every document matches if the analyzer removes all words of the text. If false, no
+    /// document matches then.
     all_without_words: bool,
 }
 

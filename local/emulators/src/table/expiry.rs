@@ -24,7 +24,7 @@ impl Expiry {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "query_only", true)?;
         let expiry = Self(Mutex::new(connection));
-        // A connection opens its files with its first query. This query must come before the
+        // A connection opens its files with its first query. So the first query must run before the
         // temporary files are unlinked.
         expiry.is_left(0)?;
         Ok(expiry)

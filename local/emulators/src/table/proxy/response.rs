@@ -21,8 +21,8 @@ pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Hit) -> Respo
     answer::cancelled(actions, culprit)
 }
 
-/// Returns a successful response with the body that `change` returns. If `change` returns none, the
-/// body is unchanged.
+/// Returns a successful response with the body that `change` returns. If `change` returns `None`,
+/// the body is unchanged.
 pub(super) async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
     if !response.status().is_success() {
         return response;
