@@ -184,7 +184,7 @@ impl Functions {
     }
 }
 
-/// Ends the count of its invocation when it is dropped.
+/// Counts one invocation until the value is dropped.
 struct Counted(Arc<StdMutex<Load>>);
 
 impl Drop for Counted {

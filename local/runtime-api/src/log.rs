@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_beyond_the_bound_is_cut_and_the_next_one_is_whole() {
+    async fn a_line_beyond_the_bound_is_cut_and_the_next_line_is_whole() {
         let text = format!("{}\nnext\nlast", "x".repeat(3 * LONGEST_LINE));
         let mut source = BufReader::new(text.as_bytes());
         let mut lines = Vec::new();

@@ -30,7 +30,8 @@ pub(crate) fn spawn(
         .args(&spec.args)
         .env_clear()
         .envs(variables)
-        // The pipe stays open while this process runs.
+        // The pipe stays open while this process runs. The function's process exits when the pipe
+        // closes.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
