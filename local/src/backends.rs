@@ -159,7 +159,7 @@ impl Backends {
         self.names.get(logical_id).map_or(logical_id, String::as_str)
     }
 
-    /// Returns an ARN for the search engine, in the form of an OpenSearch domain's.
+    /// Returns an ARN for the search engine, in the form of the ARN of an OpenSearch domain.
     pub(crate) fn search_arn() -> String {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }

@@ -62,14 +62,15 @@ struct RunArgs {
     /// Load the sample data that the program contains.
     #[arg(long)]
     demo: bool,
-    /// Use this DynamoDB instead of the embedded one [env: AWS_ENDPOINT_URL_DYNAMODB].
+    /// Use this DynamoDB instead of the embedded table [env: AWS_ENDPOINT_URL_DYNAMODB].
     #[arg(long, value_name = "URL")]
     table_endpoint: Option<String>,
     /// Name of the table. Without it, another DynamoDB gets a fresh table that is deleted at the
     /// end.
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Use this template [default: template.yaml here or in a parent folder, or the built-in one].
+    /// Use this template [default: template.yaml here or in a parent folder, or the built-in
+    /// template].
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Set a parameter of the template, as `sam deploy` does. May be given more than once.
@@ -115,7 +116,8 @@ struct TokenArgs {
     /// began also ends the token.
     #[arg(long, value_name = "S")]
     sid: Option<String>,
-    /// A verified email address of the token's owner. The profile with this address is verified.
+    /// A verified email address of the token's owner. A profile with this address counts as
+    /// verified.
     #[arg(long, value_name = "ADDRESS")]
     email: Option<Email>,
     /// Data folder of the running system, if it was started with one. It contains the signing key.
@@ -196,8 +198,8 @@ fn import(args: ImportArgs) -> ExitCode {
 
 /// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
-    // Without a Runtime API, a user has started the function by hand, so the error message must be
-    // shown.
+    // Without a Runtime API, a user has started the function by hand. Then the process must not end
+    // before it has shown the error.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }

@@ -21,7 +21,7 @@ pub struct Options {
     pub template: Option<PathBuf>,
     /// Parameters of the template with values other than their default, by name.
     pub parameters: Vec<(String, String)>,
-    /// A DynamoDB to use instead of the embedded one.
+    /// A DynamoDB to use instead of the embedded table.
     pub table_endpoint: Option<String>,
     /// Address of that DynamoDB's streams, if it differs.
     pub streams_endpoint: Option<String>,

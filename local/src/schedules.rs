@@ -34,8 +34,8 @@ pub(crate) fn start(
 }
 
 /// Runs one schedule. If an invocation takes longer than the interval, the next invocation begins
-/// after it. One invocation replaces all missed ones. A failed invocation is not retried, because
-/// the next one follows soon.
+/// after it. One invocation replaces all missed invocations. A failed invocation is not retried,
+/// because the next invocation follows soon.
 async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + schedule.every, schedule.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -321,7 +321,7 @@ impl System {
         if let Some(dynamodb) = self.fresh_table.take()
             && let Err(error) = dynamodb.delete_table(&self.table).await
         {
-            tracing::warn!(%error, "the new table remains");
+            tracing::warn!(%error, "the fresh table cannot be deleted");
         }
     }
 }

@@ -100,8 +100,8 @@ impl SigningKey {
     ///
     /// Without a data folder, the key of a program that Cargo built is in Cargo's target folder.
     /// The key of a downloaded program is in `.bodega` in the user's home folder. Several processes
-    /// that create the key at once get the same key. When it creates a key, it removes the secret
-    /// of an earlier version.
+    /// that create the key at once get the same key. When this function creates a key, it removes
+    /// the secret of an earlier version.
     ///
     /// # Errors
     /// [`KeyError`].

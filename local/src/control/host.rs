@@ -36,7 +36,8 @@ fn is_local_origin(origin: &str) -> bool {
     origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
 }
 
-/// Returns whether a host, with or without a port, is always this machine, without any name server.
+/// Returns whether a host, with or without a port, names this machine without the help of a name
+/// server.
 fn is_loopback(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     // The text `user@127.0.0.1` is not a host.

@@ -54,7 +54,7 @@ pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Op
 }
 
 /// Sets the CORS headers of a response, so that pages of an allowed origin may read it. `headers`
-/// are those of the request.
+/// are the request's headers.
 pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     for name in OWN {
         answer.remove(name);

@@ -167,8 +167,8 @@ fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
     })
 }
 
-/// Loads the households of the file with a place. Also loads the households that only the baskets
-/// contain. These have no place.
+/// Loads the households of the file, and gives each of them a place. Also loads the households that
+/// only the baskets contain, without a place.
 pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
     let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
     let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));

@@ -13,7 +13,7 @@ use crate::grants::Grants;
 use crate::token::SigningKey;
 use crate::{Options, issuer};
 
-/// Adds to an error that it concerns the template that is compiled into the program.
+/// Adds to an error message that the error is in the template that is compiled into the program.
 pub(super) fn in_program(error: TemplateError) -> TemplateError {
     error.in_file("the program's template.yaml".as_ref())
 }

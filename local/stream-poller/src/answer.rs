@@ -18,8 +18,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// Reads a response. `index_of` returns the index in the batch of the record with a sequence
-/// number.
+/// Reads a response. `index_of` returns a record's index in the batch from its sequence number.
 pub(crate) fn read(answer: &[u8], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
     if answer.iter().all(u8::is_ascii_whitespace) {
         return Outcome::Done;
