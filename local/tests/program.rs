@@ -114,7 +114,7 @@ async fn the_reference_is_found_from_the_first_page() {
     child.wait().unwrap();
 }
 
-/// Runs the example lines that the program prints in a shell, as a new user would.
+/// Runs the example lines of the program's output. It runs them in a shell, as a new user would.
 #[cfg(unix)]
 #[test]
 fn the_printed_lines_end_with_a_search_that_finds_products() {

@@ -24,7 +24,7 @@ const MAX_LIST_PAGES: usize = 100;
 pub struct Endpoint {
     /// The table's endpoint, `http://host:port`.
     pub table_url: String,
-    /// The stream's endpoint. With emulators it is the same as the table's.
+    /// The stream's endpoint. With emulators it is the same as the table's endpoint.
     pub stream_url: String,
     /// The access key that the functions use.
     pub access_key_id: String,

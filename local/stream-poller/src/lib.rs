@@ -10,13 +10,13 @@
 //!
 //! ```text
 //! StreamSource ──pages──▶ reader ──by item key──▶ lane ──batches──▶ Invoke
-//!   (HttpStream)      one a mapping           one a unit of            │ given up
+//!   (HttpStream)      one per mapping         one per unit of          │ given up
 //!                      and shard            parallelization            ▼
 //!                         ▲                       │               Destination
 //!                         └ checkpoint: position ◀┘ settled
 //! ```
 //!
-//! A mapping reads on behalf of its function. The function's [`Role`] may refuse each of these
+//! A mapping reads on behalf of its function. The function's [`Role`] may refuse any of these
 //! calls.
 //!
 //! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a

@@ -73,7 +73,7 @@ impl Record {
     /// Converts a record of a `GetRecords` response.
     ///
     /// It adds `eventSourceARN`. It writes the identity of a TTL deletion with the names of
-    /// Lambda's events (`type`, `principalId`), even if the response has those of the API.
+    /// Lambda's events (`type`, `principalId`). It replaces the names of the API.
     ///
     /// # Errors
     /// [`SourceError::Malformed`] if the record has no sequence number or no keys. Real streams

@@ -97,8 +97,8 @@ impl SharedSource {
     }
 
     pub(crate) async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
-        // The lock is held during the read, so that of two mappings with one iterator only the
-        // first one reads.
+        // The lock is held during the read, so that only the first of several mappings with the
+        // same iterator reads.
         let mut pages = self.pages.lock().await;
         if let Some((_, page)) = pages.iter().find(|(at, _)| at == iterator) {
             return Ok(page.clone());

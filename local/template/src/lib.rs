@@ -7,8 +7,8 @@
 //! them. Tests compare them with the routes, indexes and actions that the code names.
 //!
 //! The crate evaluates intrinsic functions as CloudFormation does, with the parameters and names of
-//! a [`Deployment`]. It rejects settings that it does not know, with the line. If it ignored them,
-//! the local system could differ from a deployment.
+//! a [`Deployment`]. It rejects unknown settings with an error that contains the line. If it
+//! ignored them, the local system could differ from a deployment.
 //!
 //! ```no_run
 //! let template = template::Template::read("template.yaml".as_ref())?;
@@ -58,7 +58,7 @@ use section::Section;
 pub struct Template {
     /// The only table.
     pub table: TableDefinition,
-    /// Every function with a true condition, in the order of the template.
+    /// Every function whose condition is true or missing, in the order of the template.
     pub functions: Vec<Function>,
     /// Every route of the HTTP API, in the order of the template.
     pub routes: Vec<Route>,

@@ -58,7 +58,7 @@ pub struct BucketCors {
     pub max_age: Option<u32>,
 }
 
-/// Reads the rules of a bucket's `CorsConfiguration`, or an empty list without one.
+/// Returns the rules of a bucket's `CorsConfiguration`. Returns an empty list if there is none.
 pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<BucketCors>, TemplateError> {
     let configuration = match properties {
         Some(properties) => properties.get("CorsConfiguration")?,

@@ -223,7 +223,9 @@ fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result
                 Some((field, definition)) if matches!(definition.kind, Kind::Keyword { .. }) => {
                     Ok(TermsAggregation { name: name.clone(), field, size })
                 }
-                _ => Err(Problem::illegal(format!("[{field}] is not a keyword field, so its values cannot be counted"))),
+                _ => {
+                    Err(Problem::illegal(format!("[{field}] is not a keyword field, so its values cannot be counted")))
+                }
             }
         })
         .collect()

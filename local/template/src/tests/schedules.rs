@@ -51,7 +51,7 @@ fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
 }
 
 #[test]
-fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next() {
+fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next_run() {
     let template = real();
     let scheduled: Vec<&str> = template.schedules.iter().map(|schedule| schedule.function.as_str()).collect();
     assert_eq!(scheduled, ["Janitor", "Splitter"]);

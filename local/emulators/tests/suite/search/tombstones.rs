@@ -56,7 +56,11 @@ async fn a_difference_is_named_field_by_field() {
     assert!(rice.differences(&write(&shop()[1], 1)).unwrap().contains(&"name".to_owned()));
     assert!(matches!(rice.document::<ProductDocument>(), Err(SearchError::Answer(_))));
     engine.write(&[removed_at("soap", 3, "2017-01-05T00:00:00.000Z")]).await;
-    assert_eq!(stored("soap").await.differences(&remove("soap", 3)).unwrap(), none, "the time of the deletion is not compared");
+    assert_eq!(
+        stored("soap").await.differences(&remove("soap", 3)).unwrap(),
+        none,
+        "the time of the deletion is not compared"
+    );
 }
 
 #[tokio::test]
