@@ -120,7 +120,7 @@ struct TokenArgs {
     /// verified.
     #[arg(long, value_name = "ADDRESS")]
     email: Option<Email>,
-    /// Data folder of the running system, if it was started with one. It contains the signing key.
+    /// Data folder of the running system, if the system has one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }

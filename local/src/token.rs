@@ -279,7 +279,7 @@ fn as_text(value: &Json) -> String {
 }
 
 /// Writes the key to a draft file and hard-links it. So no process can read a partial key, and of
-/// several writers only the first one succeeds.
+/// several writers only the first writer succeeds.
 fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let draft = folder.join(format!(".{FILE}-{}-{:x}", std::process::id(), fastrand::u64(..)));

@@ -1,4 +1,4 @@
-//! Books, in one list by title that is spread over several partitions.
+//! Books, in one list. It is sorted by title and spread over several partitions.
 //!
 //! A partition takes about 1,000 writes a second, and all books in one partition would share that
 //! limit. So a hash of the book's id selects one of [`BOOK_SHARDS`] partitions. A read of the list

@@ -83,7 +83,7 @@ pub(crate) struct Hit {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier one
+    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier rule
     /// applies.
     ///
     /// # Errors

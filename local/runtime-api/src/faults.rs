@@ -48,7 +48,7 @@ struct Rule {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier one
+    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier rule
     /// applies.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub struct FunctionSpec {
     pub program: PathBuf,
     /// Arguments of the program.
     pub args: Vec<OsString>,
-    /// The function's environment variables. They override the ones that Lambda sets.
+    /// The function's environment variables. They override the variables that Lambda sets.
     pub environment: BTreeMap<String, String>,
     /// Value of `_HANDLER`.
     pub handler: String,

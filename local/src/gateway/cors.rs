@@ -26,7 +26,8 @@ const OWN: [HeaderName; 6] = [
     ACCESS_CONTROL_MAX_AGE,
 ];
 
-/// Returns the response to a preflight request, or `None` if the request is not one.
+/// Returns the response to a preflight request, or `None` if the request is not a preflight
+/// request.
 ///
 /// The status is 204, and the request needs neither a route nor a token. The response has CORS
 /// headers only if the origin, the method and all headers are allowed.

@@ -47,7 +47,7 @@ pub struct ImportArgs {
     /// Stock of each new product.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub stock: u64,
-    /// Data folder of the running system, if it was started with one. It contains the signing key.
+    /// Data folder of the running system, if the system has one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }

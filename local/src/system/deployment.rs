@@ -71,8 +71,8 @@ pub(super) fn specs(
     template.functions.iter().map(spec).collect()
 }
 
-/// Returns the environment variables with which other programs can call the backends: those of the
-/// AWS SDK, and some of the functions' own variables.
+/// Returns the environment variables with which other programs can call the backends: the variables
+/// of the AWS SDK, and some of the functions' own variables.
 pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
     const WANTED: [&str; 11] = [
         "TABLE_NAME",

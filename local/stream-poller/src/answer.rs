@@ -3,7 +3,7 @@
 //! The rules are those of the Lambda developer guide, "Configuring partial batch response with
 //! DynamoDB and Lambda". The guide does not mention a response that is not an object, or an
 //! identifier that is not in the batch. This module then treats the whole batch as failed, because
-//! a repeated record is better than a lost one.
+//! a repeated record is better than a lost record.
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ const MAX_PATTERNS: usize = 10;
 /// The reason why filter criteria are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// There are more than ten patterns, or one has more than 4,096 characters.
+    /// There are more than ten patterns, or a pattern has more than 4,096 characters.
     #[error("a mapping has at most {MAX_PATTERNS} patterns of {MAX_PATTERN} characters")]
     TooLong,
     /// A pattern is invalid.

@@ -27,7 +27,8 @@ pub trait StreamSource: Send + Sync + 'static {
 pub struct Shard {
     /// Id of the shard in the stream.
     pub id: String,
-    /// The preceding shard. A mapping reads it to its end before this one.
+    /// The preceding shard. A mapping reads the preceding shard to its end before it reads this
+    /// shard.
     pub parent: Option<String>,
 }
 
@@ -42,7 +43,7 @@ pub enum Start {
     After(SequenceNumber),
 }
 
-/// Records, and the iterator for the next ones.
+/// Records, and the iterator for the next records.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The records, in the order of the shard.
@@ -54,7 +55,7 @@ pub struct Page {
 /// The reason why a stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The iterator has expired. The caller must request a new one.
+    /// The iterator has expired. The caller must request a new iterator.
     #[error("the shard iterator has expired")]
     Expired,
     /// The records at the iterator were trimmed. The caller must continue with the oldest record.

@@ -23,7 +23,7 @@ pub struct Function {
     pub memory_mb: u32,
     /// Environment variables with their resolved values.
     pub environment: BTreeMap<String, String>,
-    /// Names of the variables that have a literal value, the same in every deployment.
+    /// Names of the variables that have a literal value, which is the same in every deployment.
     pub literals: BTreeSet<String>,
     /// Tracing mode, e.g. `Active`. `None` means Lambda's default.
     pub tracing: Option<String>,

@@ -350,7 +350,7 @@ fn plain_yaml_becomes_json() {
     assert!(parse_yaml("a: !Ref b").is_err());
 }
 
-/// Returns a template with this many conditions. Each condition needs the next one twice.
+/// Returns a template with this many conditions. Each condition refers to the next condition twice.
 fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
     let chain = (0..conditions).map(|n| format!("C{n}: !And [!Condition C{0}, !Condition C{0}]\n  ", n + 1));
     let rest = format!("C{conditions}: !Equals [1, 1]\n  Low: !Condition C0");

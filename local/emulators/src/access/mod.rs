@@ -146,8 +146,8 @@ impl Access {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
     }
 
-    /// Checks all permissions that a call needs. The error names the first one that the function
-    /// lacks.
+    /// Checks all permissions that a call needs. The error names the first permission that the
+    /// function lacks.
     fn check(&self, name: &str, needs: &[Need]) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());

@@ -115,8 +115,8 @@ impl EventBusServer {
 pub struct ServiceEvents(Arc<Bus>);
 
 impl ServiceEvents {
-    /// Sends an event of a service. If the event cannot be stored, it is logged and dropped. AWS
-    /// services do not guarantee their events either.
+    /// Sends an event of a service. If the event cannot be stored, the error is logged and the
+    /// event is dropped. AWS services do not guarantee their events either.
     pub async fn send(&self, source: &str, detail_type: &str, detail: Value) {
         // `publish` has already logged the error.
         let _ = self.0.publish(Published::of_service(source, detail_type, detail)).await;

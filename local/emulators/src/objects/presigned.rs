@@ -44,7 +44,7 @@ impl Presigned {
         self.0.get("X-Amz-Security-Token").map(String::as_str)
     }
 
-    /// Rejects a request that differs from the signed one, has expired, or is not valid yet.
+    /// Rejects a request that differs from the signed request, has expired, or is not valid yet.
     pub(super) fn check(&self, request: &Request<Bytes>, now: SystemTime) -> Result<(), Problem> {
         let get = |name: &str| self.0.get(name).map(String::as_str).ok_or(Problem::query());
         let (date, signed) = (get("X-Amz-Date")?, get("X-Amz-SignedHeaders")?);

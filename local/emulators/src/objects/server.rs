@@ -94,7 +94,7 @@ impl ObjectServer {
         Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
     }
 
-    /// Writes a JSON object, replacing an existing one. Writes a file if there is a folder.
+    /// Writes a JSON object, and replaces an existing object. Writes a file if there is a folder.
     ///
     /// # Errors
     /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].

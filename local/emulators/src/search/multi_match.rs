@@ -2,7 +2,7 @@
 //! determines the score.
 //!
 //! OpenSearch scores a misspelt word by the statistics of the similar terms. In this emulator an
-//! exact term always scores higher than a similar one, and similar terms score by their edit
+//! exact term always scores higher than a similar term, and similar terms score by their edit
 //! distance.
 
 use std::collections::BTreeSet;

@@ -96,7 +96,7 @@ impl<'a> SearchRequest<'a> {
 }
 
 impl SortKey {
-    /// Returns the sort value of a document. If a field has several values, the first one in sort
+    /// Returns the sort value of a document. If a field has several values, the first value in sort
     /// direction counts.
     pub(super) fn value<'a>(&self, score: f32, row: &'a [Values]) -> SortValue<'a> {
         let SortBy::Field(field) = self.by else {

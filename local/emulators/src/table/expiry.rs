@@ -1,8 +1,8 @@
 //! Checks whether a sweep has left expired items.
 //!
 //! The engine's sweep reads at most as many rows as the table had when the sweep began. If clients
-//! add rows during the sweep, it may end before the last rows and miss expired ones. If this module
-//! finds expired items, the sweep runs again without concurrent writes.
+//! add rows during the sweep, it may end before the last rows and miss expired items. If this
+//! module finds expired items, the sweep runs again without concurrent writes.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

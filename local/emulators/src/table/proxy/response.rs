@@ -1,4 +1,4 @@
-//! Changes responses, and builds those of the proxy itself.
+//! Changes responses of the table, and builds responses of the proxy itself.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full, Limited};

@@ -331,7 +331,7 @@ async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
         let proxy = FaultProxy::start(table.url()).await.unwrap();
         let http = reqwest::Client::new();
         let shop = Shop { table, proxy, http };
-        // The second system finds the table of the first one.
+        // The second system finds the table of the first system.
         assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
         shop.table.shutdown();
     }
