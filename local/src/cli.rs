@@ -56,7 +56,7 @@ struct RunArgs {
     /// Port of the HTTP API. 0 selects a free port.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     port: u16,
-    /// Keep the data in this folder. Without it, all data is lost at the end.
+    /// Keep the data in this folder. Without a folder, all data is lost at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Load the sample data that the program contains.

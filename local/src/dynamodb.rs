@@ -48,7 +48,7 @@ pub enum DynamoDbError {
         /// Message of the exception.
         message: String,
     },
-    /// A table of this name exists, but its definition differs from the template's.
+    /// A table of this name exists, but its definition differs from the definition in the template.
     #[error("the table {table} differs from the table of the template in its {part}")]
     OtherTable {
         /// Name of the table.

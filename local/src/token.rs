@@ -48,7 +48,7 @@ pub struct SigningKey {
     pair: Arc<EcdsaKeyPair>,
     /// The key from which other secrets are derived.
     secret: hmac::Key,
-    /// The only header that this key issues and accepts.
+    /// The only JWT header that this key issues and accepts.
     header: String,
     id: String,
     /// Audiences whose tokens are accepted.

@@ -25,7 +25,7 @@ pub struct QueueSettings {
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
     /// The dead-letter queue, and the number of receptions after which a message moves there.
-    /// Without it a message is delivered for ever.
+    /// Without a dead-letter queue, a message is delivered for ever.
     pub redrive: Option<(Arc<Queue>, u32)>,
     /// The journal that stores the messages given up to this queue.
     pub journal: Option<Arc<Journal>>,

@@ -43,7 +43,7 @@ pub struct Target {
     pub maximum_retries: u32,
     /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// Queue for events that could not be delivered. Without it they are only logged.
+    /// Queue for events that could not be delivered. Without a queue, the events are only logged.
     pub dead_letter: Option<Arc<Queue>>,
 }
 

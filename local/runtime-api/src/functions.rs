@@ -46,8 +46,8 @@ struct Load {
 
 impl Functions {
     /// Starts one execution environment of each function and returns when all of them are ready. If
-    /// an environment fails to start, the log shows it, and the function's next invocation starts
-    /// it again, as in Lambda.
+    /// an environment fails to start, the log shows the error. As in Lambda, the function's next
+    /// invocation then starts the environment again.
     pub async fn start(specs: Vec<FunctionSpec>, log: Log) -> Self {
         let mut pools = HashMap::with_capacity(specs.len());
         for spec in specs {

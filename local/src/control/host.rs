@@ -15,7 +15,7 @@ use http::uri::Authority;
 
 use super::problem::Problem;
 
-/// Passes on a request to a loopback host, and refuses any other with 403.
+/// Forwards a request to a loopback host, and refuses any other request with 403.
 pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|host| host.to_str().ok());

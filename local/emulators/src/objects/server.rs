@@ -44,8 +44,8 @@ impl ObjectServer {
     /// Needs a Tokio runtime. Reading the folder blocks.
     ///
     /// # Errors
-    /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::BucketName`], and
-    /// [`Error::Serve`] without a port.
+    /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::BucketName`]
+    /// for an invalid name, [`Error::Serve`] if no port can be opened.
     pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
         let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
         let cors = Arc::default();

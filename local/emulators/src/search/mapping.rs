@@ -95,7 +95,7 @@ impl Mapping {
         self.fields.get(position)
     }
 
-    /// Returns the sort values of a document, and its form for tantivy.
+    /// Returns the sort values of a document, and the document in tantivy's form.
     pub(super) fn document(&self, source: &Map<String, Value>) -> Result<(Row, TantivyDocument), Problem> {
         let known = |name: &String| self.fields.iter().any(|field| field.property == *name);
         if let Some(name) = source.keys().find(|name| !known(name)) {

@@ -34,7 +34,7 @@ pub struct EmbeddedTable {
 impl EmbeddedTable {
     /// Opens the database in `data_dir` and serves it. Without a folder it uses a temporary
     /// database, in memory if the machine has a memory file system. The server is ready when this
-    /// returns. Blocks for some milliseconds.
+    /// function returns. Blocks for some milliseconds.
     ///
     /// # Errors
     /// [`Error::Folder`] or [`Error::InUse`] for the data folder. [`Error::Engine`] if the database

@@ -104,8 +104,8 @@ mod tests {
     use super::super::files::Files;
     use super::*;
 
-    /// These are the engine's queries, copied from its source (`storage.rs`). It runs them before
-    /// each write, for each page of records, and for each description of a shard.
+    /// These are the engine's queries, copied from its source (`storage.rs`). The engine runs them
+    /// before each write, for each page of records, and for each description of a shard.
     const BEFORE_EACH_WRITE: &str = "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 \
          FROM _stream_records WHERE table_name = 't'";
     const EACH_PAGE: &str = "SELECT event_name, keys_json, new_image, old_image, sequence_number, \

@@ -77,8 +77,8 @@ impl FaultProxy {
     /// Opens a loopback port in front of the table at `upstream`, `http://host:port`.
     ///
     /// # Errors
-    /// [`Error::Upstream`] if `upstream` is not a plain HTTP address, [`Error::Serve`] without a
-    /// port.
+    /// [`Error::Upstream`] if `upstream` is not a plain HTTP address, [`Error::Serve`] if no port
+    /// can be opened.
     pub async fn start(upstream: &str) -> Result<Self, Error> {
         Self::with_delays(upstream, DELAYS).await
     }
