@@ -63,7 +63,7 @@ fuzz_target!(|input: &[u8]| {
 fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
     let Scope { list, parameters, caller } = *scope;
     let (name, value) = parameters[0];
-    assert!(cursors.open(scope, sealed, now.plus_seconds(LIFETIME_SECONDS)).is_err(), "it has expired");
+    assert!(cursors.open(scope, sealed, now.plus_seconds(LIFETIME_SECONDS)).is_err(), "an expired cursor is accepted");
     let moved = value
         .char_indices()
         .nth(1)

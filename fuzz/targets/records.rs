@@ -63,7 +63,7 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
         "a valid record of the batch is not decoded"
     );
     for origin in origins {
-        assert!(all.contains(&origin.text), "a quarantined record differs from the received one");
+        assert!(all.contains(&origin.text), "a quarantined record differs from the received record");
         assert!((1..=sequence::MAX_DIGITS).contains(&origin.sequence.as_str().len()));
         assert!(origin.cause.as_deref().is_none_or(|cause| !cause.is_empty() && !cause.contains(char::is_control)));
     }

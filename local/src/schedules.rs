@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_function_is_invoked_once_an_interval_until_the_end() {
+    async fn a_function_is_invoked_once_in_each_interval_until_the_stop() {
         let calls = calls(every_minute(), Duration::from_secs(1), false, Duration::from_secs(200)).await;
         assert_eq!(times(&calls), [60, 120, 180]);
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_that_fails_is_followed_by_the_next() {
+    async fn a_failed_run_does_not_stop_the_schedule() {
         let calls = calls(every_minute(), Duration::from_secs(1), true, Duration::from_secs(130)).await;
         assert_eq!(times(&calls), [60, 120]);
     }

@@ -89,7 +89,7 @@ fn a_token_needs_the_data_folder_of_a_system_and_creates_none() {
 }
 
 #[tokio::test]
-async fn the_reference_is_found_from_the_first_page() {
+async fn the_root_and_docs_show_the_reference() {
     let (mut child, url) = running();
     for path in ["", "/", "/docs", "/docs/"] {
         let answer = reqwest::get(format!("{url}{path}")).await.unwrap();

@@ -53,7 +53,7 @@ async fn a_fresh_system_is_healthy_drained_and_empty() {
 }
 
 #[tokio::test]
-async fn the_gateways_own_refusals_are_those_of_aws() {
+async fn the_gateways_own_error_responses_equal_those_of_aws() {
     let system = start().await;
     let nowhere = call(&system, Method::GET, "/v1/nowhere").await;
     assert!(nowhere.headers().contains_key("apigw-requestid"));

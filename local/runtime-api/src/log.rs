@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_warnings_errors_and_lines_of_another_form() {
+    fn problems_are_warnings_errors_and_lines_that_are_not_json() {
         let log = Log::Problems;
         assert!(log.shows(r#"{"level":"ERROR","message":"x"}"#));
         assert!(log.shows("thread 'main' panicked"));

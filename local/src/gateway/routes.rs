@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_wins_over_a_parameter() {
+    fn a_literal_segment_takes_precedence_over_a_parameter() {
         let table = table();
         let found = table.find("GET", "/v1/products/import").unwrap();
         assert_eq!(found.route.path, "/v1/products/import");

@@ -53,8 +53,8 @@ impl Poller {
     /// all records written from then on.
     ///
     /// # Errors
-    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role may not list its
-    /// shards. Later errors are retried.
+    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role lacks the permission
+    /// to list the shards. Later errors are retried.
     pub async fn start(source: impl StreamSource, mappings: Vec<Mapping>, pace: Pace) -> Result<Self, SourceError> {
         let attention = watch::Sender::new(Attention::default());
         let changed = watch::Sender::new(());

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_outside_the_limits_of_the_service_is_refused_by_name() {
+    fn the_error_names_a_setting_outside_the_limits_of_the_service() {
         type Change = fn(&mut MappingSettings);
         let changes: [(Change, &str); 6] = [
             (|s| s.batch_size = 0, "BatchSize"),

@@ -65,13 +65,13 @@ pub enum SourceError {
     #[error("there is no stream: {0}")]
     NoStream(String),
     /// The function's role lacks the permission.
-    #[error("the stream may not be read: {0}")]
+    #[error("the function's role does not allow reading the stream: {0}")]
     Denied(String),
     /// The endpoint is unreachable or overloaded, or rejects the call.
     #[error("the stream cannot be read: {0}")]
     Unavailable(String),
     /// The endpoint's response has the wrong form.
-    #[error("the stream gives {0}")]
+    #[error("the stream returned {0}")]
     Malformed(&'static str),
 }
 

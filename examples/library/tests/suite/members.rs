@@ -32,7 +32,7 @@ async fn one_of_twenty_concurrent_registrations_with_one_address_succeeds() {
 }
 
 #[tokio::test]
-async fn a_change_of_address_claims_the_new_address_and_frees_the_old_one() {
+async fn a_change_of_address_claims_the_new_address_and_frees_the_old_address() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     library.change_email(&ann, email("lee"), now().plus_seconds(60)).await.unwrap();

@@ -7,7 +7,7 @@
 //!
 //! Requests must be signed. The store verifies a signature in the query (`presigned.rs`). It does
 //! not verify a signature in the headers, because only functions send such requests. As in S3, a
-//! caller that may not list a bucket gets 403 for a missing object.
+//! caller without the permission to list a bucket gets 403 for a missing object.
 //!
 //! Existing crates do not fit. `s3s-fs` 0.14 (139 crates) checks whether a name is taken before it
 //! writes, so two writers can both succeed. It also maps names to paths, so the objects `a` and

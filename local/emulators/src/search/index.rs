@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fewer_writes_than_the_maximum_are_ever_uncommitted() {
+    fn the_number_of_uncommitted_writes_stays_below_the_maximum() {
         let definition = json!({
             "settings": {"analysis": {}},
             "mappings": {"dynamic": "strict", "properties": {"name": {"type": "keyword"}}},

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_value() {
+    fn a_null_counts_as_a_missing_value() {
         assert!(row(&json!({"name": null})).unwrap().iter().all(|values| *values == Values::None));
     }
 

@@ -143,7 +143,7 @@ async fn an_invalid_entry_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_request_over_a_limit_is_refused_whole() {
+async fn a_request_over_a_limit_is_refused_as_a_whole() {
     let (server, url) = start().await;
     // The size also counts source and type. An entry that is exactly as large as the limit is
     // refused.

@@ -266,7 +266,7 @@ async fn a_failing_mapping_delays_no_other_and_keeps_the_stream_from_being_trimm
     let settings = MappingSettings { batch_size: 10, ..settings() };
     let poller = start(&stream, vec![mapping(settings.clone(), &stuck), mapping(settings, &free)]).await;
     let waited = tokio::time::timeout(Duration::from_secs(60), poller.drained()).await;
-    assert!(waited.is_err(), "one mapping is stuck");
+    assert!(waited.is_err(), "the wait must time out while one mapping fails");
     let progress = poller.progress().mappings;
     assert_eq!(progress[1].delivered, 30);
     assert_eq!(ends(progress[0].shards[0].position.as_ref()), Some("10"));

@@ -8,7 +8,7 @@ fn with_schedule(settings: &str) -> Result<Schedule, TemplateError> {
 }
 
 #[test]
-fn a_schedule_is_on_and_has_eventbridges_own_event_by_default() {
+fn a_schedule_is_enabled_and_sends_eventbridges_event_by_default() {
     let schedule = with_schedule("Schedule: rate(5 minutes)").unwrap();
     assert_eq!((schedule.function.as_str(), schedule.event.as_str()), ("One", "Tidy"));
     assert_eq!((schedule.every, schedule.enabled, &schedule.input), (Duration::from_secs(300), true, &None));

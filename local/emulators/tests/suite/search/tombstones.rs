@@ -90,7 +90,7 @@ async fn documents_and_tombstones_are_paged_through_once_each() {
 }
 
 #[tokio::test]
-async fn old_tombstones_are_purged_and_young_ones_kept() {
+async fn old_tombstones_are_purged_and_young_tombstones_are_kept() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     engine
@@ -165,7 +165,7 @@ async fn a_probe_of_the_engine_leaves_no_document() {
 }
 
 #[tokio::test]
-async fn a_probe_needs_the_indices() {
+async fn a_probe_without_the_indices_fails() {
     let engine = Engine::without_indices().await;
     assert!(matches!(engine.client.probe().await, Err(SearchError::Unsupported(_))));
 }
