@@ -26,7 +26,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The file may never have been written.
+        // An error is ignored, because the file may never have been written.
         let _ = std::fs::remove_file(&self.0);
     }
 }

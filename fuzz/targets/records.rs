@@ -40,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
         Ok(event) => event.records,
         Err(_) => match serde_json::from_str(text) {
             Ok(record) => vec![record],
-            // Lambda sends only valid JSON.
+            // Lambda sends only valid JSON, so the target skips other inputs.
             Err(_) => return,
         },
     };

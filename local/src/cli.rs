@@ -144,7 +144,7 @@ pub fn main() -> ExitCode {
 /// one.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Standard output may be closed.
+        // An error is ignored, because standard output may be closed.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -383,7 +383,7 @@ fn refuse(reason: &impl Display) -> ExitCode {
     ExitCode::from(EXIT_USAGE)
 }
 
-/// Writes to standard output, which may be a closed pipe.
+/// Writes to standard output. Ignores errors, because standard output may be a closed pipe.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

@@ -108,7 +108,8 @@ impl<T: Serialize> Entries<T> {
         }
         if let Err(error) = noted {
             tracing::warn!(
-                %error, path = %history.path.display(), "the history cannot be written, so new entries are only in memory",
+                %error, path = %history.path.display(),
+                "the history cannot be written, so new entries are only in memory",
             );
             self.history = None;
         }

@@ -95,7 +95,7 @@ impl Environment {
                     Err(failure)
                 }
             };
-            // The caller may no longer wait for the result.
+            // An error is ignored, because the caller may no longer wait for the result.
             let _ = job.reply.send(result.map_err(InvokeError::Function));
             self.settle(slot).await;
         }

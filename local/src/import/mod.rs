@@ -82,7 +82,7 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     };
     match loaded {
         Ok(summary) => {
-            // Standard output may be a closed pipe.
+            // An error is ignored, because standard output may be a closed pipe.
             let _ = io::stdout().write_all(summary.to_string().as_bytes());
             if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }

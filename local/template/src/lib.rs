@@ -208,7 +208,8 @@ impl Template {
             Err(error) => Err(error),
         };
         for rule in &self.rules {
-            // Every account has the default bus, to which AWS services send their events.
+            // Every account has the default bus, to which AWS services send their events. So a rule
+            // may use it although the template does not define it.
             if rule.bus != "default" && !self.buses.iter().any(|bus| bus.name == rule.bus) {
                 return at(&rule.logical_id, format!("there is no bus {}", rule.bus));
             }

@@ -228,7 +228,8 @@ impl Bus {
     /// the event's id.
     async fn publish(&self, event: Published) -> Result<String, Refusal> {
         let subscribers = self.subscribers().clone();
-        // `reserve_owned` fails only if the subscriber has been dropped.
+        // `reserve_owned` fails only if the subscriber has been dropped. Such a subscriber is
+        // skipped.
         let room = join_all(subscribers.into_iter().map(mpsc::Sender::reserve_owned)).await;
         if let Some(accept) = &self.accept
             && let Err(error) = accept(&event)

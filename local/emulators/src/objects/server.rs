@@ -125,7 +125,7 @@ impl Service for Handler {
         }
         let shared = cors::share(rules, &request);
         let store = Arc::clone(&self.store);
-        // File access blocks.
+        // File access blocks, so it runs on a separate thread.
         let answer =
             spawn_blocking(move || Asked::of(&request).and_then(|asked| done(&store, asked, request.body()))).await;
         let mut answer = answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer);
@@ -215,7 +215,8 @@ fn describe(properties: &Properties, has_checksum: bool, headers: &mut HeaderMap
     let checksums = [checksum, ("x-amz-checksum-type", Some("FULL_OBJECT".to_owned()))];
     let described = described.into_iter().chain(checksums.into_iter().filter(|_| has_checksum));
     for (name, value) in described {
-        // All values are ASCII: they come from headers or from this code.
+        // All values are ASCII, because they come from headers or from this code. So no header is
+        // skipped.
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
             headers.insert(name, value);
         }

@@ -158,7 +158,7 @@ impl Server {
     fn between_requests<T: Send + 'static>(&self, work: impl FnOnce(&Database) -> T + Send + 'static) -> Option<T> {
         let (done, result) = mpsc::channel();
         let job = move |engine: &Database| {
-            // The caller may no longer wait for the result.
+            // An error is ignored, because the caller may no longer wait for the result.
             let _ = done.send(work(engine));
         };
         self.jobs.as_ref()?.send(Box::new(job)).ok()?;

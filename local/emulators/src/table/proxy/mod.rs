@@ -314,7 +314,7 @@ impl Gate {
             return own(answer::unavailable());
         };
         head.uri = uri;
-        // These headers describe the original connection and body.
+        // These headers describe the original connection and body, so they are not forwarded.
         head.headers.remove(header::CONNECTION);
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers.remove(header::TRANSFER_ENCODING);
