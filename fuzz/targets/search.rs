@@ -96,8 +96,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
-                // The caller's values are those of a term or prefix, the words of a multi_match,
-                // and the end of the previous page.
+                // Three values come from the caller. They are the value of a term or prefix, the
+                // words of a multi_match, and the end of the previous page.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
             });
             own + below.sum::<u64>()

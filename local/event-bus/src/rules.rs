@@ -91,7 +91,8 @@ impl EventBus {
                     event: event.clone(),
                     work: work.clone(),
                 };
-                // Sending fails only if the receiver is gone, and this value owns it.
+                // Sending fails only if the receiving task has ended, and this value keeps that
+                // task alive.
                 let _ = self.deliveries.send(delivery).await;
             }
         }

@@ -131,7 +131,8 @@ impl Record {
     /// Returns the event as JSON text, created once for all mappings and retries.
     pub(crate) fn text(&self) -> &str {
         // `Display` is fast, because its code is in serde_json, which is optimized even in a
-        // development build. The code of `to_vec` is not.
+        // development build. The code of `to_vec` is generic, so it is compiled here without
+        // optimization.
         self.text.get_or_init(|| self.event.to_string())
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<Bucke
     configuration.only(&["CorsRules"])?;
     let rule = |rule: Section| {
         rule.only(&["AllowedHeaders", "AllowedMethods", "AllowedOrigins", "ExposedHeaders", "Id", "MaxAge"])?;
-        // A parameter of type `CommaDelimitedList` is also a list.
+        // The text of a parameter of type `CommaDelimitedList` is a list with commas.
         let list = |key: &str| -> Result<Vec<String>, TemplateError> {
             let Some(section) = rule.get(key)? else { return Ok(Vec::new()) };
             let texts = section.texts()?;
