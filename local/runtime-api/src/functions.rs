@@ -160,7 +160,7 @@ impl Functions {
         while environments.join_next().await.is_some() {}
     }
 
-    /// Counts an invocation. If it would have to wait, starts another environment.
+    /// Counts an invocation. If the invocation would have to wait, starts another environment.
     fn count(&self, pool: &Pool) -> Counted {
         let mut load = lock(&pool.load);
         load.invocations += 1;

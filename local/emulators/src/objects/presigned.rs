@@ -1,5 +1,5 @@
-//! Verifies requests with a signature in their query. Clients send these to a URL that a function
-//! has created.
+//! Verifies requests with a signature in their query. Clients send such requests to a URL that a
+//! function has created.
 //!
 //! Only these requests come from outside the functions, so the store verifies them as S3 does. It
 //! verifies the date, the expiry, and the Signature Version 4 over method, path, query and signed

@@ -65,8 +65,8 @@ impl StreamStore {
     }
 
     /// Deletes the records of `table` up to and including `sequence_number` in short transactions.
-    /// Returns the number of deleted records. If the database is busy for too long, it stops early
-    /// without an error. The next call deletes the remaining records.
+    /// Returns the number of deleted records. If the database is busy for too long, the function
+    /// stops early without an error. The next call deletes the remaining records.
     pub(super) fn trim(&self, table: &str, sequence_number: &str) -> Result<u64, Error> {
         let up_to = stored(sequence_number)?;
         let mut removed = 0;
