@@ -20,8 +20,9 @@
 //! calls.
 //!
 //! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a
-//! filter has dropped it, or the destination has stored it. The position in a shard is the last
-//! record that is settled together with all earlier records.
+//! filter has dropped it, or the poller has given it up. Records that are given up go to the
+//! destination, if there is one. The position in a shard is the last record that is settled
+//! together with all earlier records.
 
 mod answer;
 mod backoff;
