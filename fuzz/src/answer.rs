@@ -3,7 +3,7 @@
 use http_api::Code;
 use serde_json::Value;
 
-/// The largest response.
+/// The maximum size of a response, in bytes.
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
 /// The maximum number of errors in the response to a refused request.
 const MAX_ERRORS: usize = 100;
@@ -13,7 +13,7 @@ const MAX_ERRORS: usize = 100;
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The code of a problem.
+    /// The code of the problem, if the request was refused.
     pub code: Option<String>,
     /// The link to a list's next page.
     pub link: Option<String>,

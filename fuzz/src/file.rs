@@ -1,4 +1,4 @@
-//! An input as a file, for code that reads files.
+//! Writes an input to a file, for code that reads files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Names a file for this target.
+    /// Chooses the path of a file for this target. It does not create the file.
     #[must_use]
     pub fn new(target: &str) -> Self {
         Self(std::env::temp_dir().join(format!("bodega-fuzz-{target}-{}", std::process::id())))
@@ -26,7 +26,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The file may never have been written.
+        // An error is ignored, because the file may never have been written.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,5 @@
 //! Bodies: the functions read JSON like other parsers, and refuse texts on which parsers differ. An
-//! accepted body is within its bounds. Written again in a fixed form, it is read as the same body.
+//! accepted body is within its bounds. It is the same after it is written and read again.
 #![no_main]
 
 use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 
 /// The maximum number of lines in the body of this target.
 const MAX_LINES: usize = 3;
-/// The maximum number of names in its map.
+/// The maximum number of names in the body's map.
 const MAX_NAMES: usize = 3;
-/// The maximum number of bytes of its texts.
+/// The maximum number of bytes of a text in the body.
 const MAX_BYTES: usize = 200;
 
 fuzz_target!(|input: &[u8]| {
@@ -131,7 +131,7 @@ impl Body {
     }
 }
 
-/// Checks that each error names a position, and that there are at most a hundred.
+/// Checks that each error names a position, and that there are at most a hundred errors.
 fn refused(invalid: &Invalid, text: &str) {
     assert!((1..=100).contains(&invalid.errors().len()), "{text}");
     for error in invalid.errors() {
@@ -165,7 +165,7 @@ fn members(value: &Value) -> usize {
     }
 }
 
-/// Returns the number of colons outside of strings in a JSON text. There is one for each member.
+/// Returns the number of colons outside of strings in a JSON text. Each member has one such colon.
 fn colons(text: &str) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (0, false, false);
     for byte in text.bytes() {

@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
     let (list, caller, name, value) = (next(), next(), next(), next());
     let scope = Scope { list, parameters: &[(name, value)], caller };
     CURSORS.with(|cursors| {
-        // No cursor key has sealed these texts.
+        // No cursor key has sealed these texts, so they must be refused.
         for forged in text.split('\n').chain([&*text]) {
             // libFuzzer copies operands of comparisons into its inputs, so an input may contain an
             // earlier cursor.
@@ -63,7 +63,7 @@ fuzz_target!(|input: &[u8]| {
 fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
     let Scope { list, parameters, caller } = *scope;
     let (name, value) = parameters[0];
-    assert!(cursors.open(scope, sealed, now.plus_seconds(LIFETIME_SECONDS)).is_err(), "it has expired");
+    assert!(cursors.open(scope, sealed, now.plus_seconds(LIFETIME_SECONDS)).is_err(), "an expired cursor is accepted");
     let moved = value
         .char_indices()
         .nth(1)

@@ -33,7 +33,7 @@ thread_local! {
 }
 
 fuzz_target!(|input: &[u8]| {
-    // The runtime passes only text to a function.
+    // The runtime passes only text to a function, so the target skips other inputs.
     let Ok(text) = std::str::from_utf8(input) else { return };
     let event: Value = serde_json::from_str(text).unwrap_or_default();
     FUNCTION.with(|function| {

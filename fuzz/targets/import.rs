@@ -63,7 +63,8 @@ fn decimal(cents: i64) -> String {
     format!("{sign}{}.{:02}", cents.unsigned_abs() / 100, cents.unsigned_abs() % 100)
 }
 
-/// Returns a number as written, with two decimals, and without a sign before zero.
+/// Returns a written number with exactly two decimals, and zero without a sign. Returns `None` if
+/// the number has more decimals.
 fn plain(text: &str) -> Option<String> {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

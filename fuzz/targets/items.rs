@@ -1,4 +1,5 @@
-//! Stored items: an item decodes as at most one entity, and the entity encodes as the same item.
+//! Stored items: an item decodes to at most one entity. The entity is the same after it is encoded
+//! and decoded again.
 #![no_main]
 
 use key_schema::entity::AnyEntity;

@@ -33,15 +33,16 @@ fn part(text: &str) {
     }
 }
 
-/// Checks two lists of parts. Their keys sort like the lists, and are equal only if the lists are.
+/// Checks two lists of parts. Their keys sort like the lists, and are equal only if the lists are
+/// equal.
 fn whole(left: &[&str], right: &[&str]) {
     let key = |parts: &[&str]| join("P", &parts.iter().map(|part| part as &dyn Part).collect::<Vec<_>>());
     let (ours, theirs) = (key(left), key(right));
     assert_eq!(ours.cmp(&theirs), left.cmp(right));
     let read = split(&ours).expect("a key is read back");
     assert_eq!(read[1..], *left);
-    // All keys with the same first parts sort between these parts with the delimiter and these
-    // parts with the next character.
+    // A key that continues `ours` sorts after `ours` with the delimiter `#`, and before `ours` with
+    // the next character `$`.
     let below = key(&[left, right].concat());
     assert!(format!("{ours}#") <= below && below < format!("{ours}$"));
     limits(&ours, PartitionKey::new(ours.as_str()).map(|_| ()), MAX_PARTITION_KEY_BYTES);

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-// This includes only the consumer's reader, because the sinks take minutes to build.
+// This includes only the consumer's reader, because the rest of the consumer takes minutes to
+// build.
 #[allow(dead_code)]
 #[path = "../../functions/stream/src/batch.rs"]
 mod batch;
@@ -39,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
         Ok(event) => event.records,
         Err(_) => match serde_json::from_str(text) {
             Ok(record) => vec![record],
-            // Lambda sends only valid JSON.
+            // Lambda sends only valid JSON, so the target skips other inputs.
             Err(_) => return,
         },
     };
@@ -62,7 +63,7 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
         "a valid record of the batch is not decoded"
     );
     for origin in origins {
-        assert!(all.contains(&origin.text), "a quarantined record differs from the received one");
+        assert!(all.contains(&origin.text), "a quarantined record differs from the received record");
         assert!((1..=sequence::MAX_DIGITS).contains(&origin.sequence.as_str().len()));
         assert!(origin.cause.as_deref().is_none_or(|cause| !cause.is_empty() && !cause.contains(char::is_control)));
     }
@@ -76,8 +77,8 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     }
 }
 
-/// Checks that a record that fails a whole batch has no sequence number, which a response would
-/// need.
+/// Checks that only a record without a sequence number fails a whole batch. The response reports
+/// other records by their sequence numbers.
 fn nameless(record: &str) {
     let Ok(value) = serde_json::from_str::<Value>(record) else { return };
     let number = value.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str);

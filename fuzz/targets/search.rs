@@ -13,7 +13,7 @@ mod query;
 
 use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, SearchTextError};
 
-/// The engine refuses a query with more clauses.
+/// The maximum number of clauses in a query that the engine accepts.
 const MAX_CLAUSES: u64 = 1024;
 /// The maximum size of a query. It contains a text of 512 bytes several times: in the clauses of
 /// its words and in the prefixes. JSON may escape each byte of the text.
@@ -96,8 +96,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
-                // The caller's values are those of a term or prefix, the words of a multi_match,
-                // and the end of the previous page.
+                // Three values come from the caller. They are the value of a term or prefix, the
+                // words of a multi_match, and the end of the previous page.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
             });
             own + below.sum::<u64>()

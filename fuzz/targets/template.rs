@@ -1,5 +1,5 @@
-//! The template: the parser reads it completely, or returns an error of one line with the position.
-//! The parts of a parsed template are consistent.
+//! The template: the parser reads it completely, or returns a one-line error with its position. The
+//! parts of a parsed template are consistent.
 #![no_main]
 
 use fuzz::file::Scratch;
@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
     }
     let Ok(text) = std::str::from_utf8(input) else { return };
     match parse_yaml(text) {
-        // JSON is YAML.
+        // JSON is also YAML, so the parser must read the same value from its JSON form.
         Ok(value) => {
             let json = value.to_string();
             match parse_yaml(&json) {

@@ -34,10 +34,10 @@ for (const [name, viewport] of Object.entries(SIZES)) {
   const texts = await open.locator("tr.response .response-col_description__inner").allInnerTexts();
   assert.equal(texts.length, 10, "responses of placeOrder");
   assert.ok(texts.every((text) => text.trim() !== ""), texts.join("|"));
-  assert.match(await open.innerText(), /web-4711/, "an example");
+  assert.match(await open.innerText(), /web-4711/, "the example is missing");
   await shoot("operation");
 
-  // Ann signs up. On the phone she has done so already.
+  // Ann signs up on the desktop. On the phone, the same request returns 409.
   await send("profile", "createCustomer", name === "desktop" ? "201" : "409", /"(id": "ann|code": "already_exists)"/);
   await page.getByLabel("Send requests as").selectOption("sam");
   await page.getByText("token of sam in use").waitFor({ state: "attached" });
@@ -48,7 +48,7 @@ for (const [name, viewport] of Object.entries(SIZES)) {
 
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(width <= viewport.width, `the ${name} page is ${width} wide`);
-  // The browser itself reports a response that is an error, such as the 409 of the phone.
+  // The browser reports each error response. The 409 on the phone is expected.
   const unexpected = complaints.filter((text) => !text.includes("status of 409"));
   assert.deepEqual(unexpected, []);
   await page.close();

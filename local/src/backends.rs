@@ -79,8 +79,9 @@ impl Backends {
         let is_fresh = embedded.is_none() && options.table.is_none();
         let (table, access_key) = match &options.table {
             Some(name) => (name.clone(), ACCESS_KEY.to_owned()),
-            // DynamoDB Local has a separate database for each access key. The stream records of
-            // all tables in a database make it slower. So a fresh table has its own access key.
+            // DynamoDB Local has a separate database for each access key. The stream records of all
+            // tables in a database make the database slower. So a fresh table has its own access
+            // key.
             None if is_fresh => {
                 let number = fastrand::u32(..);
                 (format!("{TABLE}-{number:08x}"), format!("{ACCESS_KEY}{number:08x}"))
@@ -159,7 +160,7 @@ impl Backends {
         self.names.get(logical_id).map_or(logical_id, String::as_str)
     }
 
-    /// Returns an ARN for the search engine, in the form of an OpenSearch domain's.
+    /// Returns an ARN for the search engine, in the form of the ARN of an OpenSearch domain.
     pub(crate) fn search_arn() -> String {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }

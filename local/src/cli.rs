@@ -56,20 +56,21 @@ struct RunArgs {
     /// Port of the HTTP API. 0 selects a free port.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     port: u16,
-    /// Keep the data in this folder. Without it, all data is lost at the end.
+    /// Keep the data in this folder. Without a folder, all data is lost at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Load the sample data that the program contains.
     #[arg(long)]
     demo: bool,
-    /// Use this DynamoDB instead of the embedded one [env: AWS_ENDPOINT_URL_DYNAMODB].
+    /// Use this DynamoDB instead of the embedded table [env: AWS_ENDPOINT_URL_DYNAMODB].
     #[arg(long, value_name = "URL")]
     table_endpoint: Option<String>,
     /// Name of the table. Without it, another DynamoDB gets a fresh table that is deleted at the
     /// end.
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Use this template [default: template.yaml here or in a parent folder, or the built-in one].
+    /// Use this template [default: template.yaml here or in a parent folder, or the built-in
+    /// template].
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Set a parameter of the template, as `sam deploy` does. May be given more than once.
@@ -115,10 +116,11 @@ struct TokenArgs {
     /// began also ends the token.
     #[arg(long, value_name = "S")]
     sid: Option<String>,
-    /// A verified email address of the token's owner. The profile with this address is verified.
+    /// A verified email address of the token's owner. A profile with this address counts as
+    /// verified.
     #[arg(long, value_name = "ADDRESS")]
     email: Option<Email>,
-    /// Data folder of the running system, if it was started with one. It contains the signing key.
+    /// Data folder of the running system, if the system has one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -142,7 +144,7 @@ pub fn main() -> ExitCode {
 /// one.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Standard output may be closed.
+        // An error is ignored, because standard output may be closed.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -196,8 +198,8 @@ fn import(args: ImportArgs) -> ExitCode {
 
 /// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
-    // Without a Runtime API, a user has started the function by hand, so the error message must be
-    // shown.
+    // Without a Runtime API, a user has started the function by hand. Then the process must not end
+    // before it has shown the error.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }
@@ -381,7 +383,7 @@ fn refuse(reason: &impl Display) -> ExitCode {
     ExitCode::from(EXIT_USAGE)
 }
 
-/// Writes to standard output, which may be a closed pipe.
+/// Writes to standard output. Ignores errors, because standard output may be a closed pipe.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

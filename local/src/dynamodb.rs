@@ -19,7 +19,7 @@ const STATUS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html>.
 const FIVE_YEARS: u64 = 5 * 365 * 24 * 60 * 60;
 
-/// A client of a DynamoDB that checks no signatures: the embedded one or DynamoDB Local.
+/// A client of a DynamoDB that checks no signatures: the embedded table or DynamoDB Local.
 #[derive(Debug, Clone)]
 pub struct DynamoDb {
     http: reqwest::Client,
@@ -48,8 +48,8 @@ pub enum DynamoDbError {
         /// Message of the exception.
         message: String,
     },
-    /// A table of this name exists, but its definition differs from the template's.
-    #[error("the table {table} is not the one of the template: its {part} differs")]
+    /// A table of this name exists, but its definition differs from the definition in the template.
+    #[error("the table {table} differs from the table of the template in its {part}")]
     OtherTable {
         /// Name of the table.
         table: String,
@@ -103,8 +103,9 @@ impl DynamoDb {
         self.call("DeleteTable", &request).await.map(drop)
     }
 
-    /// Deletes the expired items of a table, and returns their number. It keeps an item that has
-    /// changed since the read. Like DynamoDB, it keeps items that expired more than five years ago.
+    /// Deletes the expired items of a table, and returns their number. It keeps an item whose
+    /// expiry time has changed since the read. Like DynamoDB, it keeps items that expired more than
+    /// five years ago.
     ///
     /// # Errors
     /// [`DynamoDbError`].
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endpoint_that_does_not_answer_is_named() {
+    async fn the_error_names_an_endpoint_that_does_not_answer() {
         let dynamodb = DynamoDb::new("http://127.0.0.1:1", "local").unwrap();
         let error = dynamodb.ensure_table(&definition(), "shop").await.unwrap_err();
         assert!(error.to_string().contains("http://127.0.0.1:1"), "{error}");

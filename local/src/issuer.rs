@@ -1,7 +1,7 @@
 //! Serves the public key of the local token issuer, as a Cognito user pool does.
 //!
-//! The issuer's name is not an address. So a function that verifies tokens itself gets the address
-//! in `JWT_ISSUER_ENDPOINT`.
+//! The issuer's name is not an address. So a function that verifies tokens itself reads the
+//! issuer's address from `JWT_ISSUER_ENDPOINT`.
 
 use axum::Router;
 use axum::middleware::from_fn;

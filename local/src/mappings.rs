@@ -136,7 +136,7 @@ fn object_arn(bucket: &str, object: &str) -> String {
     format!("{bucket}/{object}")
 }
 
-/// Returns the prefix of the names of discarded batches, which is Lambda's.
+/// Returns the prefix that Lambda uses for the names of discarded batches.
 fn object_prefix(function: &str) -> String {
     format!("aws/lambda/{}/", mapping_id(function))
 }

@@ -15,13 +15,13 @@ pub struct Options {
     pub bootstraps: Option<PathBuf>,
     /// Port of the HTTP API. 0 selects a free port.
     pub port: u16,
-    /// Folder for the data. Without one, all data is lost at the end.
+    /// Folder for the data. Without a folder, all data is lost at the end.
     pub data: Option<PathBuf>,
-    /// The file of the template. Without one, [`Options::template_file`] searches for it.
+    /// The file of the template. If it is `None`, [`Options::template_file`] searches for the file.
     pub template: Option<PathBuf>,
     /// Parameters of the template with values other than their default, by name.
     pub parameters: Vec<(String, String)>,
-    /// A DynamoDB to use instead of the embedded one.
+    /// A DynamoDB to use instead of the embedded table.
     pub table_endpoint: Option<String>,
     /// Address of that DynamoDB's streams, if it differs.
     pub streams_endpoint: Option<String>,
@@ -68,7 +68,7 @@ impl Options {
         }
     }
 
-    /// Returns the template's file: the given one, the one in `BODEGA_TEMPLATE`, or the nearest
+    /// Returns the template's file: the given file, the file in `BODEGA_TEMPLATE`, or the nearest
     /// `template.yaml` at or above the current directory. Without a file, the system uses the
     /// template that is compiled into the program.
     #[must_use]

@@ -34,8 +34,8 @@ pub(crate) fn start(
 }
 
 /// Runs one schedule. If an invocation takes longer than the interval, the next invocation begins
-/// after it. One invocation replaces all missed ones. A failed invocation is not retried, because
-/// the next one follows soon.
+/// after it. One invocation replaces all missed invocations. A failed invocation is not retried,
+/// because the next invocation follows soon.
 async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + schedule.every, schedule.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_function_is_invoked_once_an_interval_until_the_end() {
+    async fn a_function_is_invoked_once_in_each_interval_until_the_stop() {
         let calls = calls(every_minute(), Duration::from_secs(1), false, Duration::from_secs(200)).await;
         assert_eq!(times(&calls), [60, 120, 180]);
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_that_fails_is_followed_by_the_next() {
+    async fn a_failed_run_does_not_stop_the_schedule() {
         let calls = calls(every_minute(), Duration::from_secs(1), true, Duration::from_secs(130)).await;
         assert_eq!(times(&calls), [60, 120]);
     }

@@ -97,7 +97,7 @@ impl Subscribers {
                 batch_size: usize::try_from(mapping.batch_size).unwrap_or(usize::MAX),
                 batching_window: mapping.batching_window,
                 report_batch_item_failures: mapping.report_batch_item_failures,
-                // Lambda begins with five pollers.
+                // Lambda begins with five pollers, so five is the default.
                 maximum_concurrency: usize::try_from(mapping.maximum_concurrency.unwrap_or(5)).unwrap_or(5),
             };
             let role = Arc::new(MappingRole::of_queue(mapping, access));

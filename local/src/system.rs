@@ -219,7 +219,8 @@ impl System {
                 let _ = stopped.wait_for(|stop| *stop).await;
             });
         let server = tokio::spawn(async move {
-            // Serving ends at the stop signal. An error of one connection does not end it.
+            // The server ends at the stop signal. An error of one connection does not end the
+            // server.
             let _ = serve.await;
         });
         Ok(Self {
@@ -321,7 +322,7 @@ impl System {
         if let Some(dynamodb) = self.fresh_table.take()
             && let Err(error) = dynamodb.delete_table(&self.table).await
         {
-            tracing::warn!(%error, "the new table remains");
+            tracing::warn!(%error, "the fresh table cannot be deleted");
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct SigningKey {
     pair: Arc<EcdsaKeyPair>,
     /// The key from which other secrets are derived.
     secret: hmac::Key,
-    /// The only header that this key issues and accepts.
+    /// The only JWT header that this key issues and accepts.
     header: String,
     id: String,
     /// Audiences whose tokens are accepted.
@@ -100,8 +100,8 @@ impl SigningKey {
     ///
     /// Without a data folder, the key of a program that Cargo built is in Cargo's target folder.
     /// The key of a downloaded program is in `.bodega` in the user's home folder. Several processes
-    /// that create the key at once get the same key. When it creates a key, it removes the secret
-    /// of an earlier version.
+    /// that create the key at once get the same key. When this function creates a key, it removes
+    /// the secret of an earlier version.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -279,7 +279,7 @@ fn as_text(value: &Json) -> String {
 }
 
 /// Writes the key to a draft file and hard-links it. So no process can read a partial key, and of
-/// several writers only the first one succeeds.
+/// several writers only the first writer succeeds.
 fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let draft = folder.join(format!(".{FILE}-{}-{:x}", std::process::id(), fastrand::u64(..)));

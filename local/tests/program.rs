@@ -89,7 +89,7 @@ fn a_token_needs_the_data_folder_of_a_system_and_creates_none() {
 }
 
 #[tokio::test]
-async fn the_reference_is_found_from_the_first_page() {
+async fn the_root_and_docs_show_the_reference() {
     let (mut child, url) = running();
     for path in ["", "/", "/docs", "/docs/"] {
         let answer = reqwest::get(format!("{url}{path}")).await.unwrap();
@@ -114,7 +114,7 @@ async fn the_reference_is_found_from_the_first_page() {
     child.wait().unwrap();
 }
 
-/// Runs the example lines that the program prints in a shell, as a new user would.
+/// Runs the example lines of the program's output. It runs them in a shell, as a new user would.
 #[cfg(unix)]
 #[test]
 fn the_printed_lines_end_with_a_search_that_finds_products() {

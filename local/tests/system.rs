@@ -53,7 +53,7 @@ async fn a_fresh_system_is_healthy_drained_and_empty() {
 }
 
 #[tokio::test]
-async fn the_gateways_own_refusals_are_those_of_aws() {
+async fn the_gateways_own_error_responses_equal_those_of_aws() {
     let system = start().await;
     let nowhere = call(&system, Method::GET, "/v1/nowhere").await;
     assert!(nowhere.headers().contains_key("apigw-requestid"));
@@ -119,7 +119,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
         let answer = from_page(&system, Method::OPTIONS, "/v1/orders/1", &refused).await;
         assert_eq!(answer, (204, Vec::new()), "{refused:?}");
     }
-    // One response is the function's, and one is the gateway's own.
+    // The first response comes from a function. The other responses come from the gateway itself.
     for (method, path, status) in [
         (Method::GET, "/v1/products/none", 404),
         (Method::GET, "/v1/customers/c", 401),
@@ -138,7 +138,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
 }
 
 #[tokio::test]
-async fn a_parameter_that_cannot_be_given_is_named() {
+async fn the_error_names_a_parameter_that_cannot_be_given() {
     for (name, value, expected) in [
         ("CorsOrigins", "localhost", "localhost is no origin such as https://shop.example.com"),
         ("FoldStreamConsumers", "yes", "must be true or false, not yes"),
@@ -166,7 +166,8 @@ async fn a_mapping_is_refused_for_a_function_without_the_rights_that_lambda_need
     ] {
         let start = text.find(&format!("\n  {function}:\n")).unwrap();
         let at = start + text[start..].find(permission).unwrap();
-        // Removes the permission: replaces its action or its resource in the template.
+        // Misspells the action or the resource in the template, so that the function lacks the
+        // permission.
         let mut lacking = text.clone();
         lacking.insert(at + permission.len() - 1, 'x');
         let path = std::env::temp_dir().join(format!("bodega-lacking-{}.yaml", std::process::id()));
@@ -222,7 +223,7 @@ async fn a_function_can_be_invoked_by_hand() {
     assert_eq!(invoke("Janitor", r#"{"grace_seconds":0}"#).await, (StatusCode::OK, nothing.clone()));
     assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
     for (function, body, status, message) in [
-        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody: Catalog"),
+        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody; the functions are Catalog"),
         ("Janitor", "{", StatusCode::BAD_REQUEST, "the event must be JSON"),
         ("Janitor", r#"{"grace_seconds":"soon"}"#, StatusCode::BAD_GATEWAY, "soon"),
     ] {

@@ -1,7 +1,8 @@
-//! Books, in one list by title that is spread over several partitions.
+//! Books, in one list. It is sorted by title and spread over several partitions.
 //!
 //! A partition takes about 1,000 writes a second, and all books in one partition would share that
-//! limit. So a hash of the book's id selects one of [`BOOK_SHARDS`] partitions. Readers merge them.
+//! limit. So a hash of the book's id selects one of [`BOOK_SHARDS`] partitions. A read of the list
+//! merges the partitions.
 
 use item_model::change::Change;
 use item_model::expression::{Condition, number};

@@ -82,7 +82,7 @@ impl Library {
         Self { table, cursors }
     }
 
-    /// Returns the table, for its meter.
+    /// Returns the table. Its meter records the requests.
     #[must_use]
     pub const fn table(&self) -> &Table {
         &self.table

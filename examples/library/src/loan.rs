@@ -146,7 +146,7 @@ patterns! {
     }
     GET {
         id: "loans.get",
-        purpose: "Read a loan, also before its return",
+        purpose: "Read a loan, whether or not it was returned",
         request: GetItem,
         key: "PK = MEMBER#<member>, SK = LOAN#<id>",
         returns: "the loan",
@@ -235,7 +235,8 @@ pub(crate) fn of_member(member: &MemberId) -> Result<Query<LoanSummary>, KeyErro
 /// Lists all loans that are out and were due before `now`, by due date.
 pub(crate) fn overdue(now: Instant) -> Result<Query<LoanSummary>, KeyError> {
     let shards = DUE_SHARDS.all().map(due_partition).collect::<Result<_, _>>()?;
-    // A loan that is due at this millisecond has a longer key, so the range does not contain it.
+    // The key of a loan that is due at this millisecond is longer than the end of the range. So the
+    // range does not contain this loan.
     let before_now = Range::Between(join(DUE, &[&""]), join(DUE, &[&now]));
     Ok(Query::sharded(&OVERDUE, shards, before_now))
 }

@@ -109,7 +109,7 @@ patterns! {
         purpose: "Register a member and claim the email address",
         request: TransactWriteItems,
         key: "PK = MEMBER#<id>, SK = PROFILE; PK = EMAIL#<folded>, SK = EMAIL",
-        requires: "neither exists",
+        requires: "neither item exists",
         callers: "any",
     }
     GET {

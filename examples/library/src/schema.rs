@@ -16,7 +16,7 @@ pub const GSI1: Index = Index::new(
     "GSI1",
     ["GSI1PK", "GSI1SK"],
     &["entity", "id", "title", "author", "member_id", "book_id", "due_at"],
-    "The lists show every field except the numbers of copies. The number of free ones changes with each loan.",
+    "The lists show every field except the numbers of copies. The number of free copies changes with each loan.",
 );
 
 /// The list of all loans that are out, by due date.

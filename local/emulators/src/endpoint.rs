@@ -60,7 +60,7 @@ pub(crate) struct BrokenOff;
 pub(crate) struct Endpoint {
     url: String,
     guard: Guard,
-    // The accepting task holds the connections' tasks. Dropping it ends them all.
+    // The accepting task owns the connections' tasks. Dropping this set ends all of these tasks.
     _tasks: JoinSet<()>,
 }
 
@@ -103,7 +103,7 @@ async fn accept<S: Service>(listener: TcpListener, service: Arc<S>, faults: Faul
 }
 
 async fn converse<S: Service>(stream: TcpStream, service: Arc<S>, faults: Faults, guard: Guard) {
-    // Without this option the connection is only slower.
+    // An error is ignored, because without this option the connection is only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| answer(request, service.as_ref(), &faults, &guard));
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;

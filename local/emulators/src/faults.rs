@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// The service rejects the request because there are too many. Nothing is done.
+    /// The service rejects the request because there are too many requests. Nothing is done.
     Throttle,
     /// The service fails. Nothing is done.
     Error,
@@ -37,7 +37,8 @@ pub struct RateError;
 pub struct Fault {
     /// The fault to inject.
     pub kind: FaultKind,
-    /// Share of the requests that are hit, from 0 to 1, among those that can be hit.
+    /// Share of the requests that the rule hits, from 0 to 1. Requests that this fault cannot hit
+    /// do not count.
     pub rate: f64,
     /// Maximum number of hits. `None` means no limit.
     #[serde(default)]
@@ -82,7 +83,7 @@ pub(crate) struct Hit {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier one
+    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier rule
     /// applies.
     ///
     /// # Errors
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_hits_the_same_requests_and_another_seed_others() {
+    fn the_same_seed_hits_the_same_requests_and_another_seed_hits_other_requests() {
         let run = |seed| {
             let faults = Faults::default();
             faults.add(fault(FaultKind::Error, 0.3, None, seed)).unwrap();
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_stops_at_its_count_and_reports_it() {
+    fn a_rule_stops_at_its_count_and_reports_the_number_of_hits() {
         let faults = Faults::default();
         faults.add(fault(FaultKind::Throttle, 1.0, Some(3), 0)).unwrap();
         assert_eq!(hits(&faults, 5), [true, true, true, false, false]);

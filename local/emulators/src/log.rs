@@ -1,5 +1,5 @@
-//! Keeps the newest entries that an endpoint has accepted, for inspection. With a file, some of
-//! them survive a restart.
+//! Keeps the newest entries that an endpoint has accepted, for inspection. With a file, some of the
+//! entries survive a restart.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Maximum number of entries that are restored after a restart. The file has at most twice as many.
+/// Maximum number of entries that are restored after a restart. The file has at most twice as many
+/// lines.
 const RESTORED: usize = 20_000;
 
 /// A page of the entries, in order.
@@ -76,7 +77,8 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         entries.items.push_back(item);
     }
 
-    /// Returns at most `limit` entries, without the first `after` accepted ones.
+    /// Skips the first `after` accepted entries, and returns at most `limit` of the following
+    /// entries.
     pub(crate) fn page(&self, after: u64, limit: usize) -> Page<T> {
         let entries = self.lock();
         let skipped = after.max(entries.dropped);
@@ -106,7 +108,8 @@ impl<T: Serialize> Entries<T> {
         }
         if let Err(error) = noted {
             tracing::warn!(
-                %error, path = %history.path.display(), "the history cannot be written, so new entries stay in memory",
+                %error, path = %history.path.display(),
+                "the history cannot be written, so new entries are only in memory",
             );
             self.history = None;
         }

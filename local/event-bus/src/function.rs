@@ -27,7 +27,7 @@ pub struct AsyncSettings {
     pub maximum_retries: u32,
     /// Age at which an event is given up.
     pub maximum_age: Duration,
-    /// Queue for given-up events. Without it they are only logged.
+    /// Queue for given-up events. Without a queue, the events are only logged.
     pub on_failure: Option<Arc<Queue>>,
 }
 

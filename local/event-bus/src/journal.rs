@@ -3,8 +3,8 @@
 //! The file has one JSON object per line: an accepted event, a given-up message, a redriven message
 //! or a settled id. When the call that writes a line returns, the operating system has the line. So
 //! it survives the end of this process, but not a power failure. Memory has only the unsettled
-//! work. When the file has become much larger than that, the journal rewrites it with only the
-//! unsettled work.
+//! work. When the file has become much larger than the unsettled work, the journal rewrites the
+//! file with only this work.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -135,8 +135,8 @@ impl Journal {
         self.lock().add(Line::Accepted(accepted))
     }
 
-    /// Closes the journal: work in progress stays unsettled. A system that ends calls this, because
-    /// calls that fail from then on must be repeated at the next start.
+    /// Closes the journal, so that work in progress stays unsettled. A system calls this when it
+    /// ends. The next start then repeats the calls that the end interrupts.
     pub fn close(&self) {
         self.lock().closed = true;
     }
@@ -177,7 +177,7 @@ impl State {
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         if let Err(error) = self.file.write_all(&text) {
-            // The rest of a partial line would corrupt the next one.
+            // An incomplete line would corrupt the next line.
             self.file.set_len(self.length)?;
             return Err(error);
         }

@@ -1,8 +1,8 @@
 //! Emulates, on one machine, the AWS services between an event bus and its subscribers.
 //!
-//! An [`EventBus`] passes each event to the targets of the rules whose pattern matches. A function
-//! is invoked asynchronously, as Lambda does it ([`AsyncFunction`]). A [`Queue`] holds events until
-//! a [`QueueMapping`] passes them to a function, as an event source mapping does.
+//! An [`EventBus`] passes each event to the targets of the rules whose pattern matches. It invokes
+//! a function asynchronously, as Lambda does ([`AsyncFunction`]). A [`Queue`] holds events until a
+//! [`QueueMapping`] passes them to a function, as an event source mapping does.
 //!
 //! An event or message that fails too often moves to a dead-letter queue. The failed step may be
 //! the delivery to a target, the call of a function, or the processing after a reception from a
@@ -15,8 +15,8 @@
 //!
 //! Delivery is at least once, as on AWS. All buffers are bounded: if a bus's targets are too slow,
 //! publishers wait. The waits between retries come from [`Pace`] and are much shorter than on AWS.
-//! The maximum retries and ages come from the template. With a [`Journal`], unfinished work and
-//! given-up messages survive the process.
+//! The maximum numbers of retries and the maximum ages come from the template. With a [`Journal`],
+//! unfinished work and given-up messages survive the process.
 
 mod function;
 mod journal;
@@ -39,8 +39,8 @@ pub use rules::{EventBus, Rule, Target, TargetKind};
 
 /// Calls a function and waits for its result.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload` and returns the function's result. It must return at some time. The
-    /// function's timeout ensures that.
+    /// Sends `payload` and returns the function's result. It must always return. The function's
+    /// timeout ensures this.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 

@@ -46,8 +46,8 @@ pub enum QueueCall {
 ///
 /// A failed message becomes visible again soon ([`Pace`]), before the visibility timeout, because
 /// the mapping knows that the call has ended. The reception still counts towards the limit of
-/// receptions. If the function's [`Role`] may not receive messages, they stay in the queue. If it
-/// may not delete them, they are delivered again.
+/// receptions. If the function's [`Role`] does not allow receiving messages, they stay in the
+/// queue. If the role does not allow deleting messages, they are delivered again.
 pub struct QueueMapping {
     _tasks: JoinSet<()>,
 }
@@ -87,7 +87,11 @@ impl Poller {
         loop {
             self.queue.ready().await;
             if let Err(reason) = self.role.check(QueueCall::ReceiveMessage) {
-                tracing::warn!(reason, queue = self.queue.arn(), "messages may not be received");
+                tracing::warn!(
+                    reason,
+                    queue = self.queue.arn(),
+                    "the function's role does not allow receiving messages"
+                );
                 refusals += 1;
                 sleep(self.pace.after(refusals)).await;
                 continue;
@@ -130,7 +134,11 @@ impl Poller {
                 self.queue.show_after(&message.receipt, self.pace.after(message.receive_count));
             } else if let Err(reason) = self.role.check(QueueCall::DeleteMessage) {
                 // The message becomes visible again after its visibility timeout.
-                tracing::warn!(reason, queue = self.queue.arn(), "a message may not be deleted");
+                tracing::warn!(
+                    reason,
+                    queue = self.queue.arn(),
+                    "the function's role does not allow deleting a message"
+                );
             } else {
                 self.queue.delete(&message.receipt);
             }

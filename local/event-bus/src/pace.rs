@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-/// The waits between retries. The default suits one machine. AWS waits a minute and more.
+/// The waits between retries. The default suits one machine. On AWS, the waits are a minute or
+/// longer.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     /// The first wait. It doubles up to `most`.

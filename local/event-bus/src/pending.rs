@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::Journal;
 
 /// The work in progress: events in delivery and messages in queues. Work ends when every target has
-/// taken the event and its function has finished, or when a dead-letter queue has it.
+/// taken the event and its function has finished, or when the event is in a dead-letter queue.
 #[derive(Debug, Clone)]
 pub struct Pending(watch::Sender<Open>);
 

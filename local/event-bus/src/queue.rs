@@ -25,7 +25,7 @@ pub struct QueueSettings {
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
     /// The dead-letter queue, and the number of receptions after which a message moves there.
-    /// Without it a message is delivered for ever.
+    /// Without a dead-letter queue, a message is delivered for ever.
     pub redrive: Option<(Arc<Queue>, u32)>,
     /// The journal that stores the messages given up to this queue.
     pub journal: Option<Arc<Journal>>,
@@ -122,7 +122,7 @@ impl Queue {
         self.restore(given_up).inspect_err(|_| journal.settle(&id))
     }
 
-    /// Adds a message that the journal has as given up to this queue.
+    /// Adds a message that the journal records as given up to this queue.
     ///
     /// # Errors
     /// [`QueueFull`] if the queue has no room.
@@ -215,8 +215,8 @@ impl Queue {
         }
     }
 
-    /// Deletes a message. `receipt` must be that of its last reception. An older receipt has no
-    /// effect.
+    /// Deletes a message. `receipt` must be the receipt of its last reception. An older receipt has
+    /// no effect.
     pub fn delete(&self, receipt: &str) {
         let mut messages = self.lock();
         let Some(index) = messages.iter().position(|stored| stored.message.receipt == receipt) else { return };
@@ -232,7 +232,7 @@ impl Queue {
         }
     }
 
-    /// Makes a message visible after `wait`. `receipt` must be that of its last reception.
+    /// Makes a message visible after `wait`. `receipt` must be the receipt of its last reception.
     pub fn show_after(&self, receipt: &str, wait: Duration) {
         if let Some(stored) = self.lock().iter_mut().find(|stored| stored.message.receipt == receipt) {
             stored.visible_at = Instant::now() + wait;

@@ -1,4 +1,5 @@
-//! Implements the bus: selects the targets of an event, retries failed deliveries and gives up.
+//! Implements the bus: selects the targets of an event, retries failed deliveries, and gives up
+//! after too many failures.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::{AsyncFunction, GivenUp, Message, Pace, Queue};
 
 /// Maximum number of deliveries in progress. When it is reached, publishers wait.
 const CAPACITY: usize = 1000;
-/// Maximum retries and age of a redriven message. They are small, because an operator waits for the
-/// result.
+/// Maximum number of retries and maximum age of a redriven message. They are small, because an
+/// operator waits for the result.
 const REDRIVE_RETRIES: u32 = 20;
 const REDRIVE_AGE: Duration = Duration::from_secs(3600);
 
@@ -42,7 +43,7 @@ pub struct Target {
     pub maximum_retries: u32,
     /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// Queue for events that could not be delivered. Without it they are only logged.
+    /// Queue for events that could not be delivered. Without a queue, the events are only logged.
     pub dead_letter: Option<Arc<Queue>>,
 }
 
@@ -90,14 +91,15 @@ impl EventBus {
                     event: event.clone(),
                     work: work.clone(),
                 };
-                // Sending fails only if the receiver is gone, and this value owns it.
+                // Sending fails only if the receiving task has ended, and this value keeps that
+                // task alive.
                 let _ = self.deliveries.send(delivery).await;
             }
         }
     }
 
-    /// Delivers the oldest message in `dead` to its original target again, if `targets` has the
-    /// target's ARN. Returns whether there was such a message.
+    /// Delivers a message in `dead` to its original target again: the oldest message whose target
+    /// is in `targets`. Returns whether there was such a message.
     pub async fn redrive(&self, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, pending: &Pending) -> bool {
         // The room is reserved before the message is taken. So no message is lost if the caller
         // stops waiting.

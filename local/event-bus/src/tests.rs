@@ -16,7 +16,8 @@ mod journal;
 
 type Script = dyn Fn(usize, &Value) -> Result<Value, CallError> + Send + Sync;
 
-/// A function whose script returns the result of a call from the call's number and event.
+/// A function with a script. The script gets the number and the event of a call, and returns the
+/// result.
 #[derive(Clone)]
 struct Function {
     script: Arc<Script>,
@@ -250,7 +251,7 @@ async fn a_message_waits_without_receive_permission_and_repeats_without_delete_p
     let began = Instant::now();
     settle(&pending).await;
     assert_eq!(function.batches(), [["a"], ["a"]]);
-    assert!(began.elapsed() >= Duration::from_secs(180), "after the visibility timeout");
+    assert!(began.elapsed() >= Duration::from_secs(180), "the message came again before the visibility timeout");
 }
 
 #[tokio::test(start_paused = true)]
@@ -292,7 +293,7 @@ async fn a_batch_has_at_most_its_size_and_fails_as_a_whole_after_an_invalid_resp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_fails_at_its_last_receipt_moves_to_the_dead_letter_queue() {
+async fn a_message_that_fails_at_its_last_reception_moves_to_the_dead_letter_queue() {
     let pending = Pending::default();
     let dead = queue(None);
     let jobs = queue(Some((Arc::clone(&dead), 3)));

@@ -65,8 +65,8 @@ impl Pattern {
     }
 }
 
-/// A pattern for an object. It matches if each named field matches, and at least one alternative of
-/// each `$or`.
+/// A pattern for an object. It matches if each named field matches, and if at least one alternative
+/// of each `$or` matches.
 #[derive(Debug, Clone, Default)]
 struct Fields {
     fields: Vec<(String, Rule)>,
@@ -278,8 +278,8 @@ fn comparisons(terms: &[Value]) -> Option<Vec<(Comparison, f64)>> {
     (1..=2).contains(&pairs.len()).then(|| pairs.iter().map(read).collect())?
 }
 
-/// Splits a wildcard pattern. `*` matches any text. `\*` and `\\` match themselves. Two stars in a
-/// row are invalid.
+/// Splits a wildcard pattern. `*` matches any text. `\*` matches a star, and `\\` matches a
+/// backslash. Two stars in a row are invalid.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces = vec![];
     let mut literal = String::new();

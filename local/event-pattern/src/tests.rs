@@ -125,7 +125,7 @@ fn eventbridge_supports_wildcards_and_nested_operators() {
 }
 
 #[test]
-fn eventbridge_refuses_invalid_operators_and_lambda_refuses_eventbridges() {
+fn eventbridge_refuses_invalid_operators_and_lambda_refuses_operators_of_eventbridge() {
     for test in [
         json!({"wildcard": "a**b"}),
         json!({"wildcard": "a\\b"}),

@@ -95,7 +95,7 @@ impl Environment {
                     Err(failure)
                 }
             };
-            // The caller may no longer wait for the result.
+            // An error is ignored, because the caller may no longer wait for the result.
             let _ = job.reply.send(result.map_err(InvokeError::Function));
             self.settle(slot).await;
         }
@@ -171,8 +171,8 @@ impl Environment {
         }
     }
 
-    /// Waits, after an invocation, until the runtime requests the next one. Otherwise a process
-    /// that is about to exit could get the next invocation.
+    /// Waits, after an invocation, until the runtime requests the next invocation. Otherwise a
+    /// process that is about to exit could get the next invocation.
     async fn settle(&self, slot: &mut Option<Runtime>) {
         let Some(runtime) = slot else { return };
         let deadline = Instant::now() + self.spec.timeout;

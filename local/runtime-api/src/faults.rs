@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The fault that an invocation suffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Lambda rejects the invocation because there are too many. The function does not run.
+    /// Lambda rejects the invocation because there are too many concurrent invocations. The
+    /// function does not run.
     Throttle,
     /// The invocation fails with a function error. The function does not run.
     Error,
@@ -47,7 +48,7 @@ struct Rule {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier one
+    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier rule
     /// applies.
     ///
     /// # Errors

@@ -46,8 +46,8 @@ struct Load {
 
 impl Functions {
     /// Starts one execution environment of each function and returns when all of them are ready. If
-    /// an environment fails to start, the log shows it, and the function's next invocation starts
-    /// it again, as in Lambda.
+    /// an environment fails to start, the log shows the error. As in Lambda, the function's next
+    /// invocation then starts the environment again.
     pub async fn start(specs: Vec<FunctionSpec>, log: Log) -> Self {
         let mut pools = HashMap::with_capacity(specs.len());
         for spec in specs {
@@ -160,7 +160,7 @@ impl Functions {
         while environments.join_next().await.is_some() {}
     }
 
-    /// Counts an invocation. If it would have to wait, starts another environment.
+    /// Counts an invocation. If the invocation would have to wait, starts another environment.
     fn count(&self, pool: &Pool) -> Counted {
         let mut load = lock(&pool.load);
         load.invocations += 1;
@@ -184,7 +184,7 @@ impl Functions {
     }
 }
 
-/// Ends the count of its invocation when it is dropped.
+/// Counts one invocation until the value is dropped.
 struct Counted(Arc<StdMutex<Load>>);
 
 impl Drop for Counted {

@@ -3,7 +3,8 @@
 //! An execution environment is one process, and one HTTP listener with the [Runtime
 //! API](https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html) for this process. It
 //! handles one invocation at a time. When all environments of a function are busy, [`Functions`]
-//! starts another, up to the function's limit. At the limit, invocations wait in a queue.
+//! starts another environment, up to the function's limit. At the limit, invocations wait in a
+//! queue.
 //!
 //! So the local system can run the deployed binaries, with the same API and the same timeouts. As
 //! in Lambda, only successive invocations of one environment share memory.

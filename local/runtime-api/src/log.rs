@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_warnings_errors_and_lines_of_another_form() {
+    fn problems_are_warnings_errors_and_lines_that_are_not_json() {
         let log = Log::Problems;
         assert!(log.shows(r#"{"level":"ERROR","message":"x"}"#));
         assert!(log.shows("thread 'main' panicked"));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_beyond_the_bound_is_cut_and_the_next_one_is_whole() {
+    async fn a_line_beyond_the_bound_is_cut_and_the_next_line_is_whole() {
         let text = format!("{}\nnext\nlast", "x".repeat(3 * LONGEST_LINE));
         let mut source = BufReader::new(text.as_bytes());
         let mut lines = Vec::new();

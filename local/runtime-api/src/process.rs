@@ -30,7 +30,8 @@ pub(crate) fn spawn(
         .args(&spec.args)
         .env_clear()
         .envs(variables)
-        // The pipe stays open while this process runs.
+        // The pipe stays open while this process runs. The function's process exits when the pipe
+        // closes.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -51,7 +52,7 @@ pub(crate) fn spawn(
     Ok(child)
 }
 
-/// Requests the process to exit, and kills it if it does not.
+/// Requests the process to exit, and kills it if it does not exit in time.
 pub(crate) async fn terminate(child: &mut Child) {
     ask_to_end(child);
     if tokio::time::timeout(GRACE, child.wait()).await.is_err() {

@@ -38,8 +38,8 @@ pub(crate) enum Call {
     InitFailed(FunctionError),
 }
 
-/// The listener, and this side of its channels. Dropping the value closes the listener and every
-/// open call.
+/// The listener, and the environment's ends of its channels. Dropping the value closes the listener
+/// and every open call.
 pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Variables of this process that a function inherits: search paths for programs, and diagnostics.
-/// A function gets no others. So it cannot depend on the developer's AWS settings or on variables
-/// that Lambda does not set.
+/// A function gets no other variables of this process. So it cannot depend on the developer's AWS
+/// settings or on variables that Lambda does not set.
 const INHERITED: [&str; 5] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "LD_LIBRARY_PATH"];
 
 /// A function and how to run it.
@@ -19,7 +19,7 @@ pub struct FunctionSpec {
     pub program: PathBuf,
     /// Arguments of the program.
     pub args: Vec<OsString>,
-    /// The function's environment variables. They override the ones that Lambda sets.
+    /// The function's environment variables. They override the variables that Lambda sets.
     pub environment: BTreeMap<String, String>,
     /// Value of `_HANDLER`.
     pub handler: String,

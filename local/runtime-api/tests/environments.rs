@@ -223,7 +223,7 @@ async fn shutting_down_ends_an_invocation_and_its_process() {
 }
 
 #[tokio::test]
-async fn each_kind_of_fault_has_its_effect_and_a_function_not_invoked_keeps_its_process() {
+async fn each_kind_of_fault_has_its_documented_effect_and_only_a_crash_replaces_the_process() {
     let functions = start(spec("f")).await;
     let pid = async || invoke(&functions, json!({"do": "describe"})).await.unwrap()["pid"].clone();
     let first = pid().await;

@@ -51,7 +51,8 @@ pub(super) async fn drain(
         let events = control.subscribers.pending();
         let mut message =
             format!("the consumers have not caught up: {lag} records and {events} deliveries are unfinished");
-        // `lag` counts only records that have been read.
+        // `lag` counts only records that have been read. So the message also names a shard that
+        // cannot be read.
         let mut shards = progress.mappings.iter().flat_map(|mapping| &mapping.shards);
         if let Some(trouble) = shards.find_map(|shard| shard.trouble.as_ref()) {
             message = format!("{message}, and a shard cannot be read: {trouble}");

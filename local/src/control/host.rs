@@ -15,7 +15,7 @@ use http::uri::Authority;
 
 use super::problem::Problem;
 
-/// Passes on a request to a loopback host, and refuses any other with 403.
+/// Forwards a request to a loopback host, and refuses any other request with 403.
 pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|host| host.to_str().ok());
@@ -36,7 +36,8 @@ fn is_local_origin(origin: &str) -> bool {
     origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
 }
 
-/// Returns whether a host, with or without a port, is always this machine, without any name server.
+/// Returns whether a host, with or without a port, names this machine without the help of a name
+/// server.
 fn is_loopback(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     // The text `user@127.0.0.1` is not a host.

@@ -32,7 +32,7 @@ pub(super) async fn invoke(
     let answer = answer.map_err(|error| match error {
         InvokeError::UnknownFunction(name) => {
             let names = control.functions.names().join(", ");
-            Problem::not_found(format!("there is no function {name}: {names} are the functions"))
+            Problem::not_found(format!("there is no function {name}; the functions are {names}"))
         }
         InvokeError::PayloadTooLarge(_) => Problem::bad_request(error.to_string()),
         InvokeError::Deadline => Problem::timed_out(error.to_string()),

@@ -15,9 +15,9 @@ use super::Control;
 use super::paging::Parameters;
 use super::problem::Problem;
 
-/// Objects per page. The page contains each object's whole content.
+/// Number of objects per page. It is small, because the page contains the contents of the objects.
 const PAGE: usize = 100;
-/// Objects per request when counting.
+/// Number of objects per request when this module counts objects.
 const COUNTED: usize = 10_000;
 const ARCHIVE: &str = "Archive";
 const FAILED_RECORDS: &str = "FailedRecords";

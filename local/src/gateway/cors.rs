@@ -26,7 +26,8 @@ const OWN: [HeaderName; 6] = [
     ACCESS_CONTROL_MAX_AGE,
 ];
 
-/// Returns the response to a preflight request, or `None` if the request is not one.
+/// Returns the response to a preflight request, or `None` if the request is not a preflight
+/// request.
 ///
 /// The status is 204, and the request needs neither a route nor a token. The response has CORS
 /// headers only if the origin, the method and all headers are allowed.
@@ -54,7 +55,7 @@ pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Op
 }
 
 /// Sets the CORS headers of a response, so that pages of an allowed origin may read it. `headers`
-/// are those of the request.
+/// are the request's headers.
 pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     for name in OWN {
         answer.remove(name);

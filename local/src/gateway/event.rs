@@ -119,8 +119,8 @@ pub fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 
 /// Returns the headers with lower-case names. Values of a repeated header are joined with commas.
 ///
-/// Cookies have a separate field. `Host` is always the gateway's host, because AWS routes by it: a
-/// request with another host would not arrive.
+/// Cookies have a separate field. `Host` is always the gateway's host, because AWS routes by this
+/// header. A request with another host would not arrive.
 fn headers(headers: &HeaderMap, context: &Context<'_>) -> BTreeMap<String, String> {
     let others = headers.keys().filter(|name| *name != COOKIE && *name != HOST);
     let mut joined: BTreeMap<String, String> =

@@ -36,8 +36,8 @@ impl RouteTable {
 
     /// Returns the most specific route for `method` and the decoded `path`.
     ///
-    /// If two routes match, the more specific one has a literal segment where they first differ, as
-    /// in API Gateway.
+    /// If two routes match, the more specific route has a literal segment where they first differ,
+    /// as in API Gateway.
     pub fn find(&self, method: &str, path: &str) -> Option<Match<'_>> {
         let path = path.strip_prefix('/')?;
         let given: Vec<&str> = path.split('/').collect();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_wins_over_a_parameter() {
+    fn a_literal_segment_takes_precedence_over_a_parameter() {
         let table = table();
         let found = table.find("GET", "/v1/products/import").unwrap();
         assert_eq!(found.route.path, "/v1/products/import");

@@ -203,7 +203,7 @@ mod tests {
         let client = Client::new(String::new(), String::new(), String::new()).unwrap();
         let begun = Instant::now();
         let outcome = client.persist(async || answers.lock().unwrap().pop_front().unwrap()).await;
-        assert!(answers.lock().unwrap().is_empty(), "given up before its time");
+        assert!(answers.lock().unwrap().is_empty(), "the client has not read every response");
         (outcome.map(|answer| answer.to_string()), begun.elapsed().as_secs(), client.retried())
     }
 

@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// Returns the number of rows that the shop has now, from this run or an earlier one.
+    /// Returns the number of rows that the shop has now, from this run or an earlier run.
     pub fn taken(&self) -> u64 {
         self.done.values().sum()
     }
@@ -167,8 +167,8 @@ fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
     })
 }
 
-/// Loads the households of the file with a place. Also loads the households that only the baskets
-/// contain. These have no place.
+/// Loads the households of the file, and gives each of them a place. Also loads the households that
+/// only the baskets contain, without a place.
 pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
     let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
     let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));
@@ -199,9 +199,9 @@ pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey
 pub async fn orders(client: &Client, path: &Path, limit: Option<u64>, bar: &ProgressBar) -> Result<Tally, SourceError> {
     let (mut tally, mut seen) = (Tally::default(), HashSet::new());
     let calls = source::baskets(path, limit)?.map(|basket| {
-        // Of two baskets with one id, the first in the file is loaded, even if they differ.
-        // Otherwise the order of concurrent calls would decide, and a second run could have another
-        // result.
+        // If two baskets have the same id, only the first in the file is loaded, even if they
+        // differ. Otherwise the order of concurrent calls would decide, and a second run could have
+        // another result.
         let is_repeated = matches!(&basket, Ok(Ok(basket)) if !seen.insert(basket.basket_id));
         async move {
             let refused =
@@ -246,7 +246,8 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             _ => left_out.push("unreadable quantity or amount"),
         }
     }
-    // There are at most two attempts. The second one omits products that the shop does not have.
+    // There are at most two attempts. The second attempt omits products that the shop does not
+    // have.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };

@@ -47,7 +47,7 @@ pub struct ImportArgs {
     /// Stock of each new product.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub stock: u64,
-    /// Data folder of the running system, if it was started with one. It contains the signing key.
+    /// Data folder of the running system, if the system has one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     };
     match loaded {
         Ok(summary) => {
-            // Standard output may be a closed pipe.
+            // An error is ignored, because standard output may be a closed pipe.
             let _ = io::stdout().write_all(summary.to_string().as_bytes());
             if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }

@@ -208,7 +208,8 @@ pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
             }
         }
     }
-    // If the limit ends before the first basket, later lines show whether the file has any.
+    // If no line up to the limit is a basket, the lines after the limit decide whether the file has
+    // a basket.
     let has_basket = is_readable || (limit.is_some() && baskets(path, None)?.any(|basket| matches!(basket, Ok(Ok(_)))));
     if has_basket { Ok(survey) } else { Err(SourceError::NoBaskets { path: path.to_owned() }) }
 }
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_inner_categories_are_unknown_and_missing_trailing_ones_dropped() {
+    fn missing_inner_categories_are_unknown_and_missing_trailing_categories_are_dropped() {
         let row = |department: &str, category: &str, kind: &str, size: &str| ProductRow {
             product_id: "7".into(),
             department: department.into(),

@@ -245,7 +245,7 @@ async fn case_23_an_hour_without_the_index_neither_discards_repeats_nor_loses_an
     let rig = Rig::start(ports, records, |_| {}).await;
     for (function, progress) in rig.progress() {
         assert_eq!((progress.delivered, progress.discarded, progress.lost), (12, 0, 0), "{function}");
-        // The failures lasted longer than a hundred retries would.
+        // A mapping with a limit of a hundred retries would have given up during this time.
         assert!(progress.failed_invocations > 4 * 200, "{function}: {}", progress.failed_invocations);
     }
     assert_eq!(rig.failed(), Vec::<Json>::new());

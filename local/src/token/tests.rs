@@ -127,7 +127,7 @@ fn an_altered_token_is_refused() {
 }
 
 #[test]
-fn the_published_key_verifies_tokens_and_signs_none() {
+fn the_published_key_verifies_tokens_and_contains_no_private_key() {
     let key = fresh();
     let shown = key.key_set();
     let [shown] = shown["keys"].as_array().unwrap().as_slice() else { panic!("{shown}") };

@@ -3,7 +3,7 @@
 //! The rules are those of the Lambda developer guide, "Configuring partial batch response with
 //! DynamoDB and Lambda". The guide does not mention a response that is not an object, or an
 //! identifier that is not in the batch. This module then treats the whole batch as failed, because
-//! a repeated record is better than a lost one.
+//! a repeated record is better than a lost record.
 
 use serde_json::Value;
 
@@ -18,8 +18,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// Reads a response. `index_of` returns the index in the batch of the record with a sequence
-/// number.
+/// Reads a response. `index_of` returns a record's index in the batch from its sequence number.
 pub(crate) fn read(answer: &[u8], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
     if answer.iter().all(u8::is_ascii_whitespace) {
         return Outcome::Done;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Waits that double from the first value up to the last one.
+/// Waits that double, from the first wait up to the longest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
     first: Duration,

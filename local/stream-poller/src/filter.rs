@@ -9,7 +9,7 @@ const MAX_PATTERNS: usize = 10;
 /// The reason why filter criteria are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// There are more than ten patterns, or one has more than 4,096 characters.
+    /// There are more than ten patterns, or a pattern has more than 4,096 characters.
     #[error("a mapping has at most {MAX_PATTERNS} patterns of {MAX_PATTERN} characters")]
     TooLong,
     /// A pattern is invalid.
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_or_too_long_patterns_and_wrong_ones_are_refused() {
+    fn too_many_too_long_or_invalid_patterns_are_refused() {
         let long = format!(r#"{{"a":["{}"]}}"#, "x".repeat(MAX_PATTERN));
         assert_eq!(Filter::new(&[long]).unwrap_err(), FilterError::TooLong);
         assert_eq!(Filter::new(&["{}"; 11]).unwrap_err(), FilterError::TooLong);

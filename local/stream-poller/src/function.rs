@@ -11,7 +11,7 @@ use crate::SequenceNumber;
 /// Calls a function with an event and waits for its response.
 pub trait Invoke: Send + Sync + 'static {
     /// Sends `payload`, the JSON of a DynamoDB event, and returns the function's response. It must
-    /// return at some time. The function's timeout ensures that.
+    /// always return. The function's timeout ensures this.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>>;
 }
 
@@ -50,7 +50,7 @@ pub enum Condition {
 /// Records that the poller has given up.
 #[derive(Debug, Clone)]
 pub struct DiscardedBatch {
-    /// Name of the function that should have processed them.
+    /// Name of the function that should have processed the records.
     pub function: String,
     /// The reason why the poller gave up the batch.
     pub condition: Condition,
@@ -74,7 +74,7 @@ pub struct DiscardedBatch {
     pub size: usize,
     /// The event that the function would have received: `{"Records": […]}`.
     pub payload: Bytes,
-    /// Time at which they were given up.
+    /// Time at which the poller gave up the batch.
     pub at: SystemTime,
 }
 

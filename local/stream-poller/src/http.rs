@@ -24,7 +24,7 @@ const MAX_LIST_PAGES: usize = 100;
 pub struct Endpoint {
     /// The table's endpoint, `http://host:port`.
     pub table_url: String,
-    /// The stream's endpoint. With emulators it is the same as the table's.
+    /// The stream's endpoint. With emulators it is the same as the table's endpoint.
     pub stream_url: String,
     /// The access key that the functions use.
     pub access_key_id: String,
@@ -189,8 +189,8 @@ impl Api {
             .map_err(unavailable)?;
         let status = response.status();
         let body = response.bytes().await.map_err(unavailable)?;
-        // A page may have 1 MB. `FromStr` is fast, because its code is in serde_json, which is
-        // optimized even in a development build.
+        // A page may have 1 MB, so parsing must be fast. `FromStr` is fast, because its code is in
+        // serde_json, which is optimized even in a development build.
         let answer: Option<Value> = std::str::from_utf8(&body).ok().and_then(|text| text.parse().ok());
         match answer {
             Some(answer) if status.is_success() => Ok(answer),

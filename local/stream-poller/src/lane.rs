@@ -140,7 +140,7 @@ impl Lane {
                     if index == 0 {
                         part.failures += 1;
                     } else {
-                        // Another record is now the first one. This was its first failure.
+                        // Another record is now the first record. This call is its first failure.
                         part.failures = 1;
                         part.invocations = 1;
                         backoff.reset();

@@ -10,18 +10,19 @@
 //!
 //! ```text
 //! StreamSource ──pages──▶ reader ──by item key──▶ lane ──batches──▶ Invoke
-//!   (HttpStream)      one a mapping           one a unit of            │ given up
+//!   (HttpStream)      one per mapping         one per unit of          │ given up
 //!                      and shard            parallelization            ▼
 //!                         ▲                       │               Destination
 //!                         └ checkpoint: position ◀┘ settled
 //! ```
 //!
-//! A mapping reads on behalf of its function. The function's [`Role`] may refuse each of these
+//! A mapping reads on behalf of its function. The function's [`Role`] may refuse any of these
 //! calls.
 //!
 //! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a
-//! filter has dropped it, or the destination has stored it. The position in a shard is the last
-//! record that is settled together with all earlier records.
+//! filter has dropped it, or the poller has given it up. Records that are given up go to the
+//! destination, if there is one. The position in a shard is the last record that is settled
+//! together with all earlier records.
 
 mod answer;
 mod backoff;

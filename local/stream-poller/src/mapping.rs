@@ -55,11 +55,11 @@ impl Mapping {
 /// Requests from a poller's callers to its tasks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attention {
-    /// Number of requests so far to read the stream at once, called nudges. The number also orders
-    /// events: a read that began at a nudge or later is newer than the caller's request.
+    /// Number of nudges so far. A nudge is a request to read the stream at once. A read that begins
+    /// when this number is at least `n` is newer than nudge `n`.
     pub(crate) nudges: u64,
-    /// Number of callers that wait until the poller has settled all records. While there is one,
-    /// batches do not wait for more records.
+    /// Number of callers that wait until the poller has settled all records. While there is such a
+    /// caller, batches do not wait for more records.
     pub(crate) drains: usize,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct MappingState {
     pub(crate) stream_arn: String,
     pub(crate) counts: Counts,
     pub(crate) attention: watch::Sender<Attention>,
-    /// Signals every change in this value.
+    /// Signals every change of this state.
     pub(crate) changed: watch::Sender<()>,
     shards: Mutex<Shards>,
 }
@@ -114,7 +114,7 @@ impl MappingState {
         self.lock().list.clone()
     }
 
-    /// Replaces the list of shards with one that was requested at the nudge `after`.
+    /// Replaces the list of shards with a list that was requested at the nudge `after`.
     pub(crate) fn set_shards(&self, list: Vec<Arc<ShardState>>, after: u64) {
         let mut shards = self.lock();
         shards.list = list;
@@ -218,8 +218,8 @@ impl ReaderState {
     }
 
     /// Returns whether all records written before a nudge at `time` have been read. An empty read
-    /// shows that. If the stream never pauses, no read is empty. Then a record newer than `time`
-    /// shows that all earlier records have been read.
+    /// that began at the nudge or later shows that. If the stream never pauses, no read is empty.
+    /// Then a record newer than `time` shows that all earlier records have been read.
     pub(crate) fn has_read_up_to(&self, nudge: u64, time: SystemTime) -> bool {
         self.end_seen.is_some_and(|seen| seen >= nudge) || self.newest > time
     }

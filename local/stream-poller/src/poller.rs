@@ -35,7 +35,8 @@ impl Default for Pace {
     }
 }
 
-/// Feeds functions from a stream. Dropping the value ends it and abandons calls in progress.
+/// Feeds functions from a stream. Dropping the value ends the poller and abandons calls in
+/// progress.
 pub struct Poller {
     mappings: Vec<Arc<MappingState>>,
     attention: watch::Sender<Attention>,
@@ -52,8 +53,8 @@ impl Poller {
     /// all records written from then on.
     ///
     /// # Errors
-    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role may not list its
-    /// shards. Later errors are retried.
+    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role lacks the permission
+    /// to list the shards. Later errors are retried.
     pub async fn start(source: impl StreamSource, mappings: Vec<Mapping>, pace: Pace) -> Result<Self, SourceError> {
         let attention = watch::Sender::new(Attention::default());
         let changed = watch::Sender::new(());
@@ -96,9 +97,9 @@ impl Poller {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
     }
 
-    /// Returns the last record that every mapping has settled together with all earlier ones. The
-    /// value changes with their progress. A stream of one shard may be trimmed up to that record.
-    /// With several shards it is the lowest position of all.
+    /// Returns the last record that every mapping has settled together with all earlier records.
+    /// The value changes with their progress. A stream of one shard may be trimmed up to that
+    /// record. With several shards, the value is the lowest position in all shards.
     #[must_use]
     pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
         self.consumed.clone()
@@ -146,7 +147,7 @@ impl Poller {
 struct Drain<'a>(&'a watch::Sender<Attention>);
 
 impl<'a> Drain<'a> {
-    /// Begins the wait. Also returns the number of nudges, including its own.
+    /// Begins the wait. Also returns the number of nudges, including the nudge of this wait.
     fn begin(attention: &'a watch::Sender<Attention>) -> (Self, u64) {
         let mut nudge = 0;
         attention.send_modify(|attention| {
@@ -181,8 +182,8 @@ async fn report_consumed(
     }
 }
 
-/// Returns the lowest position of all, or `None` while a mapping has no position in an unfinished
-/// shard.
+/// Returns the lowest position of all mappings in unfinished shards. Returns `None` while a mapping
+/// has no position in such a shard.
 fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
     let mut lowest = None;
     for shard in mappings.iter().flat_map(|mapping| mapping.shards()) {

@@ -15,8 +15,8 @@ use crate::{Page, Record, SourceError, Start, StreamCall};
 /// Maximum number of groups of records that wait for one lane. A group comes from one page. The
 /// limit keeps a reader from reading too far ahead.
 const MAX_WAITING_GROUPS: usize = 2;
-/// Maximum number of records read beyond the first unsettled one. When one lane retries a failing
-/// item, the other lanes continue up to this limit.
+/// Maximum number of records read beyond the first unsettled record. When one lane retries a
+/// failing item, the other lanes continue up to this limit.
 const MAX_AHEAD: usize = 20_000;
 
 /// Processes a shard until it is closed and all its records are settled. Dropping the future also
@@ -37,7 +37,7 @@ pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, s
     tokio::join!(reader.read(), async {
         while let Some(ended) = lanes.join_next().await {
             if let Err(error) = ended {
-                // The records of the lane stay unsettled, so no caller takes them for processed.
+                // The records of the lane stay unsettled, so they do not count as processed.
                 tracing::error!(%error, "a lane of the stream panicked");
             }
         }
@@ -59,7 +59,7 @@ impl Reader {
         let mut start = self.shard.start.clone();
         let mut iterator = self.shard.iterator.clone();
         // The subscription covers the whole loop, so a request that arrives during a read is seen
-        // after it.
+        // after the read.
         let mut attention = self.mapping.attention.subscribe();
         loop {
             let nudge = attention.borrow().nudges;

@@ -73,7 +73,7 @@ impl Record {
     /// Converts a record of a `GetRecords` response.
     ///
     /// It adds `eventSourceARN`. It writes the identity of a TTL deletion with the names of
-    /// Lambda's events (`type`, `principalId`), even if the response has those of the API.
+    /// Lambda's events (`type`, `principalId`). It replaces the names of the API.
     ///
     /// # Errors
     /// [`SourceError::Malformed`] if the record has no sequence number or no keys. Real streams
@@ -131,7 +131,8 @@ impl Record {
     /// Returns the event as JSON text, created once for all mappings and retries.
     pub(crate) fn text(&self) -> &str {
         // `Display` is fast, because its code is in serde_json, which is optimized even in a
-        // development build. The code of `to_vec` is not.
+        // development build. The code of `to_vec` is generic, so it is compiled here without
+        // optimization.
         self.text.get_or_init(|| self.event.to_string())
     }
 }

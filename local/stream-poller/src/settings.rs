@@ -18,7 +18,7 @@ pub struct MappingSettings {
     /// until the records expire, 24 h after their write.
     pub maximum_retry_attempts: Option<u32>,
     /// Age at which records are discarded, 60 s to 7 days. `None` (-1 in the template) means that
-    /// they are discarded only when they expire.
+    /// records are discarded only when they expire.
     pub maximum_record_age: Option<Duration>,
     /// Whether a failed batch is halved before its retry.
     pub bisect_on_function_error: bool,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_outside_the_limits_of_the_service_is_refused_by_name() {
+    fn the_error_names_a_setting_outside_the_limits_of_the_service() {
         type Change = fn(&mut MappingSettings);
         let changes: [(Change, &str); 6] = [
             (|s| s.batch_size = 0, "BatchSize"),

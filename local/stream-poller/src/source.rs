@@ -27,7 +27,8 @@ pub trait StreamSource: Send + Sync + 'static {
 pub struct Shard {
     /// Id of the shard in the stream.
     pub id: String,
-    /// The preceding shard. A mapping reads it to its end before this one.
+    /// The preceding shard. A mapping reads the preceding shard to its end before it reads this
+    /// shard.
     pub parent: Option<String>,
 }
 
@@ -42,7 +43,7 @@ pub enum Start {
     After(SequenceNumber),
 }
 
-/// Records, and the iterator for the next ones.
+/// Records, and the iterator for the next records.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The records, in the order of the shard.
@@ -54,7 +55,7 @@ pub struct Page {
 /// The reason why a stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The iterator has expired. The caller must request a new one.
+    /// The iterator has expired. The caller must request a new iterator.
     #[error("the shard iterator has expired")]
     Expired,
     /// The records at the iterator were trimmed. The caller must continue with the oldest record.
@@ -64,13 +65,13 @@ pub enum SourceError {
     #[error("there is no stream: {0}")]
     NoStream(String),
     /// The function's role lacks the permission.
-    #[error("the stream may not be read: {0}")]
+    #[error("the function's role does not allow reading the stream: {0}")]
     Denied(String),
     /// The endpoint is unreachable or overloaded, or rejects the call.
     #[error("the stream cannot be read: {0}")]
     Unavailable(String),
     /// The endpoint's response has the wrong form.
-    #[error("the stream gives {0}")]
+    #[error("the stream returned {0}")]
     Malformed(&'static str),
 }
 
@@ -97,8 +98,8 @@ impl SharedSource {
     }
 
     pub(crate) async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
-        // The lock is held during the read, so that of two mappings with one iterator only the
-        // first one reads.
+        // The lock is held during the read, so that only the first of several mappings with the
+        // same iterator reads.
         let mut pages = self.pages.lock().await;
         if let Some((_, page)) = pages.iter().find(|(at, _)| at == iterator) {
             return Ok(page.clone());

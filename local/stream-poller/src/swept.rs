@@ -13,7 +13,8 @@ const MOST: usize = 10_000;
 pub struct Swept(Arc<Mutex<Vec<Value>>>);
 
 impl Swept {
-    /// Remembers an item before its removal. When there are too many, the oldest one is forgotten.
+    /// Remembers an item before its removal. When there are too many items, the oldest item is
+    /// forgotten.
     pub fn note(&self, item: Value) {
         let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if items.len() == MOST {
@@ -22,8 +23,8 @@ impl Swept {
         items.push(item);
     }
 
-    /// Adds DynamoDB as the caller to the record of such a removal. The old image must equal the
-    /// remembered item, because the same key may since have had another item.
+    /// Adds DynamoDB as the caller to the record of the removal of a noted item. The old image must
+    /// equal the remembered item, because the same key may since have had another item.
     pub(crate) fn identify(&self, record: &mut Value) {
         if record.get("eventName").is_none_or(|name| name != "REMOVE") || record.get("userIdentity").is_some() {
             return;

@@ -6,12 +6,12 @@ use crate::section::Section;
 /// The parts of a deployment that are billed by the hour, by the month or by their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Billed {
-    /// Metrics in alarms. An alarm over several metrics costs as much as an alarm for each.
+    /// Metrics in alarms. An alarm over several metrics costs as much as one alarm for each metric.
     pub alarm_metrics: u64,
     /// Dashboards.
     pub dashboards: u64,
-    /// Rules of Contributor Insights. The table and each index have two rules if it is enabled for
-    /// them.
+    /// Rules of Contributor Insights. The table and each index have two rules each, if the feature
+    /// is enabled for them.
     pub insights_rules: u64,
     /// Whether the table has point-in-time recovery.
     pub point_in_time_recovery: bool,
@@ -77,7 +77,7 @@ pub(crate) fn read(kind: &str, resource: &Section, billed: &mut Billed) -> Resul
     Ok(())
 }
 
-/// Returns the metrics of an alarm: one, or each `MetricStat` of its expressions.
+/// Returns the number of metrics of an alarm: 1, or the number of its `MetricStat`s.
 fn alarm_metrics(properties: &Section) -> Result<u64, TemplateError> {
     let Some(metrics) = properties.get("Metrics")? else { return Ok(1) };
     let mut count = 0;

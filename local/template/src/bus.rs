@@ -80,7 +80,7 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
         }
         targets.push(read);
     }
-    // EventBridge allows at most five.
+    // EventBridge allows at most five targets.
     if !(1..=5).contains(&targets.len()) {
         return Err(properties.error("a rule has one to five targets"));
     }

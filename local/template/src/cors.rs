@@ -63,8 +63,8 @@ fn read_origins(section: &Section) -> Result<Origins, TemplateError> {
     }
     for origin in &origins {
         let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        // An origin has a scheme, a host and a port. Browsers never send one with a path or a final
-        // slash.
+        // An origin has a scheme, a host and a port. Browsers never send an origin with a path or a
+        // final slash.
         if host.is_none_or(|host| host.is_empty() || host.contains(['/', '*', ' '])) {
             return Err(section.error(format!("{origin} is no origin such as https://shop.example.com")));
         }

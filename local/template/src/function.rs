@@ -23,7 +23,7 @@ pub struct Function {
     pub memory_mb: u32,
     /// Environment variables with their resolved values.
     pub environment: BTreeMap<String, String>,
-    /// Names of the variables that have a literal value, the same in every deployment.
+    /// Names of the variables that have a literal value, which is the same in every deployment.
     pub literals: BTreeSet<String>,
     /// Tracing mode, e.g. `Active`. `None` means Lambda's default.
     pub tracing: Option<String>,
@@ -31,8 +31,8 @@ pub struct Function {
     pub log_level: Option<String>,
     /// Settings of asynchronous invocation.
     pub asynchronous: Asynchronous,
-    /// Permissions of the function's role. They do not include those that SAM adds: for logs,
-    /// traces and the destination of failed events.
+    /// Permissions of the function's role. They do not include the permissions that SAM adds for
+    /// logs, traces and the destination of failed events.
     pub statements: Vec<Statement>,
 }
 
@@ -62,7 +62,7 @@ pub struct Destination {
 pub struct Statement {
     /// Name of the statement, if it has one.
     pub sid: Option<String>,
-    /// Whether the statement allows. Otherwise it denies.
+    /// Whether the statement allows the actions. Otherwise it denies them.
     pub allow: bool,
     /// Actions, e.g. `dynamodb:Query`.
     pub actions: Vec<String>,
@@ -114,7 +114,8 @@ pub(crate) fn read(
                 if variables.is_literal(&name) {
                     literals.insert(name.clone());
                 } else {
-                    // A function's value replaces the global one, even a literal.
+                    // A function's value replaces the global value, even if the global value is a
+                    // literal.
                     literals.remove(&name);
                 }
                 environment.insert(name, value.text()?);

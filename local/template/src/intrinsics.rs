@@ -19,7 +19,7 @@ pub(crate) struct Resolver<'a> {
     resources: BTreeMap<&'a str, &'a str>,
     /// Results of conditions. `None` means that the evaluation has begun but not ended. Each
     /// condition is evaluated only once. Otherwise the time would double with each link of a chain
-    /// in which each condition refers to the next one twice.
+    /// in which each condition refers to the next condition twice.
     known: RefCell<BTreeMap<String, Option<bool>>>,
 }
 

@@ -7,8 +7,8 @@
 //! them. Tests compare them with the routes, indexes and actions that the code names.
 //!
 //! The crate evaluates intrinsic functions as CloudFormation does, with the parameters and names of
-//! a [`Deployment`]. It rejects settings that it does not know, with the line. If it ignored them,
-//! the local system could differ from a deployment.
+//! a [`Deployment`]. It rejects unknown settings with an error that contains the line. If it
+//! ignored them, the local system could differ from a deployment.
 //!
 //! ```no_run
 //! let template = template::Template::read("template.yaml".as_ref())?;
@@ -58,7 +58,7 @@ use section::Section;
 pub struct Template {
     /// The only table.
     pub table: TableDefinition,
-    /// Every function with a true condition, in the order of the template.
+    /// Every function whose condition is true or missing, in the order of the template.
     pub functions: Vec<Function>,
     /// Every route of the HTTP API, in the order of the template.
     pub routes: Vec<Route>,
@@ -208,7 +208,8 @@ impl Template {
             Err(error) => Err(error),
         };
         for rule in &self.rules {
-            // Every account has the default bus, to which AWS services send their events.
+            // Every account has the default bus, to which AWS services send their events. So a rule
+            // may use it although the template does not define it.
             if rule.bus != "default" && !self.buses.iter().any(|bus| bus.name == rule.bus) {
                 return at(&rule.logical_id, format!("there is no bus {}", rule.bus));
             }

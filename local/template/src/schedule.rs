@@ -33,7 +33,7 @@ impl Schedule {
 
 /// Units of EventBridge's rate expressions: singular, plural and seconds.
 const UNITS: [(&str, &str, u64); 3] = [("minute", "minutes", 60), ("hour", "hours", 60 * 60), ("day", "days", 86_400)];
-/// Maximum number of units. More would be a mistake.
+/// Maximum number of units. A higher number is probably a mistake.
 const MOST: u64 = 10_000;
 
 pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Schedule, TemplateError> {

@@ -10,7 +10,7 @@ use crate::intrinsics::Resolver;
 use crate::yaml::{self, Node, Value};
 
 /// A node of the template. Its own intrinsic function has been evaluated. Functions in its children
-/// are evaluated when they are read.
+/// are evaluated when the children are read.
 #[derive(Clone)]
 pub(crate) struct Section<'a> {
     node: Node,
@@ -124,7 +124,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Returns a whole number within `range`, AWS's limits.
+    /// Returns a whole number within `range`. The ranges are AWS's limits.
     pub(crate) fn number<N>(&self, range: RangeInclusive<N>) -> Result<N, TemplateError>
     where
         N: FromStr + PartialOrd + std::fmt::Display,

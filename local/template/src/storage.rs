@@ -58,7 +58,7 @@ pub struct BucketCors {
     pub max_age: Option<u32>,
 }
 
-/// Reads the rules of a bucket's `CorsConfiguration`, or an empty list without one.
+/// Returns the rules of a bucket's `CorsConfiguration`. Returns an empty list if there is none.
 pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<BucketCors>, TemplateError> {
     let configuration = match properties {
         Some(properties) => properties.get("CorsConfiguration")?,
@@ -68,7 +68,7 @@ pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<Bucke
     configuration.only(&["CorsRules"])?;
     let rule = |rule: Section| {
         rule.only(&["AllowedHeaders", "AllowedMethods", "AllowedOrigins", "ExposedHeaders", "Id", "MaxAge"])?;
-        // A parameter of type `CommaDelimitedList` is also a list.
+        // The text of a parameter of type `CommaDelimitedList` is a list with commas.
         let list = |key: &str| -> Result<Vec<String>, TemplateError> {
             let Some(section) = rule.get(key)? else { return Ok(Vec::new()) };
             let texts = section.texts()?;

@@ -228,7 +228,7 @@ fn a_parameter_without_a_value_is_refused_where_it_is_used() {
 }
 
 #[test]
-fn an_unknown_parameter_cannot_be_given() {
+fn an_unknown_parameter_is_refused() {
     let deployment = Deployment::new("r", "a").parameter("Speling", "x");
     let error = Template::read_for(&real_path(), &deployment).unwrap_err();
     assert!(error.to_string().contains("no parameter Speling"));
@@ -338,7 +338,7 @@ fn invalid_yaml_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn the_error_names_a_missing_file() {
     let error = Template::read("no/such/template.yaml".as_ref()).unwrap_err();
     assert!(error.to_string().starts_with("no/such/template.yaml: cannot be read"));
 }
@@ -350,7 +350,7 @@ fn plain_yaml_becomes_json() {
     assert!(parse_yaml("a: !Ref b").is_err());
 }
 
-/// Returns a template with this many conditions. Each condition needs the next one twice.
+/// Returns a template with this many conditions. Each condition refers to the next condition twice.
 fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
     let chain = (0..conditions).map(|n| format!("C{n}: !And [!Condition C{0}, !Condition C{0}]\n  ", n + 1));
     let rest = format!("C{conditions}: !Equals [1, 1]\n  Low: !Condition C0");

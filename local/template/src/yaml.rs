@@ -27,8 +27,8 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// Any scalar. `plain` means that it has no quotes. Only a plain scalar can be null or a
-    /// boolean.
+    /// Any scalar. `plain` means that it has no quotes. Only a plain scalar can be null, a boolean
+    /// or a number.
     Scalar {
         text: String,
         plain: bool,

@@ -65,7 +65,7 @@ async fn a_book_added_between_pages_neither_repeats_nor_hides_other_books() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_valid_for_one_list() {
+async fn a_cursor_is_valid_only_for_its_list() {
     let library = TestLibrary::open().await;
     let [ann, bob] = [library.member("ann").await, library.member("bob").await];
     for title in ["Emma", "The Waves"] {

@@ -75,14 +75,14 @@ async fn one_of_ten_concurrent_returns_of_a_book_succeeds() {
 }
 
 #[tokio::test]
-async fn a_loan_is_overdue_from_its_due_date_until_its_return() {
+async fn a_loan_is_overdue_after_its_due_date_until_its_return() {
     let library = TestLibrary::open().await;
     let (ann, book) = (library.member("ann").await, library.book_of("Emma", 1).await);
     let loan = library.lend(&ann.id, &book.id, now()).await.unwrap();
     library.assert_whole(&loan).await;
     let due = now().plus_seconds(LOAN_SECONDS);
     assert!(overdue(&library, now()).await.is_empty());
-    assert!(overdue(&library, due).await.is_empty(), "a loan is overdue after its due date");
+    assert!(overdue(&library, due).await.is_empty(), "a loan must not be overdue at its due date");
     let found = overdue(&library, due.plus_millis(1)).await;
     let expected =
         LoanSummary { id: loan.id.clone(), member_id: ann.id.clone(), book_id: book.id.clone(), due_at: due };
@@ -108,7 +108,7 @@ async fn a_renewal_moves_the_loan_in_both_lists() {
     let refused = library.renew(&ann.id, &early.id, days(22)).await;
     assert!(matches!(refused, Err(LibraryError::AlreadyReturned)));
     let missing = library.renew(&ann.id, &LoanId::new("none").unwrap(), days(22)).await;
-    assert!(matches!(missing, Err(LibraryError::NoSuchLoan)), "a renewal creates no loan");
+    assert!(matches!(missing, Err(LibraryError::NoSuchLoan)), "a renewal must not create a loan");
 }
 
 #[tokio::test]

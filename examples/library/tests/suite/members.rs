@@ -15,7 +15,7 @@ async fn a_member_reads_as_registered() {
 }
 
 #[tokio::test]
-async fn another_spelling_of_a_taken_address_is_refused_and_the_error_names_it() {
+async fn another_spelling_of_a_taken_address_is_refused_and_the_error_names_the_spelling() {
     let library = TestLibrary::open().await;
     library.member("ann").await;
     let spelling = Email::new("Ann@Example.com").unwrap();
@@ -32,7 +32,7 @@ async fn one_of_twenty_concurrent_registrations_with_one_address_succeeds() {
 }
 
 #[tokio::test]
-async fn a_change_of_address_claims_the_new_address_and_frees_the_old_one() {
+async fn a_change_of_address_claims_the_new_address_and_frees_the_old_address() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     library.change_email(&ann, email("lee"), now().plus_seconds(60)).await.unwrap();

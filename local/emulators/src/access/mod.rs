@@ -72,7 +72,7 @@ pub struct Refused {
     /// The action and the resource.
     #[serde(flatten)]
     pub need: Need,
-    /// Number of such calls.
+    /// Number of calls that were denied because of this need.
     pub count: u64,
 }
 
@@ -146,8 +146,8 @@ impl Access {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
     }
 
-    /// Checks all permissions that a call needs. The error names the first one that the function
-    /// lacks.
+    /// Checks all permissions that a call needs. The error names the first permission that the
+    /// function lacks.
     fn check(&self, name: &str, needs: &[Need]) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Rule {
     /// Name of the statement, if it has one.
     pub sid: Option<String>,
-    /// Whether the rule allows. Otherwise it denies.
+    /// Whether the rule allows the action. Otherwise it denies the action.
     pub allow: bool,
     /// The action, e.g. `dynamodb:Query`. It may contain the wildcards `*` and `?`.
     pub action: String,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_match_with_wildcards_and_by_case() {
+    fn resources_match_with_wildcards_and_exact_case() {
         for (pattern, resource, expected) in [
             ("*", TABLE, true),
             ("arn:aws:dynamodb:*:*:table/shop", TABLE, true),

@@ -141,7 +141,7 @@ impl Entry {
     }
 }
 
-/// Converts seconds since 1970. Events drop the fraction.
+/// Converts seconds since 1970. The fraction is dropped.
 fn instant(seconds: f64) -> Option<OffsetDateTime> {
     let whole = format!("{:.0}", seconds.floor()).parse().ok()?;
     OffsetDateTime::from_unix_timestamp(whole).ok()
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn times_before_1970_and_after_2100_are_converted_and_others_are_rejected() {
+    fn times_before_1970_and_after_2100_are_converted_and_impossible_times_are_rejected() {
         assert_eq!(instant(-1.5).map(OffsetDateTime::unix_timestamp), Some(-2));
         assert_eq!(instant(4_200_000_000.9).map(OffsetDateTime::unix_timestamp), Some(4_200_000_000));
         assert_eq!(instant(1e300), None);

@@ -5,9 +5,9 @@
 //! represent rules and targets. The crate `winterbaume-eventbridge` 0.2 is no alternative, because
 //! it drops the events.
 //!
-//! Two rules are stricter than EventBridge's on purpose. Only the buses that the caller names at
-//! the start exist. A request has at most 256 KB, the limit that AWS documents for all regions,
-//! even if a region accepts more.
+//! Two rules are stricter than EventBridge's on purpose. The emulator has only the buses that the
+//! caller names at the start. A request has at most 256 KB, the limit that AWS documents for all
+//! regions, even if a region accepts more.
 //!
 //! # Faults
 //!

@@ -25,8 +25,8 @@ const KEPT: usize = 200_000;
 const MAX_ENTRIES: usize = 10;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Stores an event for its subscribers before the publisher gets a success. If this fails, the
-/// event is rejected.
+/// Stores an event for its subscribers before the publisher gets a success response. If the
+/// function fails, the event is rejected.
 pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
 
 /// An in-process event bus that responds as EventBridge does. Dropping the value ends the server.
@@ -86,8 +86,9 @@ impl EventBusServer {
     /// Subscribes to the events that are published from now on.
     ///
     /// A publisher gets its response when its events are in the queue of every subscriber. A queue
-    /// has room for `capacity` events, at least 1. While it is full, publishers wait, at most until
-    /// their requests time out. No event is lost. Dropping the receiver ends the subscription.
+    /// has room for `capacity` events, at least 1. While a queue is full, publishers wait, at most
+    /// until their requests time out. No accepted event is lost. Dropping the receiver ends the
+    /// subscription.
     #[must_use]
     pub fn subscribe(&self, capacity: usize) -> mpsc::Receiver<Published> {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -95,8 +96,8 @@ impl EventBusServer {
         receiver
     }
 
-    /// Returns at most `limit` accepted events, without the first `after` ones. The newest 200,000
-    /// are kept. After a restart at most 20,000 are left.
+    /// Skips the first `after` accepted events, and returns at most `limit` of the following
+    /// events. The newest 200,000 are kept. After a restart at most 20,000 are left.
     #[must_use]
     pub fn published(&self, after: u64, limit: usize) -> Page<Published> {
         self.bus.published.page(after, limit)
@@ -114,8 +115,8 @@ impl EventBusServer {
 pub struct ServiceEvents(Arc<Bus>);
 
 impl ServiceEvents {
-    /// Sends an event of a service. If the event cannot be stored, it is logged and dropped. AWS
-    /// services also give no guarantee for their events.
+    /// Sends an event of a service. If the event cannot be stored, the error is logged and the
+    /// event is dropped. AWS services do not guarantee their events either.
     pub async fn send(&self, source: &str, detail_type: &str, detail: Value) {
         // `publish` has already logged the error.
         let _ = self.0.publish(Published::of_service(source, detail_type, detail)).await;
@@ -182,7 +183,7 @@ impl Service for Bus {
             true => name,
             false => access.arn("events", &format!("event-bus/{name}")),
         };
-        // An entry without a valid bus needs no permission, because it is rejected anyway.
+        // A request that cannot be parsed needs no permission, because it is rejected anyway.
         let arns: BTreeSet<String> = names.map(arn).collect();
         arns.into_iter().map(|arn| Need::new("events:PutEvents", arn)).collect()
     }
@@ -213,8 +214,8 @@ impl Bus {
         json!({"FailedEntryCount": failed, "Entries": results})
     }
 
-    /// Returns the entries that a partial failure rejects, as bits. It rejects at least one entry,
-    /// and accepts at least one of several.
+    /// Returns the entries that a partial failure rejects, as bits. A partial failure rejects at
+    /// least one entry. If there are several entries, it accepts at least one.
     fn failing(&self, entries: usize) -> u64 {
         let Some(strike) = self.faults.draw(|kind| kind == FaultKind::Partial) else { return 0 };
         let all = (1 << entries.min(MAX_ENTRIES)) - 1;
@@ -222,11 +223,13 @@ impl Bus {
         1 + strike.chance % choices
     }
 
-    /// Sends an event to every subscriber and to the log, after all subscribers have room. If the
-    /// publisher disconnects during the wait, no subscriber gets the event. Returns the event's id.
+    /// Waits until every subscriber has room, and then sends the event to the subscribers and to
+    /// the log. If the publisher disconnects during the wait, no subscriber gets the event. Returns
+    /// the event's id.
     async fn publish(&self, event: Published) -> Result<String, Refusal> {
         let subscribers = self.subscribers().clone();
-        // `reserve_owned` fails only if the subscriber has been dropped.
+        // `reserve_owned` fails only if the subscriber has been dropped. Such a subscriber is
+        // skipped.
         let room = join_all(subscribers.into_iter().map(mpsc::Sender::reserve_owned)).await;
         if let Some(accept) = &self.accept
             && let Err(error) = accept(&event)

@@ -132,7 +132,8 @@ impl Text {
     fn data(self) -> Result<String, String> {
         let ascii = self.charset.is_none_or(|charset| charset.eq_ignore_ascii_case("us-ascii"));
         if ascii && !self.data.is_ascii() {
-            // SES would replace these characters with question marks.
+            // SES would replace these characters with question marks. An error makes the mistake
+            // visible.
             return Err("Data has characters that its Charset, by default 7-bit ASCII, does not have.".to_owned());
         }
         Ok(self.data)

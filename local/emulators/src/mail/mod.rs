@@ -10,9 +10,9 @@
 //! Two addresses of the [mailbox
 //! simulator](https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator)
 //! work as in SES: `bounce@simulator.amazonses.com` and `complaint@simulator.amazonses.com`, also
-//! with a label (`bounce+label@…`). A mail to them with a configuration set causes an event on the
-//! default bus ([`MailServer::report_to`]). In this emulator every configuration set has such an
-//! event destination.
+//! with a label (`bounce+label@…`). A mail to such an address causes an event on the default bus,
+//! if the mail names a configuration set ([`MailServer::report_to`]). In this emulator every
+//! configuration set sends its events to that bus.
 //!
 //! # Faults
 //!

@@ -76,8 +76,8 @@ impl MailServer {
         self.endpoint.enforce(access);
     }
 
-    /// Returns at most `limit` accepted messages, without the first `after` ones. The newest 50,000
-    /// are kept. After a restart at most 20,000 are left.
+    /// Skips the first `after` accepted messages, and returns at most `limit` of the following
+    /// messages. The newest 50,000 are kept. After a restart at most 20,000 are left.
     #[must_use]
     pub fn sent(&self, after: u64, limit: usize) -> Page<Mail> {
         self.outbox.sent.page(after, limit)

@@ -19,8 +19,8 @@ const UNFINISHED: &str = "unfinished";
 
 /// The folder of a bucket. The name of a file is the hash of the object's name. So no object's name
 /// is a path out of the folder, or too long for the file system. Names that differ only in case do
-/// not collide. The first line of a file is JSON with the name and the properties. The rest is the
-/// body.
+/// not collide. The first line of a file is JSON with the name and the properties. The rest of the
+/// file is the body.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 

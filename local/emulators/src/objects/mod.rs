@@ -6,12 +6,12 @@
 //! …) with `NotImplemented`, so that S3 understands every accepted request in the same way.
 //!
 //! Requests must be signed. The store verifies a signature in the query (`presigned.rs`). It does
-//! not verify one in the headers, because only functions send these. As in S3, a caller that may
-//! not list a bucket gets 403 for a missing object.
+//! not verify a signature in the headers, because only functions send such requests. As in S3, a
+//! caller without the permission to list a bucket gets 403 for a missing object.
 //!
 //! Existing crates do not fit. `s3s-fs` 0.14 (139 crates) checks whether a name is taken before it
-//! writes, so two writers can both succeed. It also maps names to paths, so `a` and `a/b` exclude
-//! each other. Neither `s3s-fs` nor `winterbaume-s3` can inject faults.
+//! writes, so two writers can both succeed. It also maps names to paths, so the objects `a` and
+//! `a/b` cannot both exist. Neither `s3s-fs` nor `winterbaume-s3` can inject faults.
 //!
 //! [`ObjectServer::set_cors_rules`] sets the CORS rules for web pages.
 //!
@@ -65,13 +65,13 @@ pub enum Error {
     Damaged(PathBuf),
     /// The name is not 3 to 63 letters, digits, dots and hyphens, or does not begin and end with a
     /// letter or digit.
-    #[error("{0} is no name of a bucket")]
+    #[error("{0} is not a valid bucket name")]
     BucketName(String),
     /// The bucket does not exist.
     #[error("there is no bucket {0}")]
     NoBucket(String),
     /// S3 would reject the name of the object.
-    #[error("not a name of an object")]
+    #[error("not a valid object name")]
     Name,
     /// No port could be opened on the loopback interface.
     #[error("cannot serve: {0}")]

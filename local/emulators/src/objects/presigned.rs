@@ -1,9 +1,9 @@
-//! Verifies requests with a signature in their query. Clients send these to a URL that a function
-//! has created.
+//! Verifies requests with a signature in their query. Clients send such requests to a URL that a
+//! function has created.
 //!
 //! Only these requests come from outside the functions, so the store verifies them as S3 does. It
-//! verifies the Signature Version 4 over method, path, query and signed headers, its date and its
-//! expiry. In this emulator the secret access key equals the access key id.
+//! verifies the date, the expiry, and the Signature Version 4 over method, path, query and signed
+//! headers. In this emulator the secret access key equals the access key id.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ pub(super) struct Presigned(BTreeMap<String, String>);
 
 impl Presigned {
     /// Removes the signature's parameters from a request's parameters. Returns `None` if the
-    /// request has none.
+    /// request has no such parameters.
     pub(super) fn take(parameters: &mut BTreeMap<String, String>) -> Option<Self> {
         parameters.contains_key("X-Amz-Algorithm").then(|| {
             let all = parameters.clone();
@@ -44,7 +44,7 @@ impl Presigned {
         self.0.get("X-Amz-Security-Token").map(String::as_str)
     }
 
-    /// Rejects a request that differs from the signed one, has expired, or is not valid yet.
+    /// Rejects a request that differs from the signed request, has expired, or is not valid yet.
     pub(super) fn check(&self, request: &Request<Bytes>, now: SystemTime) -> Result<(), Problem> {
         let get = |name: &str| self.0.get(name).map(String::as_str).ok_or(Problem::query());
         let (date, signed) = (get("X-Amz-Date")?, get("X-Amz-SignedHeaders")?);
@@ -138,7 +138,7 @@ mod tests {
 
     /// Tests the example of S3's documentation, "Authenticating Requests: Using Query Parameters".
     #[test]
-    fn the_computed_signature_equals_the_one_in_the_documentation() {
+    fn the_computed_signature_equals_the_signature_in_the_documentation() {
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
         let uri = "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE\
                    %2F20130524%2Fus-east-1%2Fs3%2Faws4_request\

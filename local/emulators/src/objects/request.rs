@@ -107,8 +107,8 @@ pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
     presigned.token().map(str::to_owned)
 }
 
-/// Returns the permissions that a request needs. An unsupported request needs `s3:Unknown`, which
-/// no function is granted.
+/// Returns the permissions that a request needs. An unsupported request needs `s3:Unknown`, a
+/// permission that no function has.
 pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     let mut needs = vec![need(request)];
     if let Ok(Some(source)) = source(request.headers()) {
@@ -204,8 +204,8 @@ fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem
 fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem> {
     refuse(headers, &["if-match", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // The body of a request with signed chunks has signatures between the data. The store would
-    // keep them in the object.
+    // The body of a request with signed chunks has signatures between the data. If the store
+    // accepted it, the object would contain the signatures.
     let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
     if headers.contains_key(header::CONTENT_ENCODING) || text("x-amz-content-sha256").is_some_and(is_streamed) {
         return Err(Problem::unknown("an encoding of the body is not supported"));

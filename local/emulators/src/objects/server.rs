@@ -44,8 +44,8 @@ impl ObjectServer {
     /// Needs a Tokio runtime. Reading the folder blocks.
     ///
     /// # Errors
-    /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::BucketName`], and
-    /// [`Error::Serve`] without a port.
+    /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::BucketName`]
+    /// for an invalid name, [`Error::Serve`] if no port can be opened.
     pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
         let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
         let cors = Arc::default();
@@ -94,7 +94,7 @@ impl ObjectServer {
         Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
     }
 
-    /// Writes a JSON object, replacing an existing one. Writes a file if there is a folder.
+    /// Writes a JSON object, and replaces an existing object. Writes a file if there is a folder.
     ///
     /// # Errors
     /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].
@@ -125,7 +125,7 @@ impl Service for Handler {
         }
         let shared = cors::share(rules, &request);
         let store = Arc::clone(&self.store);
-        // File access blocks.
+        // File access blocks, so it runs on a separate thread.
         let answer =
             spawn_blocking(move || Asked::of(&request).and_then(|asked| done(&store, asked, request.body()))).await;
         let mut answer = answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer);
@@ -215,7 +215,8 @@ fn describe(properties: &Properties, has_checksum: bool, headers: &mut HeaderMap
     let checksums = [checksum, ("x-amz-checksum-type", Some("FULL_OBJECT".to_owned()))];
     let described = described.into_iter().chain(checksums.into_iter().filter(|_| has_checksum));
     for (name, value) in described {
-        // All values are ASCII: they come from headers or from this code.
+        // All values are ASCII, because they come from headers or from this code. So no header is
+        // skipped.
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
             headers.insert(name, value);
         }

@@ -171,7 +171,8 @@ impl Tokenizer for StandardTokenizer {
 
 impl TokenStream for StandardTokenStream<'_> {
     fn advance(&mut self) -> bool {
-        // The iterator also returns the spaces and the punctuation between words.
+        // The iterator also returns the spaces and the punctuation between words, which are
+        // skipped.
         let Some((start, word)) = self.words.by_ref().find(|(_, word)| word.contains(char::is_alphanumeric)) else {
             return false;
         };

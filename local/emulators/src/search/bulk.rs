@@ -52,8 +52,8 @@ pub(super) fn run(
 ) -> Result<Value, Problem> {
     let mut items = Vec::with_capacity(operations.len());
     let mut errors = false;
-    // Consecutive operations usually name the same index. Each such group looks up and locks the
-    // index once.
+    // Consecutive operations usually name the same index. So the index is looked up and locked only
+    // once for each such group.
     for group in operations.chunk_by(|a, b| a.index == b.index && a.require_alias == b.require_alias) {
         let Some(first) = group.first() else { continue };
         let target = first.target(cluster);

@@ -122,8 +122,8 @@ impl Cluster {
         Ok(Value::Object(described.collect()))
     }
 
-    /// `GET /_alias/<alias>`: returns the matching aliases by index, and the given names without an
-    /// alias.
+    /// `GET /_alias/<alias>`: returns the matching aliases by index, and the requested names that
+    /// are not aliases.
     pub(super) fn aliases(&self, expression: &str) -> Result<(Value, Vec<String>), Problem> {
         let patterns = Patterns::parse(expression)?;
         let state = self.lock();
@@ -141,7 +141,7 @@ impl Cluster {
         self.lock().definitions.templates.contains_key(name)
     }
 
-    /// `PUT /_index_template/<name>`: patterns may end in `*`.
+    /// `PUT /_index_template/<name>`: stores a template. Its patterns may end in `*`.
     pub(super) fn put_template(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let mut object = Strict::new("index_template", body)?;
         let patterns = object.list("index_patterns")?.into_iter().flatten().filter_map(Value::as_str);
@@ -225,7 +225,7 @@ impl Cluster {
         })
     }
 
-    /// `POST /_aliases`: adds and removes aliases, all or none.
+    /// `POST /_aliases`: adds and removes aliases. It makes all of the changes, or none.
     pub(super) fn change_aliases(&self, body: &Value) -> Result<(), Problem> {
         let mut object = Strict::new("aliases", body)?;
         let actions = object.list("actions")?.ok_or_else(|| Problem::illegal("No action specified"))?;
@@ -306,7 +306,8 @@ impl Template {
     }
 }
 
-/// Returns the definition with the fields of the mapping added, or `None` if it has them all.
+/// Returns the definition with the fields of the mapping added, or `None` if it already has all of
+/// them.
 fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Problem> {
     let mut object = Strict::new("mappings", mapping)?;
     let dynamic = object.text("dynamic")?;

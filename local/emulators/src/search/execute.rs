@@ -18,7 +18,7 @@ use super::query::compile;
 use super::request::{SearchRequest, SortValue, SourceFilter, TermsAggregation, compare, compare_hit};
 use super::strict::Strict;
 
-/// `hits.total` is exact up to this number, unless the request requires a higher exact number.
+/// `hits.total` is exact up to this number, unless the request requires an exact total.
 const COUNTED_HITS: usize = 10_000;
 
 /// Executes `_search`. The index must have been refreshed.

@@ -110,7 +110,7 @@ impl Gate {
         uri.scheme = Some(Scheme::HTTP);
         uri.authority = Some(self.authority.clone());
         head.uri = Uri::from_parts(uri).ok()?;
-        // These headers describe the original connection and body.
+        // These headers describe the original connection and body, so they are not forwarded.
         for name in [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::HOST] {
             head.headers.remove(name);
         }

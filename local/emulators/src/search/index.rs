@@ -3,10 +3,10 @@
 //! The table of documents is authoritative. It has ids, versions, sources and sort values. Tantivy
 //! finds the documents that match a query, and returns their slots in this table.
 //!
-//! Each write goes to both at once, but tantivy shows a write only after a commit. A commit costs
-//! as much as hundreds of writes, so usually only a search commits. Without a search, the index
-//! commits after [`UNCOMMITTED`] writes. So the first search after an import does not have to index
-//! the whole import.
+//! Each write goes to the table and to tantivy at once, but searches see it only after tantivy's
+//! commit. A commit costs as much as hundreds of writes, so usually only a search commits. Without
+//! a search, the index commits after [`UNCOMMITTED`] writes. So the first search after an import
+//! does not have to index the whole import.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(super) struct Index {
     slots: HashMap<String, usize>,
     deleted: Deleted,
     next_seq_no: u64,
-    /// A number that changes whenever the index is opened. Sequence numbers from before are then
+    /// A number that changes whenever the index is opened. Earlier sequence numbers are then
     /// invalid.
     primary_term: u64,
     writer: IndexWriter,
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_commits_fewer_than_the_maximum_of_uncommitted_writes() {
+    fn the_number_of_uncommitted_writes_stays_below_the_maximum() {
         let definition = json!({
             "settings": {"analysis": {}},
             "mappings": {"dynamic": "strict", "properties": {"name": {"type": "keyword"}}},

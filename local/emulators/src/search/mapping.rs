@@ -95,7 +95,7 @@ impl Mapping {
         self.fields.get(position)
     }
 
-    /// Returns the sort values of a document, and its form for tantivy.
+    /// Returns the sort values of a document, and the document in tantivy's form.
     pub(super) fn document(&self, source: &Map<String, Value>) -> Result<(Row, TantivyDocument), Problem> {
         let known = |name: &String| self.fields.iter().any(|field| field.property == *name);
         if let Some(name) = source.keys().find(|name| !known(name)) {
@@ -247,7 +247,8 @@ impl Builder {
 
     fn declare(&mut self, name: &str, kind: &Kind) -> Handle {
         match kind {
-            // The values are already normalized, because they are sorted in that form, too.
+            // [`Field::index`] normalizes keywords, because they are also sorted in that form. So
+            // tantivy need not analyze them.
             Kind::Keyword { .. } => self.schema.add_text_field(name, STRING),
             Kind::Text { analyzer } => {
                 self.tokenizers.register(name, analyzer.clone());
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_value() {
+    fn a_null_counts_as_a_missing_value() {
         assert!(row(&json!({"name": null})).unwrap().iter().all(|values| *values == Values::None));
     }
 

@@ -2,7 +2,7 @@
 //! determines the score.
 //!
 //! OpenSearch scores a misspelt word by the statistics of the similar terms. In this emulator an
-//! exact term always scores higher than a similar one, and similar terms score by their edit
+//! exact term always scores higher than a similar term, and similar terms score by their edit
 //! distance.
 
 use std::collections::BTreeSet;
@@ -79,8 +79,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// The result if the analyzer removes all words of the text. If true, every document matches.
-    /// Otherwise no document matches.
+    /// Whether every document matches if the analyzer removes all words of the text. If false, no
+    /// document matches then.
     all_without_words: bool,
 }
 

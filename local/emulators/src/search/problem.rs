@@ -75,7 +75,7 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "version_conflict_engine_exception", reason)
     }
 
-    /// The state of a document is not the one that a conditional deletion requires.
+    /// The state of the document differs from the state that the operation requires.
     pub(super) fn state_conflict(id: &str, required: (u64, u64)) -> Self {
         let (seq_no, term) = required;
         let reason = format!("[{id}]: version conflict, required seqNo [{seq_no}], primary term [{term}]");

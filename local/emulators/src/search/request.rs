@@ -96,7 +96,7 @@ impl<'a> SearchRequest<'a> {
 }
 
 impl SortKey {
-    /// Returns the sort value of a document. If a field has several values, the first one in sort
+    /// Returns the sort value of a document. If a field has several values, the first value in sort
     /// direction counts.
     pub(super) fn value<'a>(&self, score: f32, row: &'a [Values]) -> SortValue<'a> {
         let SortBy::Field(field) = self.by else {
@@ -223,7 +223,9 @@ fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result
                 Some((field, definition)) if matches!(definition.kind, Kind::Keyword { .. }) => {
                     Ok(TermsAggregation { name: name.clone(), field, size })
                 }
-                _ => Err(Problem::illegal(format!("[{field}] is no keyword field to count values of"))),
+                _ => {
+                    Err(Problem::illegal(format!("[{field}] is not a keyword field, so its values cannot be counted")))
+                }
             }
         })
         .collect()

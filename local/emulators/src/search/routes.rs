@@ -159,7 +159,7 @@ async fn document(State(engine): State<Engine>, Segment((name, id)): Segment<(St
 }
 
 /// `_mget`: returns several documents of one index by their ids. If the index is missing, each
-/// entry has the error.
+/// entry of the response has the error.
 async fn documents(State(engine): State<Engine>, Segment(name): Segment<String>, body: Bytes) -> Answer {
     blocking(move || {
         let body = parse(&body)?;

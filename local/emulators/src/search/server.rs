@@ -47,7 +47,8 @@ impl SearchServer {
     /// Needs a Tokio runtime. Reading the folder blocks: 100,000 documents take some seconds.
     ///
     /// # Errors
-    /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::Serve`] without a port.
+    /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::Serve`] if no
+    /// port can be opened.
     pub async fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let cluster = Arc::new(Cluster::open(data_dir)?);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unread_key_is_refused_by_name() {
+    fn the_error_names_an_unread_key() {
         let value = json!({"size": 1, "explain": true});
         let mut object = Strict::new("search", &value).unwrap();
         assert_eq!(object.number("size").unwrap(), Some(1));

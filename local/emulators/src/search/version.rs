@@ -8,14 +8,15 @@ use super::problem::Problem;
 /// How long the version of a deleted document is kept (`index.gc_deletes`).
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// The version of a write, or the condition of a deletion.
+/// How a write or deletion sets the document's version, and which state of the document it
+/// requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteVersion {
     /// The next version of the document. It never conflicts.
     Internal,
-    /// `external`: the version must be higher than the document's.
+    /// `external`: the version must be higher than the document's version.
     External(u64),
-    /// `external_gte`: the version must not be lower than the document's.
+    /// `external_gte`: the version must not be lower than the document's version.
     ExternalGte(u64),
     /// `if_seq_no` and `if_primary_term`: the last write of the document must have these numbers.
     State { seq_no: u64, primary_term: u64 },
@@ -57,7 +58,7 @@ impl Deleted {
         self.0.get(id).filter(|(_, at)| at.elapsed() < REMEMBERED).map(|(version, _)| *version)
     }
 
-    /// Keeps the version of a deletion, and drops expired ones.
+    /// Keeps the version of a deletion, and drops expired versions.
     pub(super) fn remember(&mut self, id: &str, version: u64) {
         self.0.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
         self.0.insert(id.to_owned(), (version, Instant::now()));

@@ -34,7 +34,7 @@ pub struct EmbeddedTable {
 impl EmbeddedTable {
     /// Opens the database in `data_dir` and serves it. Without a folder it uses a temporary
     /// database, in memory if the machine has a memory file system. The server is ready when this
-    /// returns. Blocks for some milliseconds.
+    /// function returns. Blocks for some milliseconds.
     ///
     /// # Errors
     /// [`Error::Folder`] or [`Error::InUse`] for the data folder. [`Error::Engine`] if the database
@@ -48,8 +48,8 @@ impl EmbeddedTable {
         let path = files.database();
         let engine = Database::new(&path.to_string_lossy())?;
         // These are the engine's names for settings of SQLite. `enable_bulk_loading` stops syncing,
-        // for data that need not survive the machine. `disable_bulk_loading` syncs at checkpoints,
-        // which keeps the file valid.
+        // which is enough for temporary data. `disable_bulk_loading` syncs at checkpoints, which
+        // keeps the file valid.
         if files.is_kept() {
             engine.disable_bulk_loading()?;
         } else {
@@ -86,7 +86,7 @@ impl EmbeddedTable {
     /// first use. Blocks for about a second per 10,000 items.
     ///
     /// # Errors
-    /// [`Error::Item`] if a value is not an item, [`Error::Engine`] if the engine rejects one.
+    /// [`Error::Item`] if a value is not an item, [`Error::Engine`] if the engine rejects an item.
     pub fn import(&self, table: &str, items: Vec<Value>) -> Result<(), Error> {
         let items =
             items.into_iter().map(serde_json::from_value).collect::<Result<Vec<Item>, _>>().map_err(Error::Item)?;
@@ -153,12 +153,12 @@ impl Server {
         Ok(Self { port, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `work` on the server's thread, which then serves no requests. Returns `None` if the
-    /// server has ended.
+    /// Runs `work` on the server's thread, which serves no requests in the meantime. Returns `None`
+    /// if the server has ended.
     fn between_requests<T: Send + 'static>(&self, work: impl FnOnce(&Database) -> T + Send + 'static) -> Option<T> {
         let (done, result) = mpsc::channel();
         let job = move |engine: &Database| {
-            // The caller may no longer wait for the result.
+            // An error is ignored, because the caller may no longer wait for the result.
             let _ = done.send(work(engine));
         };
         self.jobs.as_ref()?.send(Box::new(job)).ok()?;
@@ -207,8 +207,8 @@ async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, mut job
     }
 }
 
-/// Accepted sockets inherit `TCP_NODELAY` from the listening one. Without it, large responses wait
-/// for the client's delayed acknowledgement.
+/// Accepted sockets inherit `TCP_NODELAY` from the listening socket. Without it, large responses
+/// wait for the client's delayed acknowledgement.
 fn listen() -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_nodelay(true)?;

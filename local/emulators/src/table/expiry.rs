@@ -1,8 +1,8 @@
 //! Checks whether a sweep has left expired items.
 //!
 //! The engine's sweep reads at most as many rows as the table had when the sweep began. If clients
-//! add rows during the sweep, it may end before the last rows and miss expired ones. If this module
-//! finds expired items, the sweep runs again without concurrent writes.
+//! add rows during the sweep, it may end before the last rows and miss expired items. If this
+//! module finds expired items, the sweep runs again without concurrent writes.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ impl Expiry {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "query_only", true)?;
         let expiry = Self(Mutex::new(connection));
-        // A connection opens its files with its first query. This query must come before the
+        // A connection opens its files with its first query. So the first query must run before the
         // temporary files are unlinked.
         expiry.is_left(0)?;
         Ok(expiry)

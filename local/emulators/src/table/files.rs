@@ -60,9 +60,10 @@ impl Files {
         self.lock.is_some()
     }
 
-    /// Unlinks the files of a temporary database after every connection to it is open. The kernel
-    /// then frees them with the last connection, even if this process is killed. Windows cannot
-    /// remove open files, so there dropping this value removes them.
+    /// Unlinks the files of a temporary database. Call it when every connection to the database is
+    /// open. The kernel frees the files when the last connection closes, even if this process is
+    /// killed. Windows cannot remove open files. So on Windows, dropping this value removes the
+    /// files.
     pub(super) fn forget(&self) {
         if cfg!(unix) {
             self.remove();

@@ -7,7 +7,7 @@
 //!
 //! # Faults
 //!
-//! Only operations on items fail, never those on tables or streams. These faults prevent the
+//! Only operations on items fail, never operations on tables or streams. These faults prevent the
 //! processing:
 //! - `throttle` returns 400 `ProvisionedThroughputExceededException`.
 //! - `error` returns 500 `InternalServerError`.

@@ -1,10 +1,11 @@
 //! Keeps the embedded table's stream fast.
 //!
-//! The engine queries the highest sequence number of a table before each write, and for each page
-//! that a reader requests. It keeps the records in the table `_stream_records`, which never shrinks
-//! and has no index for these queries. A write therefore gets slower with the number of earlier
-//! writes: 0.1 ms at first, 0.8 ms after 8,000 records. This module uses a second connection to the
-//! same database. It adds the missing index, and deletes the records that every reader has read.
+//! Before each write, the engine queries the highest sequence number of the table. For each page
+//! that a reader requests, it queries the records after a sequence number. It keeps the records in
+//! the table `_stream_records`, which never shrinks and has no index for these queries. A write
+//! therefore gets slower with the number of earlier writes: 0.1 ms at first, 0.8 ms after 8,000
+//! records. This module uses a second connection to the same database. It adds the missing index,
+//! and deletes the records that every reader has read.
 //!
 //! The schema is an internal part of the engine. When the store opens, it checks the columns that
 //! it uses. The engine's version is pinned exactly, and the tests below run the engine's own
@@ -20,8 +21,8 @@ use super::Error;
 
 const COLUMNS: [&str; 4] = ["id", "table_name", "sequence_number", "shard_id"];
 /// SQLite uses an index on an expression only for exactly the same expression. So this expression
-/// must equal the engine's in every character. With `shard_id`, the index alone answers queries for
-/// a shard's range.
+/// must equal the engine's expression in every character. With `shard_id`, the index alone answers
+/// queries for a shard's range.
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS bodega_stream_order ON _stream_records \
                      (table_name, CAST(sequence_number AS INTEGER), shard_id)";
 /// The statement keeps the newest record, because the engine derives the next number from it.
@@ -32,7 +33,7 @@ const TRIM: &str = "DELETE FROM _stream_records WHERE id IN (
           (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)
     ORDER BY CAST(sequence_number AS INTEGER) LIMIT ?3)";
 /// Number of rows that one transaction deletes. A concurrent write waits about a millisecond for
-/// it. The engine's own connection waits up to five seconds.
+/// this transaction. The engine's own connection would wait up to five seconds.
 const TRIM_AT_ONCE: i64 = 500;
 const BUSY: Duration = Duration::from_secs(5);
 /// The engine adds this to a stored number, so that the number has 21 digits as in AWS.
@@ -64,8 +65,8 @@ impl StreamStore {
     }
 
     /// Deletes the records of `table` up to and including `sequence_number` in short transactions.
-    /// Returns the number of deleted records. If the database is busy for too long, it stops early
-    /// without an error. The next call deletes the remaining records.
+    /// Returns the number of deleted records. If the database is busy for too long, the function
+    /// stops early without an error. The next call deletes the remaining records.
     pub(super) fn trim(&self, table: &str, sequence_number: &str) -> Result<u64, Error> {
         let up_to = stored(sequence_number)?;
         let mut removed = 0;
@@ -103,8 +104,8 @@ mod tests {
     use super::super::files::Files;
     use super::*;
 
-    /// These are the engine's queries, copied from its source (`storage.rs`). It runs them before
-    /// each write, for each page of records, and for each description of a shard.
+    /// These are the engine's queries, copied from its source (`storage.rs`). The engine runs them
+    /// before each write, for each page of records, and for each description of a shard.
     const BEFORE_EACH_WRITE: &str = "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 \
          FROM _stream_records WHERE table_name = 't'";
     const EACH_PAGE: &str = "SELECT event_name, keys_json, new_image, old_image, sequence_number, \
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_with_another_schema_is_refused_and_the_missing_column_named() {
+    fn an_engine_with_another_schema_is_refused_and_the_error_names_the_missing_column() {
         let files = Files::scratch().unwrap();
         Connection::open(files.database())
             .unwrap()
@@ -195,6 +196,6 @@ mod tests {
                 row.get::<_, String>(0).map(|text| text.parse().unwrap())
             })
             .unwrap();
-        assert_eq!(left, 2_999, "the newest record stays");
+        assert_eq!(left, 2_999, "the newest record must stay");
     }
 }

@@ -143,7 +143,7 @@ async fn an_invalid_entry_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_request_over_a_limit_is_refused_whole() {
+async fn a_request_over_a_limit_is_refused_as_a_whole() {
     let (server, url) = start().await;
     // The size also counts source and type. An entry that is exactly as large as the limit is
     // refused.
@@ -232,12 +232,12 @@ async fn a_partial_failure_throttles_some_entries_and_takes_the_others() {
     }
     let (server, url) = start().await;
     fail(&server, FaultKind::Partial, Some(1), 0);
-    assert_eq!(put(&url, [entry(0)]).await.unwrap().failed_entry_count, 1, "the only one");
+    assert_eq!(put(&url, [entry(0)]).await.unwrap().failed_entry_count, 1, "the only entry fails");
     assert_eq!(put(&url, [entry(0)]).await.unwrap().failed_entry_count, 0);
 }
 
 #[tokio::test]
-async fn each_kind_of_fault_has_its_effect() {
+async fn each_kind_of_fault_has_its_documented_effect() {
     for (kind, code) in [
         (FaultKind::Throttle, "ThrottlingException"),
         (FaultKind::Error, "InternalException"),
@@ -247,7 +247,7 @@ async fn each_kind_of_fault_has_its_effect() {
         fail(&server, kind, None, 0);
         assert_eq!(put(&url, [entry(0)]).await.unwrap_err(), code, "{kind:?}");
         assert!(server.faults().counts()[0].fired > 0, "{kind:?}");
-        assert_eq!(server.published(0, 10).next, 0, "{kind:?}: the request was not executed");
+        assert_eq!(server.published(0, 10).next, 0, "{kind:?}: the request must not be executed");
         server.faults().clear();
         fail(&server, FaultKind::Conflict, None, 0);
         fail(&server, FaultKind::Slow, Some(1), 0);
@@ -258,5 +258,5 @@ async fn each_kind_of_fault_has_its_effect() {
     fail(&server, FaultKind::Timeout, None, 0);
     let hasty = tokio::time::timeout(std::time::Duration::from_millis(300), put(&url, [entry(0)])).await;
     assert!(hasty.is_err());
-    assert_eq!(server.published(0, 10).next, 1, "the request was executed and got no response");
+    assert_eq!(server.published(0, 10).next, 1, "the request must be executed without a response");
 }

@@ -122,11 +122,11 @@ async fn a_message_that_ses_refuses_is_refused_and_not_kept() {
         ("two in one", with("Destination", to(&["a@example.com, b@example.com"]))),
         ("no domain", with("Destination", to(&["a@"]))),
         ("two @", with("Destination", to(&["a@b@example.com"]))),
-        ("a header of its own", with("Destination", to(&["a@example.com\r\nBcc: b@example.com"]))),
+        ("a header after an address", with("Destination", to(&["a@example.com\r\nBcc: b@example.com"]))),
         ("a header in a name", with("Destination", to(&["Ann\r\nBcc: Bea <a@example.com>"]))),
         ("no subject", with("Content", content(text(""), good()))),
         ("no body", with("Content", content(text("x"), json!({})))),
-        ("a charset that does not have it", with("Content", content(ascii, good()))),
+        ("a charset without the character", with("Content", content(ascii, good()))),
         ("a bad tag", with("EmailTags", tags(&[("kind", "a b")]))),
         ("an empty tag", with("EmailTags", tags(&[("kind", "")]))),
         ("a tag twice", with("EmailTags", tags(&[("kind", "a"), ("kind", "b")]))),
@@ -140,7 +140,7 @@ async fn a_message_that_ses_refuses_is_refused_and_not_kept() {
 }
 
 #[tokio::test]
-async fn each_kind_of_fault_has_its_effect() {
+async fn each_kind_of_fault_has_its_documented_effect() {
     for (kind, code) in [
         (FaultKind::Throttle, "TooManyRequestsException"),
         (FaultKind::Error, "InternalServiceException"),
@@ -150,7 +150,7 @@ async fn each_kind_of_fault_has_its_effect() {
         server.faults().add(Fault { kind, rate: 1.0, count: None, seed: 0 }).unwrap();
         assert_eq!(send(&server, mail()).await, Err(code.to_owned()), "{kind:?}");
         assert!(server.faults().counts()[0].fired > 0, "{kind:?}");
-        assert_eq!(server.sent(0, 10).next, 0, "{kind:?}: the request was not executed");
+        assert_eq!(server.sent(0, 10).next, 0, "{kind:?}: the request must not be executed");
         server.faults().clear();
         for kind in [FaultKind::Partial, FaultKind::Conflict, FaultKind::Slow] {
             server.faults().add(Fault { kind, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
@@ -161,5 +161,5 @@ async fn each_kind_of_fault_has_its_effect() {
     server.faults().add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
     let hasty = tokio::time::timeout(Duration::from_millis(300), send(&server, mail())).await;
     assert!(hasty.is_err());
-    assert_eq!(server.sent(0, 10).next, 1, "the request was executed and got no response");
+    assert_eq!(server.sent(0, 10).next, 1, "the request must be executed without a response");
 }

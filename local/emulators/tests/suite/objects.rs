@@ -128,7 +128,7 @@ async fn a_list_continues_by_its_token() {
 }
 
 #[tokio::test]
-async fn objects_in_a_folder_survive_a_restart_and_deleted_ones_stay_deleted() {
+async fn objects_in_a_folder_survive_a_restart_and_deleted_objects_stay_deleted() {
     let folder = Folder::new("restart");
     let long = "é".repeat(512);
     let hostile = ["a", "A", "a/b", "a//b", "a/../b", "..%2f", "CON", " ", "/etc/passwd", "日本語", "x\ny", &long];
@@ -177,7 +177,7 @@ async fn no_name_leads_out_of_the_folder() {
     for name in ["/x", "a/../x", "..\\x"] {
         server.put(BUCKET, name, Bytes::new()).unwrap();
     }
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "the folder has only the data");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "a file is outside the data folder");
     assert_eq!(fs::read_dir(data.join(BUCKET)).unwrap().count(), 3);
     for bucket in ["..", ".", "", "a", "a/b", "-ab", "ab.", "a\\b", &"x".repeat(64)] {
         let opened = ObjectServer::start(Some(&data), &[bucket.to_owned()]).await;
@@ -229,7 +229,8 @@ async fn a_dropped_store_answers_no_more() {
     let (client, url) = (Client::new(), format!("{}/archive", server.url()));
     assert!(client.head(&url).send().await.is_ok());
     drop(server);
-    // At the next turn of the runtime, the server closes the open connection and refuses new ones.
+    // At the next turn of the runtime, the server closes the open connection and refuses new
+    // connections.
     tokio::task::yield_now().await;
     assert!(client.head(&url).send().await.is_err());
 }

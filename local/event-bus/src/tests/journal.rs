@@ -178,7 +178,7 @@ fn the_file_is_bounded_by_the_unsettled_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_repeats_deliveries_in_progress_and_no_finished_ones() {
+async fn a_restart_repeats_deliveries_in_progress_and_no_finished_deliveries() {
     let folder = Folder::new();
     let first = Bus::start(&folder, &willing(), &willing()).await;
     first.put("done").await;

@@ -37,7 +37,7 @@ pub(crate) async fn run(
         tokio::select! {
             Some(reader) = readers.join_next() => match reader {
                 Ok(shard) => ended = Some(shard),
-                Err(error) => tracing::error!(%error, "a reader of the stream broke down"),
+                Err(error) => tracing::error!(%error, "a reader of the stream panicked"),
             },
             // A caller waits for the poller, so the list of shards must be renewed.
             Ok(()) = attention.changed() => {}
@@ -77,8 +77,8 @@ async fn refresh_shards(source: &SharedSource, mapping: &MappingState) -> Result
     Ok(())
 }
 
-/// Returns the shards that can be read now: not read yet, and with a parent that is finished or no
-/// longer exists.
+/// Returns the shards that can be read now. No task reads them yet, and their parent is finished or
+/// no longer exists.
 fn ready(mapping: &MappingState) -> Vec<Arc<ShardState>> {
     let shards = mapping.shards();
     let waits_for = |parent: &Option<String>| {

@@ -153,8 +153,8 @@ impl StreamSource for MemoryStream {
 
 type Script = dyn Fn(usize, &[u64]) -> Result<Value, FunctionError> + Send + Sync;
 
-/// A function whose script returns the result of a call from the call's number and the sequence
-/// numbers.
+/// A function with a script. The script gets the number of a call and its sequence numbers, and
+/// returns the result.
 #[derive(Clone)]
 pub struct Function {
     script: Arc<Script>,

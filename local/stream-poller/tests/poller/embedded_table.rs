@@ -115,7 +115,7 @@ async fn a_write_without_change_is_not_delivered_and_a_ttl_deletion_names_dynamo
     shop.put("a", 1_700_000_000).await;
     shop.table.sweep_ttl().unwrap();
     drain(&poller).await;
-    assert_eq!(function.calls().concat().len(), 2, "an insert and a deletion");
+    assert_eq!(function.calls().concat().len(), 2, "the function gets one insert and one deletion");
     assert_eq!(expired.calls().concat().len(), 1);
 }
 

@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use proptest::prelude::*;
 use stream_poller::{FunctionError, Invoke, Mapping, MappingSettings};
 
-/// A function that checks each call against the settled records, and responds by a script of
-/// numbers.
+/// A function that checks each call against the settled records, and takes its responses from a
+/// script of numbers.
 struct Witness {
     keys: Vec<u8>,
     script: Vec<u8>,

@@ -141,7 +141,7 @@ async fn bisection_isolates_the_bad_record_and_costs_no_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reported_failures_are_retried_from_the_lowest_of_them() {
+async fn a_batch_is_retried_from_its_lowest_reported_failure() {
     let stream = MemoryStream::new();
     stream.insert(1..=5);
     let function = Function::new(|call, _| match call {
@@ -250,7 +250,7 @@ async fn parents_are_settled_before_their_children_are_read() {
     let settled = function.calls();
     let at = |batch: &[u64]| settled.iter().rposition(|call| call == batch).unwrap();
     assert!(at(&[1, 2]) < at(&[10]), "{settled:?}");
-    // When the next wait begins, the shard has closed. The wait must include its child.
+    // When the next wait begins, shard `s2` has closed. The wait must include its child `s4`.
     stream.close("s2");
     stream.open("s4", Some("s2"));
     stream.push("s4", insert(30, "a", age(0)));
@@ -266,7 +266,7 @@ async fn a_failing_mapping_delays_no_other_and_keeps_the_stream_from_being_trimm
     let settings = MappingSettings { batch_size: 10, ..settings() };
     let poller = start(&stream, vec![mapping(settings.clone(), &stuck), mapping(settings, &free)]).await;
     let waited = tokio::time::timeout(Duration::from_secs(60), poller.drained()).await;
-    assert!(waited.is_err(), "one mapping is stuck");
+    assert!(waited.is_err(), "the wait must time out while one mapping fails");
     let progress = poller.progress().mappings;
     assert_eq!(progress[1].delivered, 30);
     assert_eq!(ends(progress[0].shards[0].position.as_ref()), Some("10"));
@@ -378,7 +378,7 @@ async fn a_reported_failure_shortens_the_batch_and_a_failed_call_halves_it() {
     let stream = MemoryStream::new();
     stream.insert(1..=8);
     // The response to the first call names a failed record. The second call fails, and the later
-    // ones succeed.
+    // calls succeed.
     let function = Function::new(|call, _| match call {
         0 => Ok(failures(&[5])),
         1 => Err(failed()),

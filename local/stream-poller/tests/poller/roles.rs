@@ -67,12 +67,12 @@ async fn a_mapping_without_read_permission_reports_the_error_and_continues_when_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poller_does_not_start_if_a_role_may_not_list_the_shards() {
+async fn a_poller_does_not_start_if_a_role_lacks_the_permission_to_list_the_shards() {
     let stream = MemoryStream::new();
     let refused =
         mapping(settings(), &Function::willing()).with_role(Arc::new(Lacking::of(&[StreamCall::DescribeStream])));
     let started = Poller::start(stream, vec![refused], Pace::default()).await;
     let error = started.err().unwrap();
     assert_eq!(error, SourceError::Denied("DescribeStream".to_owned()));
-    assert_eq!(error.to_string(), "the stream may not be read: DescribeStream");
+    assert_eq!(error.to_string(), "the function's role does not allow reading the stream: DescribeStream");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_authorizer_is_an_issuer_and_its_audiences() {
+fn an_authorizer_has_an_issuer_and_its_audiences() {
     let jwt = |audience: &[&str]| Authorizer {
         name: "Jwt".to_owned(),
         issuer: "https://issuer.example".to_owned(),

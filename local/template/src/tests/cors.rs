@@ -68,7 +68,7 @@ fn the_real_api_allows_the_origins_of_its_parameter_and_no_deployed_site_by_defa
 }
 
 #[test]
-fn a_buckets_cors_rules_are_read_and_unsupported_ones_refused() {
+fn a_buckets_cors_rules_are_read_and_unsupported_rules_are_refused() {
     let bucket = |properties: &str| {
         small("  One:\n", &format!("  Pictures: {{Type: AWS::S3::Bucket{properties}}}\n  One:\n"))
             .map(|template| template.buckets[0].cors.clone())

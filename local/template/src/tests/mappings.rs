@@ -83,7 +83,7 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
 }
 
 #[test]
-fn a_mapping_connects_resources_of_the_template() {
+fn a_mapping_of_a_resource_outside_the_template_is_refused() {
     for (source, expected) in [
         ("'arn:aws:kinesis:r:a:stream/x'", "arn:aws:kinesis:r:a:stream/x is no queue and not the table's stream"),
         ("!GetAtt Table.Arn", "table/Table is no queue and not the table's stream"),

@@ -11,7 +11,7 @@ fn read(parameters: &[(&str, &str)]) -> Result<Template, TemplateError> {
 }
 
 #[test]
-fn a_parameter_without_the_ones_that_it_needs_is_refused() {
+fn a_parameter_without_the_parameters_that_it_needs_is_refused() {
     let (url, arn) = ("https://search.example.com", "arn:aws:es:eu-west-1:111122223333:domain/shop");
     let (issuer, api, certificate) = ("https://issuer.example", "api.example.com", "arn:aws:acm:eu-west-1:1:x");
     let together: [&[(&str, &str)]; 8] = [

@@ -8,7 +8,7 @@ fn with_schedule(settings: &str) -> Result<Schedule, TemplateError> {
 }
 
 #[test]
-fn a_schedule_is_on_and_has_eventbridges_own_event_by_default() {
+fn a_schedule_is_enabled_and_sends_eventbridges_event_by_default() {
     let schedule = with_schedule("Schedule: rate(5 minutes)").unwrap();
     assert_eq!((schedule.function.as_str(), schedule.event.as_str()), ("One", "Tidy"));
     assert_eq!((schedule.every, schedule.enabled, &schedule.input), (Duration::from_secs(300), true, &None));
@@ -51,7 +51,7 @@ fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
 }
 
 #[test]
-fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next() {
+fn the_real_janitor_and_splitter_run_every_minute_and_end_before_the_next_run() {
     let template = real();
     let scheduled: Vec<&str> = template.schedules.iter().map(|schedule| schedule.function.as_str()).collect();
     assert_eq!(scheduled, ["Janitor", "Splitter"]);

@@ -38,8 +38,7 @@ fn of_item(request: &Value, attribute: &str) -> Option<String> {
     text(request.get("Key").or_else(|| request.get("Item"))?, attribute)
 }
 
-/// Returns the key of a query of the table itself. Its condition is `#name = :value`, and possibly
-/// more.
+/// Returns the key of a query of the table itself. Its key condition contains `#name = :value`.
 fn of_query(request: &Value, attribute: &str) -> Option<String> {
     if request.get("IndexName").is_some() {
         return None;

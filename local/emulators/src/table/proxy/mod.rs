@@ -69,7 +69,7 @@ pub struct FaultProxy {
     underway: Arc<Transactions>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
-    // The accepting task holds the connections' tasks. Dropping it ends them all.
+    // The accepting task owns the connections' tasks. Dropping this set ends all of these tasks.
     _tasks: JoinSet<()>,
 }
 
@@ -77,8 +77,8 @@ impl FaultProxy {
     /// Opens a loopback port in front of the table at `upstream`, `http://host:port`.
     ///
     /// # Errors
-    /// [`Error::Upstream`] if `upstream` is not a plain HTTP address, [`Error::Serve`] without a
-    /// port.
+    /// [`Error::Upstream`] if `upstream` is not a plain HTTP address, [`Error::Serve`] if no port
+    /// can be opened.
     pub async fn start(upstream: &str) -> Result<Self, Error> {
         Self::with_delays(upstream, DELAYS).await
     }
@@ -128,8 +128,8 @@ impl FaultProxy {
         self.underway.set(time);
     }
 
-    /// Starts to count throttled requests by partition key. `partition` is the name of that
-    /// attribute.
+    /// Starts to count throttled requests by partition key. `partition` is the name of the
+    /// partition key attribute.
     ///
     /// From now on fault rules may also have a key prefix. The proxy itself answers
     /// `DescribeContributorInsights`, which no emulator supports. Only the first call has an
@@ -187,7 +187,7 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
 }
 
 async fn converse(stream: TcpStream, gate: Arc<Gate>) {
-    // Without this option the connection is only slower.
+    // An error is ignored, because without this option the connection is only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| gate.answer(request));
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
@@ -314,7 +314,7 @@ impl Gate {
             return own(answer::unavailable());
         };
         head.uri = uri;
-        // These headers describe the original connection and body.
+        // These headers describe the original connection and body, so they are not forwarded.
         head.headers.remove(header::CONNECTION);
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers.remove(header::TRANSFER_ENCODING);

@@ -24,8 +24,8 @@ struct Action {
 }
 
 /// Returns the permission for the call's operation on every table and index that it names. A
-/// transaction needs the permissions of its actions. A call that cannot be parsed needs its
-/// operation on `*`, which no function may do.
+/// transaction needs the permissions of its actions. A call that cannot be parsed needs the
+/// permission for its operation on `*`, which no function has.
 pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Need> {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.and_then(|target| target.split_once('.')).map_or("Unknown", |(_, operation)| operation);

@@ -5,7 +5,7 @@ use crate::faults::FaultKind;
 /// The operation of a request, with the distinctions that the proxy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Reads one item, a range or a statement.
+    /// Reads one item or a range, or executes a statement.
     Read,
     /// Writes one item.
     Write,

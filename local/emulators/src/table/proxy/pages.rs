@@ -58,7 +58,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Parses a request. Returns `None` for one that the table should reject itself.
+    /// Parses a request. Returns `None` for an invalid request, which the table itself rejects.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
         let wanted = match body.get("Limit") {

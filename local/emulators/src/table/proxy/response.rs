@@ -1,4 +1,4 @@
-//! Changes responses, and builds those of the proxy itself.
+//! Changes responses of the table, and builds responses of the proxy itself.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full, Limited};
@@ -21,8 +21,8 @@ pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Hit) -> Respo
     answer::cancelled(actions, culprit)
 }
 
-/// Returns a successful response with the body that `change` returns. If `change` returns none, the
-/// body is unchanged.
+/// Returns a successful response with the body that `change` returns. If `change` returns `None`,
+/// the body is unchanged.
 pub(super) async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
     if !response.status().is_success() {
         return response;

@@ -184,7 +184,7 @@ async fn a_conflict_cancels_a_transaction_and_one_action_has_the_reason() {
 }
 
 #[tokio::test]
-async fn a_request_with_a_lost_response_takes_effect_and_a_reset_one_does_not() {
+async fn a_request_with_a_lost_response_takes_effect_and_a_reset_request_does_not() {
     let shop = Shop::open().await;
     shop.fault(FaultKind::Timeout);
     assert!(shop.try_ask("PutItem", put("lost")).await.is_err());
@@ -223,7 +223,7 @@ async fn a_partial_fault_processes_half_of_a_batch_and_returns_the_rest() {
 }
 
 #[tokio::test]
-async fn a_ttl_deletion_is_seen_in_the_stream_with_its_identity() {
+async fn the_stream_record_of_a_ttl_deletion_has_the_identity_of_the_service() {
     let shop = Shop::open().await;
     let ttl = json!({"TableName": "shop", "TimeToLiveSpecification":
         {"AttributeName": "ttl", "Enabled": true}});
@@ -331,7 +331,7 @@ async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
         let proxy = FaultProxy::start(table.url()).await.unwrap();
         let http = reqwest::Client::new();
         let shop = Shop { table, proxy, http };
-        // The second system finds the table of the first one.
+        // The second system finds the table of the first system.
         assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
         shop.table.shutdown();
     }

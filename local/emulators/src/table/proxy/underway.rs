@@ -40,7 +40,7 @@ pub(super) enum ConflictCheck<'u> {
     Met { actions: usize, culprit: usize },
 }
 
-/// The items that one transaction holds. Dropping it releases them.
+/// The items that one transaction holds. Dropping the value releases the items.
 #[derive(Debug)]
 pub(super) struct Hold<'u> {
     underway: &'u Transactions,

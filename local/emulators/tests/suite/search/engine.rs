@@ -1,4 +1,4 @@
-//! Provides the engine of a test: the in-process one, or the OpenSearch at `SEARCH_ENDPOINT` if
+//! Provides the engine of a test: the in-process engine, or the OpenSearch at `SEARCH_ENDPOINT` if
 //! that variable is set. Each test has its own indices.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,7 +48,7 @@ impl Engine {
         engine
     }
 
-    /// Writes operations that must succeed, and makes them visible.
+    /// Executes operations that must succeed, and makes their results visible to searches.
     pub async fn write(&self, operations: &[BulkOperation]) {
         let outcomes = self.client.bulk(operations).await.unwrap();
         assert!(outcomes.iter().all(|outcome| *outcome == BulkOutcome::Applied), "{outcomes:?}");

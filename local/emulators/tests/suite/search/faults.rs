@@ -103,12 +103,12 @@ async fn a_call_gives_up_when_its_attempts_are_used_up() {
         let outcomes = client.bulk(&writes(2)).await.unwrap();
         assert!(outcomes.iter().all(|outcome| matches!(outcome, BulkOutcome::Retryable { .. })), "{outcomes:?}");
         server.faults().clear();
-        assert_eq!(live(&client).await, 0, "the request was not executed");
+        assert_eq!(live(&client).await, 0, "the request must not be executed");
     }
 }
 
 #[tokio::test]
-async fn an_engine_that_does_not_answer_is_given_up_in_time() {
+async fn a_call_to_an_engine_that_does_not_answer_fails_after_its_time_limit() {
     let server = SearchServer::start(None).await.unwrap();
     let limits = Limits { attempt: Duration::from_millis(50), total: Duration::from_millis(120), ..LIMITS };
     let client = client(&server, limits);
@@ -209,7 +209,7 @@ async fn a_file_of_many_old_versions_is_compacted_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_write_that_was_cut_off_is_dropped_and_a_damaged_file_refused() {
+async fn an_incomplete_write_is_dropped_and_a_damaged_file_is_refused() {
     let folder = Folder::new("damaged");
     let (server, client) = start(Some(&folder.0)).await;
     client.bulk(&writes(3)).await.unwrap();
@@ -314,7 +314,7 @@ async fn struck(server: &SearchServer) {
 }
 
 #[tokio::test]
-async fn a_write_that_looked_up_its_index_before_the_swap_goes_to_the_new_one() {
+async fn a_write_that_looked_up_its_index_before_the_swap_goes_to_the_new_index() {
     let (server, client) = start(None).await;
     let late = {
         let client = client.clone();
@@ -351,7 +351,7 @@ async fn a_document_that_comes_back_between_finding_and_purging_its_tombstone_su
         let page = purge.await.unwrap().unwrap();
         assert_eq!((page.purged, page.found), (0, page.replaced), "{page:?}");
         let stored = client.get::<ProductDocument>(&id).await.unwrap().unwrap();
-        assert!(stored.document.is_some(), "the document has version {rev} again");
+        assert!(stored.document.is_some(), "the document with version {rev} is missing");
         server.faults().clear();
     }
 }

@@ -1,4 +1,4 @@
-//! Tests the search client with the search engine: the in-process one, or the OpenSearch at
+//! Tests the search client with the search engine: the in-process engine, or the OpenSearch at
 //! `SEARCH_ENDPOINT` if that variable is set. `faults` uses only the in-process engine, and
 //! `serverless` uses simulated engines.
 

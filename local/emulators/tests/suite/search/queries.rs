@@ -53,7 +53,7 @@ async fn the_highest_rev_wins_in_every_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn a_tombstone_hides_the_document_and_holds_back_older_writes() {
+async fn a_tombstone_hides_the_document_and_blocks_older_writes() {
     let engine = Engine::with_products(&shop()).await;
     engine.write(&[remove("milk", 2)]).await;
     assert_eq!(engine.client.bulk(&[write(&shop()[2], 1)]).await.unwrap(), [BulkOutcome::Stale]);
@@ -63,13 +63,13 @@ async fn a_tombstone_hides_the_document_and_holds_back_older_writes() {
     let stored = engine.client.get::<ProductDocument>(&key("milk")).await.unwrap().unwrap();
     assert_eq!((stored.rev, stored.document), (2, None));
     assert_eq!(engine.client.get::<ProductDocument>(&key("unknown")).await.unwrap(), None);
-    // A new product may have the key of a removed one.
+    // A new product may have the key of a removed product.
     engine.write(&[write(&shop()[2], 3)]).await;
     assert_eq!(engine.ids("milk").await, ["milk"]);
 }
 
 #[tokio::test]
-async fn one_document_that_does_not_fit_is_rejected_alone() {
+async fn a_document_that_does_not_fit_the_mapping_is_rejected_alone() {
     let engine = Engine::start().await;
     let misfit = ProductDocument { created_at: "yesterday".to_owned(), ..shop()[0].clone() };
     let outcomes = engine.client.bulk(&[write(&misfit, 1), write(&shop()[1], 1)]).await.unwrap();
@@ -222,7 +222,7 @@ async fn every_sort_order_pages_through_all_products_once() {
 }
 
 #[tokio::test]
-async fn scores_are_known_only_in_the_order_of_relevance() {
+async fn only_searches_by_relevance_return_scores() {
     let engine = Engine::with_products(&shop()).await;
     let hit = engine.products(&search_for("soap")).await.hits.remove(0);
     assert!(hit.score.unwrap() > 0.0);

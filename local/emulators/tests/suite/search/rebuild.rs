@@ -60,7 +60,7 @@ async fn case_26_readers_never_see_an_empty_or_half_index_during_a_rebuild() {
     assert_eq!(client.count(PRODUCTS).await.unwrap(), 300);
     stop.store(true, Ordering::Relaxed);
     let counts = reader.await.unwrap();
-    assert!(counts.len() > 3, "the reader found no document");
+    assert!(counts.len() > 3, "the reader has counted too few times");
     assert!(counts.iter().all(|count| *count == 300), "{counts:?}");
     assert_eq!(layout(&client).await, [(4, true, true)]);
 }
@@ -95,8 +95,8 @@ async fn a_rebuild_loses_no_write_of_concurrent_writers() {
     let engine = Engine::with_products(&[]).await;
     let client = engine.client.clone();
     let stop = Arc::new(AtomicBool::new(false));
-    // The writer writes the same 20 ids again and again with a rising `rev`. The table would have
-    // the last `rev` of each id.
+    // The writer writes the same 20 ids again and again with a rising `rev`. At the end, the index
+    // must have the last `rev` of each id.
     let writer = tokio::spawn({
         let (client, stop) = (client.clone(), stop.clone());
         async move {
@@ -189,7 +189,7 @@ async fn an_index_in_use_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn an_index_of_a_deployment_without_write_aliases_gets_one() {
+async fn an_index_of_a_deployment_without_write_aliases_gets_a_write_alias() {
     let engine = Engine::with_products(&shop()).await;
     let index = engine.client.indices(PRODUCTS).await.unwrap().remove(0);
     let write_alias = index.aliases.iter().find(|alias| alias.contains("write")).unwrap();
@@ -224,8 +224,8 @@ async fn a_mapping_that_changed_takes_effect_with_a_rebuild() {
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     let rebuild = client.begin_rebuild(PRODUCTS).await.unwrap();
-    // If one of the two indices rejects a write, the client reports it as rejected. The other index
-    // stores it anyway.
+    // If one of the two indices rejects a write, the client reports the write as rejected. The
+    // other index stores the write anyway.
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     assert_eq!(rev_in(client, rebuild.new_index(), "ice").await, Some(1));
@@ -235,7 +235,7 @@ async fn a_mapping_that_changed_takes_effect_with_a_rebuild() {
 }
 
 #[tokio::test]
-async fn new_fields_are_added_to_the_index_in_use_with_its_documents_kept() {
+async fn new_fields_are_added_to_the_index_in_use_and_its_documents_are_kept() {
     let engine = Engine::without_indices().await;
     let today: Value = serde_json::from_str(PRODUCTS_INDEX).unwrap();
     make_old_index(&engine, today["mappings"]["properties"]["brand"].clone()).await;

@@ -56,7 +56,11 @@ async fn a_difference_is_named_field_by_field() {
     assert!(rice.differences(&write(&shop()[1], 1)).unwrap().contains(&"name".to_owned()));
     assert!(matches!(rice.document::<ProductDocument>(), Err(SearchError::Answer(_))));
     engine.write(&[removed_at("soap", 3, "2017-01-05T00:00:00.000Z")]).await;
-    assert_eq!(stored("soap").await.differences(&remove("soap", 3)).unwrap(), none, "only the version decides");
+    assert_eq!(
+        stored("soap").await.differences(&remove("soap", 3)).unwrap(),
+        none,
+        "the time of the deletion is not compared"
+    );
 }
 
 #[tokio::test]
@@ -86,7 +90,7 @@ async fn documents_and_tombstones_are_paged_through_once_each() {
 }
 
 #[tokio::test]
-async fn old_tombstones_are_purged_and_young_ones_kept() {
+async fn old_tombstones_are_purged_and_young_tombstones_are_kept() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     engine
@@ -161,7 +165,7 @@ async fn a_probe_of_the_engine_leaves_no_document() {
 }
 
 #[tokio::test]
-async fn a_probe_needs_the_indices() {
+async fn a_probe_without_the_indices_fails() {
     let engine = Engine::without_indices().await;
     assert!(matches!(engine.client.probe().await, Err(SearchError::Unsupported(_))));
 }
