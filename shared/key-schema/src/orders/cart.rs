@@ -125,11 +125,11 @@ patterns! {
     }
     DISCARD {
         id: "carts.discard",
-        purpose: "Remove the cart of an erased customer",
+        purpose: "Remove a cart",
         request: DeleteItem,
         key: "PK = CART#<customer>, SK = CART",
-        requires: "no condition; for a customer who signed up again: the cart is older than the \
-            profile",
+        requires: "no condition; after an erasure, for a customer who signed up again: the cart is \
+            older than the profile",
         callers: "owner",
     }
 }
