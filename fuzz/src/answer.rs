@@ -55,8 +55,10 @@ impl Answer {
             return Self { status, code: None, link: header("link").map(str::to_owned), body };
         }
         assert_eq!(header("content-type"), Some("application/problem+json"), "{reply}");
-        let code =
-            Code::ALL.iter().find(|code| body["code"] == code.name()).unwrap_or_else(|| panic!("no code: {reply}"));
+        let code = Code::ALL
+            .iter()
+            .find(|code| body["code"] == code.name())
+            .unwrap_or_else(|| panic!("the problem has no code: {reply}"));
         assert_eq!(code.status().as_u16(), status, "{reply}");
         assert!(
             body["status"] == status && body["request_id"] == header("x-request-id").unwrap_or_default(),

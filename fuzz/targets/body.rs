@@ -1,5 +1,5 @@
 //! Bodies: the functions read JSON like other parsers, and refuse texts on which parsers differ. An
-//! accepted body is within its bounds, and is also accepted in another spelling.
+//! accepted body is within its bounds. Written again in a fixed form, it is read as the same body.
 #![no_main]
 
 use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
@@ -96,7 +96,7 @@ impl Body {
         assert!(self.names.as_ref().is_none_or(|names| names.len() <= MAX_NAMES));
     }
 
-    /// Returns the same body in one fixed spelling.
+    /// Returns the body as JSON in a fixed form.
     fn written(&self) -> Value {
         let mut body = Map::new();
         body.insert("name".to_owned(), self.name.as_str().into());
@@ -150,9 +150,9 @@ fn agree(text: &str) {
             assert!(same(&ours, &usual), "{text}");
             assert_eq!(members(&usual), colons(text), "a duplicate name is accepted: {text}");
         }
-        (Ok(_), Err(error)) => panic!("taken, but not by others: {error}: {text}"),
+        (Ok(_), Err(error)) => panic!("accepted, but serde_json refuses it: {error}: {text}"),
         (Err(json::ParseError::DuplicateName { .. } | json::ParseError::NumberOutOfRange), _) | (Err(_), Err(_)) => {}
-        (Err(error), Ok(_)) => panic!("{error}, but not for others: {text}"),
+        (Err(error), Ok(_)) => panic!("refused, but serde_json accepts it: {error}: {text}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The files of an import: each row is imported or counted as refused, and amounts keep their
-//! cents.
+//! The files of an import: each row is imported or counted as refused, and amounts are exact to the
+//! cent.
 #![no_main]
 
 use fuzz::file::Scratch;

@@ -17,5 +17,5 @@ fuzz_target!(|input: &[u8]| {
     assert!(size(&written) <= MAX_ITEM_BYTES && key_of(&written).is_some(), "{written:?}");
     let again = AnyEntity::from_item(written.clone()).expect("a stored item can be read");
     assert_eq!(again, entity);
-    assert_eq!(again.to_item().expect("what was stored is stored again"), written);
+    assert_eq!(again.to_item().expect("a decoded item can be encoded"), written);
 });

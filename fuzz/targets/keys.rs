@@ -69,7 +69,8 @@ fn numbers(input: &[u8]) {
     }
 }
 
-/// Checks that every name has one spelling, and that folding a name twice changes nothing.
+/// Checks the rules for ids, and that a category and an instant have one written form each. Folding
+/// a name twice must give the same name as folding it once.
 fn names(text: &str) {
     let id = CustomerId::new(text);
     let sound = (1..=MAX_ID_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);

@@ -50,7 +50,7 @@ fn is_odd(character: char) -> bool {
 fn refused(error: &TemplateError, lines: usize) {
     let told = error.to_string();
     assert!(!told.contains(char::is_control), "the message has more than one line: {told:?}");
-    assert!(error.line().is_none_or(|line| (1..=lines + 1).contains(&line)), "of {lines} lines: {error}");
+    assert!(error.line().is_none_or(|line| (1..=lines + 1).contains(&line)), "the input has {lines} lines: {error}");
 }
 
 fn sound(template: &Template) {

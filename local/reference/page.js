@@ -12,7 +12,7 @@ const CALLERS = {
   owner: "the customer to whom the resource belongs, and staff",
   staff: "staff only",
 };
-// The callers that the page offers. Ann's token proves her email address.
+// The callers that the page offers. Ann's token has a verified email address.
 const CLAIMS = {
   ann: { sub: "ann", email: "ann@example.com" },
   sam: { sub: "sam", groups: ["staff"] },
@@ -38,7 +38,7 @@ function showCallers() {
   return { statePlugins: { spec: { wrapActions: { updateJsonSpec: (update) => (api) => update(withCallers(api)) } } } };
 }
 
-// Shows examples of NDJSON as lines. Swagger UI takes the type for JSON, and shows one JSON string.
+// Shows examples of NDJSON as lines. Swagger UI treats the type as JSON, and shows one JSON string.
 function showLines() {
   return {
     afterLoad() {
@@ -75,7 +75,7 @@ function listTasks(api) {
   }
 }
 
-// Opens a task or an operation. Swagger UI renders only what is near the window.
+// Opens a task or an operation. Swagger UI renders only the operations near the window.
 function reach(place) {
   ui.layoutActions.show(place, true);
   ui.layoutActions.scrollTo(place);

@@ -79,9 +79,8 @@ impl Backends {
         let is_fresh = embedded.is_none() && options.table.is_none();
         let (table, access_key) = match &options.table {
             Some(name) => (name.clone(), ACCESS_KEY.to_owned()),
-            // DynamoDB Local has a separate database for each access key, and a database gets
-            // slower with the stream records of all its tables. So a fresh table has its own access
-            // key.
+            // DynamoDB Local has a separate database for each access key. The stream records of
+            // all tables in a database make it slower. So a fresh table has its own access key.
             None if is_fresh => {
                 let number = fastrand::u32(..);
                 (format!("{TABLE}-{number:08x}"), format!("{ACCESS_KEY}{number:08x}"))
@@ -259,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_a_bucket_may_have() {
+    fn generated_names_are_valid_bucket_names() {
         assert_eq!(physical_name("FailedRecords"), "bodega-failed-records");
         assert_eq!(physical_name("Bus"), "bodega-bus");
     }

@@ -99,7 +99,7 @@ enum LogArg {
 fn parameter(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) =
-        pair.ok_or_else(|| "it has a name and a value, as in CorsOrigins=http://localhost:5173".to_owned())?;
+        pair.ok_or_else(|| "it must have a name and a value, as in CorsOrigins=http://localhost:5173".to_owned())?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -326,7 +326,7 @@ fn introduce(system: &System) {
   Table      {table} at {table_url}
   Search     {search_url}
 
-Tokens of the customer ann and of a member of staff, good for 12 hours:
+Tokens of the customer ann and of a member of staff, valid for 12 hours:
 
 ANN={customer}
 STAFF={staff}
@@ -347,8 +347,8 @@ curl -s '{url}/v1/search/products?q=gren+tea'
     ));
 }
 
-/// Shows this process's warnings. Of the embedded table it shows only errors, because that logs
-/// every failed condition as a warning.
+/// Shows this process's warnings. For the embedded table it shows only errors, because the table
+/// logs every failed condition as a warning.
 fn show_warnings() {
     let targets = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
     tracing_subscriber::registry().with(targets).with(tracing_subscriber::fmt::layer().with_writer(io::stderr)).init();

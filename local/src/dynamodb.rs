@@ -11,8 +11,8 @@ use template::TableDefinition;
 pub const REGION: &str = "us-east-1";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often `ensure_table` checks for status `ACTIVE`, and the pause between two checks. Together
-/// this is 30 s.
+/// Maximum number of checks of `ensure_table` for status `ACTIVE`, and the pause between two
+/// checks. All pauses together last 30 s.
 const STATUS_CHECKS: u32 = 150;
 const STATUS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// DynamoDB does not remove items that expired more than this number of seconds ago:

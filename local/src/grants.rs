@@ -38,7 +38,7 @@ impl Grants {
         {
             let (url, name) = (&backends.search_url, &function.logical_id);
             if url.starts_with("https:") {
-                tracing::warn!(function = name, "calls to a search engine that is encrypted are not checked");
+                tracing::warn!(function = name, "the permissions for calls to an https search engine are not checked");
                 continue;
             }
             let gate = SearchGate::start(url, &Backends::search_arn(), name, Arc::clone(&access)).await;

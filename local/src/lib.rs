@@ -8,7 +8,8 @@
 //! A function may do only what its policies in the template allow. The system checks and counts
 //! every call of a function to the table, the bus, the buckets, the mail service or the search
 //! engine. It also checks and counts its own reads of the stream and of queues, which it makes with
-//! the function's role. `GET /_local/grants` returns the counts. Refusals have the form of AWS's.
+//! the function's role. `GET /_local/grants` returns the counts. A refused call gets AWS's error
+//! response.
 //!
 //! Web pages may call the gateway if the template's `CorsConfiguration` allows their origin.
 //!

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapping_keeps_its_id_and_no_two_share_one() {
+    fn mapping_ids_are_constant_and_distinct() {
         let id = mapping_id("StreamEvents");
         assert_eq!(id, mapping_id("StreamEvents"));
         assert_ne!(id, mapping_id("StreamSearch"));

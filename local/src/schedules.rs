@@ -33,9 +33,9 @@ pub(crate) fn start(
     enabled.map(task).collect()
 }
 
-/// Runs one schedule. If an invocation takes longer than the interval, the next one begins after
-/// it, and further missed ones are skipped. A failed invocation is not retried, because the next
-/// one follows soon.
+/// Runs one schedule. If an invocation takes longer than the interval, the next invocation begins
+/// after it. One invocation replaces all missed ones. A failed invocation is not retried, because
+/// the next one follows soon.
 async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + schedule.every, schedule.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -174,8 +174,8 @@ impl Subscribers {
         self.names.get(arn).map_or(arn, String::as_str)
     }
 
-    /// Closes the journal, if data is kept, so that unfinished work stays for the next start. From
-    /// then on calls fail only because the system ends.
+    /// Closes the journal, if data is kept, so that unfinished work stays for the next start. Calls
+    /// that fail later fail because the system ends, so the next start must repeat them.
     pub(crate) fn close(&self) {
         if let Some(journal) = &self.journal {
             journal.close();

@@ -67,7 +67,7 @@ pub enum StartError {
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// The local system sets this parameter itself, or it was given twice.
-    #[error("the parameter {0} is the local system's own, or given twice")]
+    #[error("the local system sets the parameter {0} itself, or it was given twice")]
     Parameter(String),
     /// The port is in use or not permitted.
     #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port with --port")]

@@ -73,7 +73,7 @@ pub enum KeyError {
     #[error("{} is not a signing key", .0.display())]
     Damaged(PathBuf),
     /// The operating system provides no random numbers for a key or a signature.
-    #[error("the system gives no random numbers")]
+    #[error("the operating system provides no random numbers")]
     NoRandomness,
 }
 

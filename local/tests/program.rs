@@ -60,7 +60,7 @@ fn a_failed_start_is_reported_in_one_line_with_exit_code_2() {
         assert!(text.contains("similar") && text.trim_end().ends_with(&format!("'{meant}'")), "{text}");
     }
     assert!(refusal(&["--port", "x"]).contains("'x'"));
-    assert!(refusal(&["--parameter", "CorsOrigins"]).contains("it has a name and a value"));
+    assert!(refusal(&["--parameter", "CorsOrigins"]).contains("it must have a name and a value"));
     assert!(refusal(&["--port", "0", "--parameter", "Speling=x"]).contains("there is no parameter Speling"));
     assert!(refusal(&["token"]).contains("--sub"));
     assert!(refusal(&["token", "--sub", "c", "--email", "ann"]).contains("must be an email address"));

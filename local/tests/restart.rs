@@ -143,7 +143,7 @@ fn told() -> [String; 2] {
 }
 
 #[tokio::test]
-async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the_next_one() {
+async fn deliveries_in_progress_at_a_kill_are_repeated_at_the_next_start() {
     let folder = Folder::new();
     let first = Running::start(&folder.0);
     first.fault("Fulfilment", "throttle").await;
@@ -176,7 +176,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
 }
 
 #[tokio::test]
-async fn deliveries_abandoned_by_subscribers_survive_a_restart_and_succeed_when_put_back() {
+async fn given_up_deliveries_survive_a_restart_and_succeed_after_a_redrive() {
     let folder = Folder::new();
     let first = Running::start(&folder.0);
     assert!(first.items("/_local/failures").await.is_empty());
@@ -201,7 +201,8 @@ async fn deliveries_abandoned_by_subscribers_survive_a_restart_and_succeed_when_
     assert!(second.items("/_local/failures").await.is_empty());
 }
 
-/// A page of stream records with the largest items has far fewer than a thousand records.
+/// A page of stream records has at most 1 MB. With the largest items, such a page has only a few
+/// records.
 #[tokio::test]
 async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     const ITEMS: usize = 60;
@@ -244,14 +245,14 @@ async fn an_unread_stream_of_large_records_is_read_at_the_next_start() {
     assert!(second.items("/_local/quarantine").await.is_empty());
 }
 
-/// The unit is 512 or 1,024 bytes, depending on the shell. There is room for a few hundred
-/// products.
+/// Size of the largest file that the system may write, in the blocks of `ulimit -f`. A block has
+/// 512 or 1,024 bytes, depending on the shell. A few hundred products fit.
 #[cfg(unix)]
 const SMALL: u32 = 4_096;
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_full_disk_accepts_no_write_without_keeping_it_and_recovers_with_room() {
+async fn no_acknowledged_write_is_lost_on_a_full_disk_and_writes_succeed_with_more_room() {
     const LINES: usize = 50;
     let product = |number: usize| {
         json!({

@@ -53,7 +53,7 @@ async fn a_fresh_system_is_healthy_drained_and_empty() {
 }
 
 #[tokio::test]
-async fn the_gateway_refuses_by_itself_as_aws_does() {
+async fn the_gateways_own_refusals_are_those_of_aws() {
     let system = start().await;
     let nowhere = call(&system, Method::GET, "/v1/nowhere").await;
     assert!(nowhere.headers().contains_key("apigw-requestid"));
@@ -143,7 +143,7 @@ async fn a_parameter_that_cannot_be_given_is_named() {
         ("CorsOrigins", "localhost", "localhost is no origin such as https://shop.example.com"),
         ("FoldStreamConsumers", "yes", "must be true or false, not yes"),
         ("Speling", "x", "there is no parameter Speling"),
-        ("SearchEndpoint", "http://127.0.0.1:1", "the parameter SearchEndpoint is the local system's own"),
+        ("SearchEndpoint", "http://127.0.0.1:1", "the local system sets the parameter SearchEndpoint itself"),
     ] {
         let error = with_parameter(name, value).await.err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
@@ -183,7 +183,7 @@ async fn a_mapping_is_refused_for_a_function_without_the_rights_that_lambda_need
 }
 
 #[tokio::test]
-async fn faults_are_put_in_force_counted_and_cleared() {
+async fn faults_are_added_counted_and_cleared() {
     let system = start().await;
     let url = format!("{}/_local/faults", system.url());
     let post = async |body: Value| Client::new().post(&url).json(&body).send().await.unwrap().status();
@@ -234,7 +234,7 @@ async fn a_function_can_be_invoked_by_hand() {
 }
 
 #[tokio::test]
-async fn an_invalid_request_to_the_control_is_reported() {
+async fn an_invalid_request_to_the_local_routes_is_refused_with_a_message() {
     let system = start().await;
     for (method, path, status) in [
         (Method::GET, "/_local/index/moons", StatusCode::NOT_FOUND),

@@ -12,8 +12,8 @@ use crate::{
     analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, search, verify,
 };
 
-/// Operate a running shop: its table, its search index, the records that were set aside, and what
-/// expired.
+/// Operate a running shop: its table, its search index, the records that were set aside, and the
+/// expired items.
 ///
 /// Reads the same environment variables as the functions. Exit status: 0 done, 1 something is wrong
 /// or unfinished, 2 usage error, 3 a service cannot be reached.

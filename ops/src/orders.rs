@@ -175,8 +175,8 @@ async fn retire_one(
         retired.concurrent += 1;
         return Ok(());
     }
-    // The run continues a retirement that an earlier run began. Its first transaction was a recent
-    // change.
+    // If an earlier run has begun this retirement, its first transaction counts as a recent change
+    // of the order. This run continues the retirement nevertheless.
     let begun = head.expires_at.is_some();
     if !begun && (head.meta.updated_at > options.before || head.unfinished.is_some()) {
         retired.recent += 1;

@@ -53,7 +53,7 @@ async fn ended_session(system: &System, id: &str, now: Instant) {
 }
 
 #[test]
-fn an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not() {
+fn an_expired_session_is_archived_and_audited_once_and_an_ended_session_is_not() {
     with_own_system(async |system| {
         let now = Instant::now();
         shop::customer(system, "audit-ann").await;
@@ -79,7 +79,7 @@ fn an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not() {
 }
 
 #[test]
-fn case_32_a_crash_between_archive_and_audit_leaves_one_of_each() {
+fn case_32_a_crash_between_archive_and_audit_leaves_one_object_and_one_entry() {
     with_own_system(async |system| {
         let now = Instant::now();
         shop::customer(system, "audit-ann").await;
@@ -106,7 +106,7 @@ fn restored(object: &Json, now: Instant) -> Json {
 }
 
 #[test]
-fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it_was() {
+fn a_retired_order_is_removed_when_it_expires_and_is_restored_unchanged_from_the_archive() {
     with_own_system(async |system| {
         let now = Instant::now();
         shop::customer(system, "audit-bob").await;

@@ -69,7 +69,7 @@ async fn product(system: &System, id: &str, authorization: Option<&str>) -> Json
 }
 
 #[test]
-fn staff_reads_the_numbers_of_a_product_and_everybody_else_a_level() {
+fn staff_sees_the_stock_and_the_sales_of_a_product_and_others_see_only_a_level() {
     with_system(async |system| {
         shop::products(system, &["callers-stock"], 7).await;
         shop::customer(system, "callers-buyer").await;

@@ -100,7 +100,7 @@ fn exactly_50_of_200_orders_for_a_product_with_50_in_stock_are_placed() {
 }
 
 #[test]
-fn a_basket_with_one_short_line_takes_no_stock_of_the_others() {
+fn a_basket_with_one_line_beyond_the_stock_takes_no_stock_for_its_other_lines() {
     with_system(async |system| {
         let buyers = customers(system, "mixed", 4).await;
         products(system, &["mixed-plenty", "mixed-few", "mixed-none"], 1000).await;

@@ -113,7 +113,7 @@ fn the_codes_of_a_response_agree_with_its_status() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn every_reference_has_a_target_and_every_component_is_used() {
     fn collect<'a>(node: &'a Json, references: &mut BTreeSet<&'a str>) {
         match node {
             Json::Object(members) => {

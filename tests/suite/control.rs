@@ -67,7 +67,7 @@ fn only_a_loopback_host_is_answered() {
                 assert_eq!(send(path, host).await, 403, "{path} {host}");
             }
         }
-        assert_eq!(send("/health", "shop.example").await, 200, "the list has only the routes for operators");
+        assert_eq!(send("/health", "shop.example").await, 200, "only the routes for operators check the host");
     });
 }
 
@@ -236,7 +236,7 @@ fn every_backend_can_be_made_to_fail_and_says_how_often_it_did() {
 }
 
 #[test]
-fn an_unknown_fault_is_refused_with_the_known_ones() {
+fn an_unknown_fault_is_refused_with_a_list_of_the_known_faults() {
     with_system(async |system| {
         let cases = [
             (
@@ -265,7 +265,7 @@ fn an_unknown_fault_is_refused_with_the_known_ones() {
 }
 
 #[test]
-fn a_crash_at_a_point_happens_once_and_is_survived() {
+fn a_crash_at_a_point_happens_once_and_the_message_is_processed_again() {
     with_own_system(async |system| {
         let crash =
             json!({"target": "function:Fulfilment", "kind": "crash", "point": "fulfilment.waiting", "count": 1});
@@ -290,7 +290,7 @@ fn draining_waits_for_a_delayed_subscriber_and_not_for_abandoned_deliveries() {
         // The notifier cannot read this event, so all attempts fail.
         put_event(&environment, "OrderPlaced", &json!({"id": "no such form"})).await;
         let late = Call::new("POST", "/_local/drain?timeout_s=1").send(system).await.expect(504);
-        assert!(late.body["message"].as_str().unwrap().contains("1 deliveries to go"), "{}", late.body);
+        assert!(late.body["message"].as_str().unwrap().contains("1 deliveries are unfinished"), "{}", late.body);
         Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
         drain(system).await;
         assert!(all(system, "/_local/mail").await.is_empty());

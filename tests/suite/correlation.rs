@@ -101,7 +101,7 @@ fn the_id_of_a_request_is_in_its_writes_in_their_consequences_and_in_every_log_l
 }
 
 #[test]
-fn a_record_that_is_set_aside_is_named_by_the_id_of_its_request() {
+fn the_log_line_about_a_record_that_is_set_aside_has_the_id_of_its_request() {
     with_own_system(async |system| {
         let at = "2026-01-01T00:00:00.000Z";
         let item = json!({

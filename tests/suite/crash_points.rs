@@ -8,7 +8,7 @@ use telemetry::CRASH_POINTS;
 use crate::support::root;
 
 #[test]
-fn every_crash_point_of_the_functions_is_registered_and_every_registered_one_is_passed() {
+fn every_crash_point_of_the_functions_is_registered_and_every_registered_one_is_in_the_code() {
     let call = regex::Regex::new(r#"\bcrash_point\(\s*"([^"]*)""#).unwrap();
     let mut called = BTreeSet::new();
     for folder in ["functions", "shared"] {
@@ -64,10 +64,10 @@ curl -X POST localhost:3000/_local/faults -H 'content-type: application/json' \\
   -d '{\"target\":\"function:StreamEvents\",\"kind\":\"crash\",\"point\":\"stream.bus.published\",\"count\":1}'
 ```
 
-The function's process aborts when it passes the point. It aborts at most `count` times, at the share `rate` of its \
-passes, which
-`seed` selects. Without `point`, the local system kills the process as soon as it has its event. `GET /_local/faults` \
-shows how often
+The function's process aborts when it passes the point. It aborts at most `count` times. `rate` is the share of \
+passes at which it
+aborts, and `seed` selects them. Without `point`, the local system kills the process as soon as it has its event. \
+`GET /_local/faults` shows how often
 each fault has struck. `DELETE /_local/faults` disarms all faults.
 
 | point | state at the point |

@@ -49,7 +49,7 @@ fn agrees(name: &str, parameter: &Json, samples: &[&str], takes: impl Fn(&str) -
         assert_eq!(pattern.is_match(sample), takes(sample), "{name}: {sample:?}");
     }
     let taken = samples.iter().filter(|sample| takes(sample)).count();
-    assert!(taken > 0 && taken < samples.len(), "{name}: no sample uses the function");
+    assert!(taken > 0 && taken < samples.len(), "{name}: the code accepts all samples or none");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
             | "MailIdentity"
             | "EventRetentionDays"
             | "ArchiveRetentionDays" => {}
-            other => panic!("{other}: say here what the code takes of it"),
+            other => panic!("{other}: add the values that the code accepts to this test"),
         }
     }
 }
@@ -165,7 +165,7 @@ fn every_default_is_within_the_bounds_of_its_parameter() {
 }
 
 #[test]
-fn the_user_pool_is_made_as_it_cannot_be_made_later() {
+fn the_user_pool_has_the_settings_that_cannot_be_changed_later() {
     let pool = resources("AWS::Cognito::UserPool").remove("UserPool").unwrap();
     for needed in [
         "UserPoolTier: !If [WithLogin, ESSENTIALS, LITE]",
@@ -317,7 +317,7 @@ fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
 }
 
 #[test]
-fn sam_knows_a_deployment_to_try_with_and_one_for_customers() {
+fn samconfig_has_a_deployment_for_trials_and_one_for_customers() {
     let text = read(&root().join("samconfig.toml"));
     let (known, pair) = (parameters(), Regex::new(r#""([A-Za-z]+)=([^"]*)""#).unwrap());
     for stage in ["dev", "prod"] {
@@ -355,7 +355,7 @@ fn the_tools_that_a_deployment_needs_are_named_with_their_versions() {
 }
 
 #[test]
-fn the_docs_say_how_to_put_a_firewall_in_front() {
+fn the_docs_say_how_to_put_a_firewall_in_front_of_the_api() {
     let page = read(&root().join("docs/cloudfront-and-waf.md"));
     assert!(page.contains("docs/cloudfront-and-waf.yaml") && page.contains("https://docs.aws.amazon.com/"));
     let edge = read(&root().join("docs/cloudfront-and-waf.yaml"));

@@ -67,7 +67,7 @@ fn a_product_with_the_path_of_another_cannot_be_created() {
 }
 
 #[test]
-fn two_tokens_are_no_token() {
+fn a_request_with_two_tokens_counts_as_a_request_without_a_token() {
     with_system(async |system| {
         let send = async |path: &str, values: &[String]| {
             let request = http().get(format!("{}{path}", system.url()));

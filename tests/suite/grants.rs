@@ -193,7 +193,7 @@ async fn category_moves(system: &System) {
     let crash = json!({"target": "function:Catalog", "kind": "crash", "point": "catalog.move.begun", "count": 1});
     Call::new("POST", "/_local/faults").json(&crash).send(system).await.expect(204);
     let start = Call::new("POST", "/v1/categories/Grants/move").staff().json(&json!({ "to": ["Moved"] }));
-    assert!(start.send(system).await.status >= 500, "the request breaks off");
+    assert!(start.send(system).await.status >= 500, "the request fails");
     let round = janitor.send(system).await.expect(200).body;
     assert_eq!(round["category"], "continued", "{round}");
     Call::new("GET", "/v1/categories/Moved~Told").send(system).await.expect(200);
@@ -212,7 +212,7 @@ async fn as_function(function: &str, method: &str, url: &str, target: &str, body
 }
 
 #[test]
-fn a_denied_call_is_answered_in_the_words_of_its_service() {
+fn a_denied_call_gets_the_error_that_the_real_service_returns() {
     with_template(&template_path(), async |system| {
         let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
         let url = |service: &str| environment[format!("AWS_ENDPOINT_URL_{service}")].as_str().unwrap().to_owned();

@@ -134,7 +134,7 @@ fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
 }
 
 #[test]
-fn a_lapse_whose_function_dies_half_way_is_finished_by_the_next_round() {
+fn a_lapse_that_a_crash_interrupts_is_finished_by_the_next_round_of_the_janitor() {
     with_own_system(async |system| {
         let ids: Vec<String> = (0..120).map(|number| format!("half-{number:03}")).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();

@@ -97,7 +97,7 @@ fn an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled() 
 }
 
 #[test]
-fn a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line() {
+fn a_basket_of_500_lines_with_one_beyond_the_stock_is_refused_and_the_error_names_that_line() {
     with_system(async |system| {
         let (buyer, ids) = ("short-buyer", shelf(system, "short", most()).await);
         customer(system, buyer).await;

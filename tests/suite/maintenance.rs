@@ -47,7 +47,7 @@ fn in_maintenance_every_write_is_refused_and_every_read_is_served() {
         let without: Vec<&String> = with_routes.difference(&functions).collect();
         assert_eq!(without, ["Search", "Settings"]);
         drain(system).await;
-        assert!(scan(system).await == before, "a refused write has written");
+        assert!(scan(system).await == before, "a refused write changed the table");
 
         for operation in api().operations().filter(|operation| operation.method == "GET") {
             let answer = world.good(system, operation).await.call().send(system).await;
@@ -60,7 +60,7 @@ fn in_maintenance_every_write_is_refused_and_every_read_is_served() {
         let found = Call::new("GET", "/v1/search/products?q=in-maintenance&limit=100").send(system).await.expect(200);
         assert!(found.body.to_string().contains("in-maintenance"), "{}", found.body);
 
-        // Staff end the maintenance. Settings that are refused do not.
+        // A refused change of the settings does not end the maintenance. A valid one of staff does.
         let bad = json!({ "values": { "maintenance": { "on": "no" } } });
         let call = Call::new("PUT", "/v1/settings").staff().header("if-match", "\"2\"").json(&bad);
         assert_eq!(call.send(system).await.expect(422).pointers(), ["/values/maintenance/on"]);

@@ -60,7 +60,7 @@ fn a_removed_member_loses_the_documents_at_once_and_the_admins_keep_them() {
 }
 
 #[test]
-fn a_customer_joins_by_accepting_an_invitation_and_an_erasure_removes_the_others() {
+fn a_customer_joins_by_accepting_an_invitation_and_an_erasure_removes_the_other_invitations() {
     with_system(async |system| {
         let (admin, guest) = ("invites-admin", "invites-guest");
         let (first, second) = (club(system, &[admin, guest]).await, another(system, admin).await);

@@ -73,7 +73,7 @@ fn verification(method: &str, id: &str) -> Call {
 }
 
 #[test]
-fn an_address_gets_mail_about_orders_once_the_code_was_entered() {
+fn an_address_gets_mail_about_orders_only_after_the_code_was_entered() {
     with_system(async |system| {
         let address = "notified-nora@example.com";
         sign_up(system, "notified-nora", address).await;

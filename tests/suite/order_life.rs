@@ -80,7 +80,7 @@ async fn sales(system: &System, product: &str) -> Vec<Json> {
 }
 
 #[test]
-fn an_order_is_driven_to_its_delivery_and_everything_follows_each_step() {
+fn each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy() {
     with_system(async |system| {
         let (buyer, product) = ("life-buyer", "life-product");
         customer(system, buyer).await;
@@ -167,7 +167,7 @@ fn goods_of_a_cancelled_and_of_a_returned_order_are_in_stock_again_and_not_sold(
 }
 
 #[test]
-fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
+fn every_illegal_status_change_is_refused_from_every_status() {
     with_system(async |system| {
         let (buyer, product) = ("pairs-buyer", "pairs-product");
         customer(system, buyer).await;
@@ -289,7 +289,7 @@ fn one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412() {
 }
 
 #[test]
-fn only_staff_read_the_log_of_an_order_in_the_order_of_writing() {
+fn only_staff_read_the_log_of_an_order_with_the_oldest_line_first() {
     with_system(async |system| {
         let (buyer, product) = ("log-buyer", "log-product");
         customer(system, buyer).await;

@@ -228,7 +228,7 @@ fn each_decision_has_a_reason_and_an_alternative_and_the_template_agrees() {
     for (title, resources) in DECIDED_AGAINST {
         assert!(page.contains(title), "no section {title:?}");
         for resource in resources {
-            assert!(!template.contains(resource), "{title:?} and the template's {resource}");
+            assert!(!template.contains(resource), "the template has {resource}, against the decision {title:?}");
         }
     }
     let indexes = template.matches("- IndexName: ").count();

@@ -76,7 +76,7 @@ fn an_order_is_paid_from_the_wallet_by_its_owner_and_the_money_returns_with_the_
 }
 
 #[test]
-fn staff_gives_back_in_parts_and_never_more_than_the_total() {
+fn staff_refunds_in_parts_and_never_more_than_the_total() {
     with_system(async |system| {
         let (buyer, product) = ("part-buyer", "part-product");
         customer(system, buyer).await;

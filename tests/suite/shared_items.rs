@@ -1,5 +1,5 @@
-//! Finds the items that requests of different customers both write. It compares two customers'
-//! changes and generates the table of these items in docs/design/hot-items.md.
+//! Finds the items that the requests of two different customers both write. Generates the table of
+//! these items in docs/design/hot-items.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -97,7 +97,7 @@ async fn acts(system: &System, request: &str, who: &str) {
             Call::new("PUT", &path(&["organizations", "shared-club", "members", who])).staff().json(&body)
         }
         "a client adds to a counter" => post("/v1/counters/shared", json!({ "add": 1 })),
-        other => panic!("how is it that {other}?"),
+        other => panic!("the test has no request for {other:?}"),
     };
     let answer = call.send(system).await;
     assert!((200..300).contains(&answer.status), "{key}: {}", answer.body);

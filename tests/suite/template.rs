@@ -129,7 +129,7 @@ fn a_revocation_lasts_as_long_as_a_sign_in_of_the_user_pool_can_be_refreshed() {
     assert!(client.contains("EnableTokenRevocation: true"));
     let token = number("AccessTokenValidity").max(number("IdTokenValidity"));
     let longest = number("RefreshTokenValidity") * 24 * 60 * 60 + token * 60;
-    assert!(LIFETIME_SECONDS > longest, "{LIFETIME_SECONDS} s, and a sign-in {longest} s");
+    assert!(LIFETIME_SECONDS > longest, "a revocation lasts {LIFETIME_SECONDS} s, and a sign-in {longest} s");
 }
 
 /// The function that began an order may work on it until its timeout, so the grace must be longer.
@@ -143,12 +143,12 @@ fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
 
 /// A consumer that read the customer before the erasure may archive items until its timeout.
 #[test]
-fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consumer_may_take() {
+fn the_janitor_waits_longer_than_the_consumer_may_take_before_it_deletes_an_erased_customers_archive() {
     let template = template();
     let function = |id: &str| template.functions.iter().find(|function| function.logical_id == id).unwrap();
     let grace: u64 = function("Janitor").environment["JANITOR_GRACE_SECONDS"].parse().unwrap();
     let consumer = function("StreamEvents").timeout.as_secs();
-    assert!(2 * grace > consumer + 30, "twice {grace} s after {consumer} s");
+    assert!(2 * grace > consumer + 30, "the archive stays {grace} s twice, and the consumer may take {consumer} s");
 }
 
 #[test]

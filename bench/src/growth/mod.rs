@@ -243,8 +243,8 @@ impl Measurements {
         u64::try_from(self.costs.len()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the median cost, because a few responses cost more. About one in a hundred reads a
-    /// shard again. The first one may open connections, and create the items of a month.
+    /// Returns the median cost, because a few responses cost more. About one response in a hundred
+    /// reads a shard again. The first response may open connections and create a month's items.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let cost = self.costs.get(self.costs.len() / 2);

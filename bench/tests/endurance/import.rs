@@ -18,7 +18,7 @@ const PRODUCTS: usize = 300;
 const SEED: u64 = 31;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn baskets_of_every_size_are_placed_exactly_while_functions_die() {
+async fn baskets_of_every_size_are_placed_exactly_once_while_functions_crash() {
     let system = start_embedded().await;
     let files = History::write(SEED, PRODUCTS, BASKETS, |basket, rng| match basket {
         0 => LARGEST,

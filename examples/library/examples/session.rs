@@ -57,7 +57,7 @@ pub async fn session(library: &Library, now: Instant) -> Result<Vec<String>, Lib
     }
     library.change_email(&ann, Email::new("ann@library.example").unwrap(), now).await?;
     let ann = library.rename(&library.member(&ann.id).await?, "Ann Lee", now).await?;
-    say(format!("{} now has the address {}.", ann.name, ann.email));
+    say(format!("Ann is now {}, with the address {}.", ann.name, ann.email));
 
     library.add_book("The Waves", "Virginia Woolf", 2, now).await?;
     let emma = library.add_book("Emma", "Jane Austen", 1, now).await?;
@@ -68,16 +68,16 @@ pub async fn session(library: &Library, now: Instant) -> Result<Vec<String>, Lib
     let loan = library.lend(&ann.id, &emma.id, now).await?;
     say(format!("{} has a copy of {}, and {} are free.", ann.name, emma.title, library.book(&emma.id).await?.free));
     if let Err(error) = library.lend(&bob.id, &emma.id, now).await {
-        say(format!("Bob cannot have it: {error}."));
+        say(format!("Bob cannot borrow it: {error}."));
     }
     let then = now.plus_seconds(20 * 24 * 60 * 60);
     library.renew(&ann.id, &loan.id, then).await?;
-    say("She renews it on day 20.".to_owned());
+    say("Ann renews her loan on day 20.".to_owned());
     let later = now.plus_seconds(2 * LOAN_SECONDS);
     let (hers, overdue) = (library.loans(&ann.id, 10, None, later).await?, library.overdue(10, None, later).await?);
-    say(format!("On day 56 she has {} book, and {} is overdue.", hers.items.len(), overdue.items.len()));
+    say(format!("On day 56 Ann has {} book, and {} is overdue.", hers.items.len(), overdue.items.len()));
     library.give_back(&ann.id, &loan.id, later).await?;
     let overdue = library.overdue(10, None, later).await?;
-    say(format!("She returns it, and {} are overdue.", overdue.items.len()));
+    say(format!("Ann returns it, and {} are overdue.", overdue.items.len()));
     Ok(lines)
 }

@@ -1,8 +1,8 @@
 //! Loans, with a sparse index of the loans that are out.
 //!
 //! A loan has its index keys only until the return. So both lists by due date contain only the
-//! loans that are out. The overdue loans are the first entries of a list: the range of their sort
-//! keys ends now.
+//! loans that are out. Both lists are sorted by due date, so the overdue loans come first. A query
+//! for them ends at the current time.
 
 use item_model::change::{Change, IndexEntry};
 use item_model::encoding::join;

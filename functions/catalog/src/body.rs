@@ -70,7 +70,7 @@ fn draft<I>(mut body: Object<'_>, id: Option<I>, price_if_new: Option<Option<Mon
     let price = match price_if_new {
         Some(None) => body.required("price", money(0..=MAX_AMOUNT)),
         other if body.replaced("price", money(0..=MAX_AMOUNT)) == Some(None) => other.flatten(),
-        _ => body.refuse("price", "must be left out beside `price_if_new`"),
+        _ => body.refuse("price", "must be left out when `price_if_new` is present"),
     };
     let summary = body.optional("summary", text(1..=MAX_SUMMARY));
     let stock = body.optional("stock", integer(0..=MAX_STOCK));

@@ -124,8 +124,8 @@ async fn create(services: &Services, about: CategoryAbout, at: Instant) -> Resul
     }
 }
 
-/// Writes the first description of a category. A category without one is at version 1, so this
-/// description has version 2.
+/// Writes the first description of a category. A category without a description is at version 1, so
+/// its first description has version 2.
 async fn describe(services: &Services, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
     let mut about = Stored::new(about, services.born(at)?, at);
     about.meta.version = 2;

@@ -98,8 +98,8 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
 }
 
 /// Replaces the content at a version. If the old content references an object, the table refuses
-/// the first write. The second write also notes that object. So the usual case, a text that
-/// replaces a text, needs no read.
+/// the first write. The second write also adds a note that the old object is unused. So the usual
+/// case, a text that replaces a text, needs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,

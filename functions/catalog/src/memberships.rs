@@ -71,8 +71,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 /// several categories of a product. The page keeps the entry of the product's own category, or else
 /// of the first further category in the subtree.
 ///
-/// An entry of a further category does not show the product's other further categories. So one
-/// request reads the category lists of such products. Other pages skip that request.
+/// An entry of a further category does not show the product's other further categories. If a page
+/// has such entries, one more request reads the category lists of their products.
 ///
 /// # Errors
 /// Fails when the table fails.

@@ -117,11 +117,13 @@ async fn fits(
     let mut seen = 0;
     while let Some(node) = walk.next().await.map_err(failed)? {
         if node.path.rebased(from, to).is_none() {
-            return Err(misplaced("a category below would be too deep there, or its path too long"));
+            return Err(misplaced(
+                "a category in the subtree would be too deep at the new path, or its path would be too long",
+            ));
         }
         seen += 1;
         if seen > MAX_SEEN || time::Instant::now() >= until {
-            return Err(misplaced("too many categories are below it to check their new paths: move them in parts"));
+            return Err(misplaced("the subtree has too many categories to check their new paths: move it in parts"));
         }
     }
     Ok(())

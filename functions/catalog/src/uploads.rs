@@ -1,10 +1,13 @@
-//! Uploads: a client sends large data to the bucket by a URL that is valid for that one object. A
+//! Uploads: a client sends large data to the bucket by a URL that is valid only for one object. A
 //! second request then puts the upload into use.
 //!
 //! The function can permit an upload without a write to the table, because the signed request
 //! contains the permitted name, type, size and expiry. Later the bucket reports the uploaded
-//! object's type and size. [`key_schema::media`] explains why the janitor deletes every unused
-//! object and no object in use.
+//! object's type and size.
+//!
+//! A *note* is an item about an object that possibly no other item references. The janitor finds
+//! unused objects by their notes. [`key_schema::media`] explains why it deletes every unused object
+//! and no object in use.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,15 +1,16 @@
 //! Changes a profile.
 //!
-//! The function first reads the profile strongly, because three changes depend on the stored one. A
-//! new user name or verified email address moves its claim in the same transaction. A new tier
-//! writes its whole index key. A new country or city is merged with the other member of `place`.
+//! The function first reads the profile strongly, because three changes depend on the stored
+//! profile. A new user name or verified email address moves the customer's claim in the same
+//! transaction. A new tier writes its index key, which needs the id and the time of creation. A new
+//! country or city is merged with the other member of `place`.
 //!
 //! The write is conditional on the version that was read, so two concurrent changes cannot mix. A
 //! request that changes nothing writes nothing.
 //!
-//! A new address is unverified, unless staff enters it or the caller's token proves it. When staff
-//! enters an address, even the stored one, an earlier bounce or complaint no longer stops mail to
-//! it.
+//! A new address is unverified, unless staff enter it or the caller's token contains it as
+//! verified. When staff enter an address, even the stored one, an earlier bounce or complaint no
+//! longer stops mail to it.
 
 use http_api::body::Invalid;
 use http_api::fields::{one_of, parsed};
@@ -125,7 +126,7 @@ impl Patch {
             // Addresses that differ only in case are one mailbox. Other spellings may be another
             // mailbox.
             Some(email) => before.email_verified && email.as_str().eq_ignore_ascii_case(before.email.as_str()),
-            // The caller may be staff, whose own token proves nothing about the customer.
+            // The caller may be staff. Staff's own token says nothing about the customer's address.
             None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),
         };
         let place = match self.place {

@@ -24,13 +24,13 @@ const QUESTIONS: usize = 25;
 /// Every step can run again. One transaction deletes the profile with both claims, and other
 /// customers can then use both names.
 ///
-/// The sessions end after the profile, because the caller may need the same token to repeat the
-/// request. Then the functions refuse the tokens. The janitor ends the sessions of interrupted
-/// requests.
+/// The sessions end after the profile is deleted, because the caller may need the same token to
+/// repeat the request. Then the functions refuse the tokens. The janitor ends the sessions of
+/// interrupted requests.
 ///
-/// After the profile, the request erases the belongings once more, because an index may not have
-/// shown all of them. By then only carts, which expire, and followers can have been added. An
-/// interrupted request can still be repeated here, although its response is 404.
+/// After it has deleted the profile, the request erases the belongings once more, because an index
+/// may not have shown all of them. By then only carts, which expire, and followers can have been
+/// added. A client can still repeat a request that was interrupted here. Its response is then 404.
 ///
 /// The janitor then removes the customer's archive, even if no client repeats the request
 /// ([`key_schema::erasure`]). Orders stay because accounting needs them. Reviews stay, too.

@@ -33,14 +33,14 @@ struct RequestView {
 }
 
 /// Returns whether an address counts as verified when this caller enters it. The caller must be
-/// staff, or have a token that proves the address.
+/// staff, or have a token that contains the address as verified.
 pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
     caller.is_staff() || caller.proves(email)
 }
 
 /// POST /v1/customers/{id}/email/verification: requests a mail with a code.
 ///
-/// If the customer's own token proves the address, it is verified at once.
+/// If the customer's own token contains the address as verified, it is verified at once.
 pub async fn request(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     for _ in 0..ATTEMPTS {
@@ -137,7 +137,8 @@ async fn read(
     Ok((profile, latest))
 }
 
-/// Returns whether the caller is the customer, with a token that proves the profile's address.
+/// Returns whether the caller is the customer, with a token that contains the profile's address as
+/// verified.
 fn is_proven(owner: &Owner, profile: &Customer) -> bool {
     owner.caller().id() == owner.customer() && owner.caller().proves(&profile.email)
 }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stations_number_1_to_100_and_10_by_default() {
+    fn the_number_of_stations_is_1_to_100_and_10_by_default() {
         assert_eq!(stations(None).unwrap(), 10);
         assert_eq!(stations(Some("")).unwrap(), 10);
         assert_eq!(stations(Some(" 3 ")).unwrap(), 3);

@@ -1,7 +1,8 @@
 //! Erased customers: deletes their archived items, and items that were written during the erasure.
 //!
-//! [`key_schema::erasure`] explains why nothing is archived later. The explanation requires that no
-//! consumer that saw the profile is still archiving. The janitor's grace ensures that.
+//! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This
+//! requires that no consumer that has read the profile is still archiving. The janitor's grace
+//! ensures that.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::erasure::{self, Pending};
@@ -35,8 +36,8 @@ enum ErasureError {
 }
 
 impl Janitor {
-    /// Finishes the erasures up to `before`, until `stop`. If one stays incomplete, the next round
-    /// continues with the objects that still exist.
+    /// Finishes the erasures up to `before`, until `stop`. If an erasure stays incomplete, the next
+    /// round continues with the objects that still exist.
     pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
         // Erasures take at most half of the time, because a customer with many objects would leave
         // no time for the rest.

@@ -20,11 +20,12 @@
 //! allows. After the orders the janitor does the rest. Before the end of the move it waits for
 //! requests that may use the old categories.
 //!
-//! The janitor waits until work is older than [`Grace`]. The grace is longer than the function that
+//! The janitor waits until work is older than [`Grace`], which is longer than the function that
 //! began the work can run. For orders the grace only avoids conflicts. Every transaction has a
 //! condition on the order's head, so an early or second janitor interrupts other work but does no
 //! damage. A bucket has no such condition: a copy could complete after the object's deletion. So
-//! the grace must also be longer than a function for pictures can run ([`key_schema::media`]).
+//! the grace must also be longer than the function `Catalog`, which copies pictures, can run
+//! ([`key_schema::media`]).
 
 mod category;
 mod erasures;

@@ -1,8 +1,8 @@
 //! Unreferenced objects of the bucket: unused copies of uploads, and removed pictures and texts.
 //!
-//! [`key_schema::media`] explains why a referenced object is never deleted. The explanation
-//! requires that no function is still copying an object that was noted before the grace. The grace
-//! ensures this.
+//! [`key_schema::media`] explains why a referenced object is never deleted. This requires that no
+//! function is still copying an object whose note is older than the grace. The grace ensures that,
+//! because it is longer than a function can run.
 
 use futures::StreamExt as _;
 use key_schema::instant::Instant;

@@ -1,5 +1,5 @@
 //! The notifier. It sends customers mail about their orders: a confirmation when an order is
-//! placed, and a message at each step that matters to them. It also mails the codes that prove
+//! placed, and a message at each step that matters to them. It also mails the codes that verify
 //! email addresses, and stops mail to an address after a permanent bounce or a complaint.
 //!
 //! # Which mails are not sent
@@ -14,7 +14,7 @@
 //!
 //! A message that a rule refuses is dropped for good, logged and counted without the address.
 //!
-//! # Once, as far as possible
+//! # Why a message is sent once, with one exception
 //!
 //! Events arrive at least once: from the bus, from retries of an asynchronous invocation, and from
 //! a redriven queue. SES sends a mail for every request. So each event's message is claimed before

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_whether_the_message_the_moment_or_the_deployment_is_the_reason() {
+    fn the_code_of_a_refusal_classifies_it_as_rejected_throttled_refused_or_unknown() {
         let judged = |code: &str| {
             let body = format!("{{\"__type\":\"{code}\",\"message\":\"ann@example.com\"}}");
             judge(&Response { status: 400, body: body.into(), ..Response::default() })
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_that_was_not_sent_is_certain() {
+    fn only_without_a_connection_or_a_valid_request_was_the_message_certainly_not_sent() {
         let certain = |failure| MailError::from(CallError { failure, attempts: 1 }).is_certain();
         assert!(certain(Failure::NotConnected(aws::NoConnection::Refused)));
         assert!(certain(Failure::Invalid("no credentials".to_owned())));

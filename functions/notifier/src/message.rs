@@ -84,7 +84,7 @@ impl Message {
         Self { to: customer.email.clone(), subject: title.to_owned(), text, kind }
     }
 
-    /// Creates a message with a code that proves the address. It does not name the customer,
+    /// Creates a message with a code that verifies the address. It does not name the customer,
     /// because the address may belong to somebody else.
     #[must_use]
     pub fn with_code(email: &Email, code: &str) -> Self {

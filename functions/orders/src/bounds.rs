@@ -12,8 +12,9 @@ use key_schema::order::{self, MAX_LINES};
 
 use crate::place::WantedLine;
 
-/// Returns the entry of a wanted order for its customer's open orders, which were read as `known`.
-/// Returns [`None`] if only some lines of another order were read. The caller then reads again.
+/// Returns the entry of a wanted order for its customer's open orders. `known` is the stored list
+/// of open orders. Returns [`None`] if only some lines of another order were read. The caller then
+/// reads again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.
@@ -87,6 +88,10 @@ pub async fn entry(
     Err(over.into_iter().fold(problem, |problem, line| {
         let held = pieces.get(&line.product_id).copied().unwrap_or_default();
         let left = max.saturating_sub(held);
-        line.error(problem, "quantity", format!("must be at most {left}, because unpaid orders have {held}"))
+        line.error(
+            problem,
+            "quantity",
+            format!("must be at most {left}, because unpaid orders already have {held} pieces"),
+        )
     }))
 }

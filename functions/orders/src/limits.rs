@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_minutes_are_those_of_the_variable_or_an_hour() {
+    fn the_minutes_come_from_the_variable_and_default_to_an_hour() {
         for absent in [None, Some(""), Some(" ")] {
             assert_eq!(defaults(absent), Ok(Limits::default()));
         }

@@ -122,7 +122,7 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             let mut line = value.object()?;
             let product_id = line.required("product_id", parsed::<ProductId>);
             let quantity = line.required("quantity", integer(1..=MAX_QUANTITY));
-            // For other callers a field for staff only is an unknown field.
+            // If the caller is not staff, a field for staff only counts as unknown.
             let total = if caller.is_staff() { line.optional("total", money(0..=MAX_LINE_AMOUNT)) } else { Some(None) };
             let (product_id, quantity, total) = line.finish((product_id, quantity, total))?;
             Ok(WantedLine { pointer: String::new(), product_id, quantity, total })
@@ -359,7 +359,7 @@ fn order_line(
 ) -> Result<OrderLine, MoneyError> {
     let total = match line.total {
         Some(total) if total.currency != product.price.currency => return Err(MoneyError::Mixed),
-        // The function accepts the paid amount, even if the quantity does not divide it.
+        // The function accepts the paid amount, even if it is not a multiple of the quantity.
         Some(total) => total,
         None => product.price.times(line.quantity)?,
     };

@@ -11,8 +11,8 @@ const MAX_YEARS: i32 = 20;
 /// GET products/{id}/sales?from=&to=: lists the sales between both bounds, inclusive, newest first.
 /// It reads yearly buckets, the newest first, until the page is full.
 ///
-/// The default `to` is now, and the default `from` is 1 January of the year before `to`. So the
-/// pages of a list have the same bounds, except for sales made meanwhile.
+/// The default `to` is now, and the default `from` is 1 January of the year before `to`. So all
+/// pages of a list have the same lower bound, unless the year ends between two pages.
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
@@ -30,7 +30,7 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
     if to.year() - from.year() >= MAX_YEARS {
         return Err(Problem::new(
             Code::InvalidParameter,
-            format!("`from` and `to` may span {MAX_YEARS} calendar years."),
+            format!("`from` and `to` may span at most {MAX_YEARS} calendar years."),
         ));
     }
     let after = page.after();

@@ -32,14 +32,14 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let mut tracking = body.optional("tracking", text(1..=128));
     if to.is_some_and(|to| to != OrderStatus::Shipped) {
         if matches!(carrier, Some(Some(_))) {
-            carrier = body.refuse("carrier", "belongs to a shipped order");
+            carrier = body.refuse("carrier", "is allowed only with the status shipped");
         }
         if matches!(tracking, Some(Some(_))) {
-            tracking = body.refuse("tracking", "belongs to a shipped order");
+            tracking = body.refuse("tracking", "is allowed only with the status shipped");
         }
     }
     let pay_from_wallet = body.optional("pay_from_wallet", boolean);
-    // For other callers a field for staff only is an unknown field.
+    // If the caller is not staff, a field for staff only counts as unknown.
     let refund = if caller.is_staff() { body.optional("refund", money(0..=MAX_TOTAL)) } else { Some(None) };
     let (to, note, carrier, tracking, pay_from_wallet, refund) =
         body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
@@ -48,10 +48,10 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         Err(Problem::new(Code::InvalidBody, "A field does not belong to this transition.").error(field, detail))
     };
     if pay_from_wallet && to != OrderStatus::Paid {
-        return misplaced("/pay_from_wallet", "belongs to a paid order");
+        return misplaced("/pay_from_wallet", "is allowed only with the status paid");
     }
     if refund.is_some() && !to.returns_stock() {
-        return misplaced("/refund", "belongs to a cancelled or returned order");
+        return misplaced("/refund", "is allowed only with the status cancelled or returned");
     }
     let items = services.table.query(&order::read_for_update(&id)?).await?.items;
     let mut collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
@@ -75,8 +75,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
-    // Otherwise the customer could confirm the order for nothing, and the order would keep its
-    // stock.
+    // A customer must not confirm an order without a price. It would hold stock without a payment.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Staff confirm an order without a price."));
     }

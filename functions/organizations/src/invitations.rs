@@ -59,7 +59,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 
 /// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the
 /// customer. At the request of an admin or of staff it withdraws an invitation. A missing or
-/// expired invitation counts as ended. A customer without an invitation gets 404.
+/// expired invitation counts as ended, but a customer who is not a member gets 404.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);
@@ -209,8 +209,8 @@ pub async fn accept(
         [(role.is_some_and(|role| role != open.role), "/role"), (team.is_some() && team != open.team.as_ref(), "/team")]
     {
         if differs {
-            let problem = Problem::new(Code::InvalidBody, "The invitation says something else. Read it again.");
-            return Err(problem.error(pointer, "is not the one of the invitation"));
+            let problem = Problem::new(Code::InvalidBody, "The request does not match the invitation. Read it again.");
+            return Err(problem.error(pointer, "differs from the invitation"));
         }
     }
     let mut new = Member { id: open.id.clone(), customer_id: open.customer_id.clone(), role: open.role, team: None };

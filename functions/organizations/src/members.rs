@@ -3,7 +3,7 @@
 //!
 //! A change adds the difference between the new and the old membership to the counters of
 //! organization and teams. So it is conditional on the membership that was read. If another request
-//! has changed that, the function reads again.
+//! has changed the membership, the function reads again.
 
 use http_api::fields::{one_of, parsed};
 use http_api::identity::SignedIn;

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_is_digits_and_fits() {
+    fn a_price_has_only_digits_and_fits_an_integer() {
         assert_eq!(amount("0"), Ok(0));
         assert_eq!(amount("9223372036854775807"), Ok(i64::MAX));
         for bad in ["", "-1", "+1", "1.0", "1e3", " 1", "9223372036854775808"] {

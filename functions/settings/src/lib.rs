@@ -18,7 +18,7 @@ pub fn routes() -> Routes<Services> {
         .on("GET /v1/settings/private", &[&settings::READ], |services, request| {
             Box::pin(current::whole(services, request))
         })
-        // This write ends a maintenance.
+        // Staff end the maintenance with this route, so it works during maintenance, too.
         .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE], |services, request| {
             Box::pin(current::put(services, request))
         })

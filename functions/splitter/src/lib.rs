@@ -9,21 +9,21 @@
 //! itself splits the counter within seconds. It does not split a counter if DynamoDB throttles a
 //! whole request. Such requests are visible only in the report.
 //!
-//! # Why a schedule
+//! # Why a schedule instead of an alarm
 //!
-//! An alarm on throttles sends an event only when its state changes. If a counter is still too hot
-//! after its split, the alarm keeps its state and sends no second event. CloudWatch counts in
-//! periods of a minute, so more frequent requests return nothing new. A month of requests costs
-//! about half a dollar, less than one of the Contributor Insights rules. If an invocation fails,
-//! the next one does its work.
+//! An alarm on throttles sends an event only when its state changes. If a counter is still
+//! throttled after its split, the alarm keeps its state and sends no second event. CloudWatch
+//! counts in periods of a minute, so more frequent requests return nothing new. A month of requests
+//! costs about half a dollar, less than one of the Contributor Insights rules. If an invocation
+//! fails, the next one does its work.
 //!
-//! # Why each hot minute causes one split
+//! # Why each minute with throttles causes one split
 //!
 //! A report covers the last minutes, including those before the last split. So a split names the
 //! throttled minute. The table accepts it only if the counter was not split after that minute
 //! began. So repeated or late reports, and two concurrent rounds, split once. The first whole
-//! minute after a split is the first minute that shows its effect. So a counter that stays hot is
-//! split once in two to three minutes.
+//! minute after a split is the first minute that shows its effect. So a counter that is still
+//! throttled is split once in two to three minutes.
 
 pub mod report;
 pub mod round;

@@ -1,4 +1,5 @@
-//! The report of the most throttled keys, and the hot counters in it.
+//! The report of the most throttled keys, and the hot counters in it. A counter is hot if it had at
+//! least [`THROTTLED_A_MINUTE`] throttles within one minute.
 
 use std::collections::BTreeMap;
 

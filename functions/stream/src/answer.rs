@@ -8,8 +8,9 @@ use crate::sequence::SequenceNumber;
 ///
 /// Lambda delivers again from the lowest sequence number in the response, so one number is enough.
 /// The whole batch counts as completed if the list is empty, *missing or null*. It counts as failed
-/// if an identifier is empty, null or unknown. (Lambda developer guide, "Configuring partial batch
-/// response with DynamoDB and Lambda".) This type can express neither case by mistake.
+/// if an identifier is empty, null or unknown (Lambda developer guide, "Configuring partial batch
+/// response with DynamoDB and Lambda"). So this type always writes the list, and each identifier is
+/// a sequence number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {

@@ -12,9 +12,9 @@
 //!
 //! # Owners
 //!
-//! A session or a cart is archived only if its customer has a profile now that is older than the
-//! item. The sink reads the profile strongly. Without a profile, no erasure would remove the
-//! archived item again. The janitor removes objects that were archived before an erasure
+//! A session or a cart is archived only if its customer currently has a profile, and the profile is
+//! older than the item. The sink reads the profile strongly. Without a profile, no erasure would
+//! remove the archived item again. The janitor removes objects that were archived before an erasure
 //! ([`key_schema::erasure`]). The expiry is recorded in any case, because an entry names no
 //! customer. Orders are accounting records and are always archived.
 //!
@@ -192,7 +192,7 @@ fn removed_at(written_at: Option<Instant>, created_at: Instant, expires_at: Inst
     written_at.filter(|at| believed.contains(at)).unwrap_or(expires_at)
 }
 
-/// The reason why an expired item was not kept.
+/// The reason why an expired item was not archived or not recorded.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
     #[error(transparent)]
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_removal_is_that_of_the_record_unless_it_is_implausible() {
+    fn a_removal_has_the_time_of_its_record_unless_that_time_is_implausible() {
         let at = |text: &str| text.parse::<Instant>().unwrap();
         let (created, expires) = (at("2026-11-01T00:00:00.000Z"), at("2026-11-20T00:00:00.000Z"));
         let dated = |written: Option<&str>| removed_at(written.map(at), created, expires);

@@ -190,7 +190,8 @@ impl<'e> Batch<'e> {
     }
 }
 
-/// The undecoded parts of a record. So a malformed part does not hide the others.
+/// The undecoded parts of a record. They are decoded separately, so a malformed part does not hide
+/// the others.
 #[derive(Deserialize)]
 struct Header<'e> {
     #[serde(rename = "eventID", borrow)]

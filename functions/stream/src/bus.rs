@@ -10,15 +10,16 @@
 //! replayed a month later.
 //!
 //! A crash between the bus's response and the mark causes one wave of events to be sent again.
-//! Subscribers recognise them by their ids. A mark before the publication would lose events.
+//! Subscribers recognise them by their ids. If the sink wrote the mark before the publication, a
+//! crash between them would lose the event.
 //!
 //! # When a mark cannot be written
 //!
-//! The record is still settled as done, because its event is published. If the record failed,
-//! Lambda would certainly deliver it again. Then the event would be sent again, and the shard would
-//! wait for the table. A settled record sends its event again only if Lambda delivers the record
-//! again for another reason. Neither choice loses an event. The write of the mark has been retried
-//! for seconds by then, and its failure is logged.
+//! The record is still settled as done, because its event is published. If the sink failed the
+//! record instead, Lambda would certainly deliver it again. Then the event would be sent again, and
+//! the shard would wait for the table. A settled record sends its event again only if Lambda
+//! delivers the record again for another reason. Neither choice loses an event. The write of the
+//! mark has been retried for seconds by then, and its failure is logged.
 //!
 //! # Order
 //!

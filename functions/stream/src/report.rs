@@ -104,7 +104,7 @@ impl Report {
                     correlation_id = malformed.origin.cause.as_deref(),
                     kind = reason.kind,
                     cause = reason.detail,
-                    "a malformed record could not be set aside"
+                    "a malformed record could not be quarantined"
                 );
             }
         }

@@ -54,7 +54,8 @@ impl<I: Index> Search<I> {
         Self { index, ready: AtomicBool::new(false) }
     }
 
-    /// Creates a sink and the missing indices. If the engine is away, the first batch creates them.
+    /// Creates a sink and the missing indices. If the engine is unavailable, the first batch
+    /// creates them.
     pub async fn open(index: I) -> Self {
         let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn case_07_a_number_of_40_digits_is_read_and_kept_as_it_came() {
+    fn case_07_a_number_of_40_digits_keeps_all_its_digits() {
         let largest = "9".repeat(MAX_DIGITS);
         assert_eq!(number(&largest).as_str(), largest);
         assert!(number(&largest) > number(&"8".repeat(MAX_DIGITS)));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn sinks_are_named_once_and_there_is_at_least_one() {
+    fn each_sink_is_named_once_and_at_least_one_is_required() {
         assert_eq!(sinks(Some("search, derived")).unwrap(), ["search", "derived"]);
         assert!(matches!(sinks(None), Err(StartError::NoSinks)));
         assert!(matches!(sinks(Some(" , ")), Err(StartError::NoSinks)));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_consumer_stops_a_margin_before_it_would_be_killed() {
+    async fn the_consumer_stops_a_margin_before_the_deadline() {
         let settings = Settings { margin: Duration::from_secs(3600), ..Settings::default() };
         let in_two_hours = SystemTime::now() + Duration::from_secs(7200);
         assert!(settings.stop(in_two_hours) <= Instant::now() + Duration::from_secs(3600));

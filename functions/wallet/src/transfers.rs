@@ -1,7 +1,7 @@
 //! Transfers: one transaction moves money from one customer to another. The function reads nothing
-//! before, because the conditions check all requirements. Earlier versions opened wallets in any
-//! currency. If a refusal contains such a wallet, the function converts it and repeats the
-//! transfer.
+//! before the transaction, because its conditions check all requirements. Earlier versions opened
+//! wallets in any currency. If a refusal contains such a wallet, the function converts it and
+//! repeats the transfer.
 
 use http_api::fields::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Services};

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_for_keys_skips_all_others_and_draws_only_for_its_own() {
+    fn a_rule_for_a_key_prefix_hits_and_draws_only_for_keys_with_the_prefix() {
         let run = |others: bool| {
             let faults = Faults::default();
             faults.add_to_keys(fault(FaultKind::Throttle, 0.5, None, 7), "A#").unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_reads_as_its_json_with_count_and_seed_left_out() {
+    fn a_rule_is_read_from_json_without_count_and_seed() {
         let read: Fault = serde_json::from_str(r#"{"kind":"conflict","rate":0.5}"#).unwrap();
         assert_eq!(read, fault(FaultKind::Conflict, 0.5, None, 0));
     }

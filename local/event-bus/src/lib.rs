@@ -1,4 +1,4 @@
-//! Emulates AWS between an event bus and its subscribers, on one machine.
+//! Emulates, on one machine, the AWS services between an event bus and its subscribers.
 //!
 //! An [`EventBus`] passes each event to the targets of the rules whose pattern matches. A function
 //! is invoked asynchronously, as Lambda does it ([`AsyncFunction`]). A [`Queue`] holds events until

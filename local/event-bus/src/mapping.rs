@@ -41,8 +41,8 @@ pub enum QueueCall {
     DeleteMessage,
 }
 
-/// Passes a queue's messages to a function until it is dropped. Unfinished messages stay in the
-/// queue.
+/// Passes a queue's messages to a function until this value is dropped. Unfinished messages stay in
+/// the queue.
 ///
 /// A failed message becomes visible again soon ([`Pace`]), before the visibility timeout, because
 /// the mapping knows that the call has ended. The reception still counts towards the limit of

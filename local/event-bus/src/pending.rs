@@ -24,7 +24,7 @@ struct Open {
 /// has a clone, so [`Pending::settled`] waits for it, too.
 ///
 /// Dropping a clone without [`Work::finish`] abandons the work, as when a system ends. Then no
-/// caller waits for the work any more. But a journal stores it, and the next start repeats it.
+/// caller waits for the work any more. If a journal stores the work, the next start repeats it.
 #[derive(Debug)]
 pub struct Work {
     ticket: Arc<Ticket>,

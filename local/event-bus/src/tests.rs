@@ -153,7 +153,7 @@ fn bodies(queue: &Queue) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others() {
+async fn an_event_reaches_only_the_targets_of_matching_rules() {
     let pending = Pending::default();
     let (function, dead) = (Function::new(|_, _| Ok(Value::Null)), queue(None));
     let later = asynchronous(&function, &dead);
@@ -235,7 +235,7 @@ async fn a_throttled_function_is_retried_until_the_event_is_too_old() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_waits_without_the_right_to_receive_and_is_repeated_without_the_right_to_delete() {
+async fn a_message_waits_without_receive_permission_and_repeats_without_delete_permission() {
     let (pending, jobs) = (Pending::default(), queue(None));
     let function = Function::new(|_, _| Ok(json!({"batchItemFailures": []})));
     jobs.send("a".to_owned(), pending.begin()).unwrap();

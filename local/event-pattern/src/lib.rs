@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 pub enum Dialect {
     /// Filter criteria of an event source mapping.
     Lambda,
-    /// The event pattern of a rule. In addition it has wildcards, and other operators accept lists
-    /// and case-insensitive operands.
+    /// The event pattern of a rule. It supports all operators of Lambda, and wildcards. Some
+    /// operators also accept lists or case-insensitive operands.
     EventBridge,
 }
 
@@ -23,13 +23,13 @@ pub enum Dialect {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The pattern is not a JSON object.
-    #[error("it is no JSON object")]
+    #[error("it is not a JSON object")]
     Json,
     /// The value of this field is neither an object of fields nor a list of allowed values.
     #[error("the value of `{0}` must be an object or a list")]
     Shape(String),
     /// The operator does not exist, or does not accept its value.
-    #[error("`{0}` is no operator with its value")]
+    #[error("the operator `{0}` does not exist or does not accept its value")]
     Operator(String),
 }
 
@@ -305,9 +305,9 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Returns whether the text matches. Each literal after a star takes its first occurrence, and the
-/// last literal takes the end. A later occurrence would never match more, because the rest begins
-/// with a star.
+/// Returns whether the text matches. Each literal after a star matches its first occurrence. The
+/// last literal must match the end of the text. A later occurrence cannot help, because the rest of
+/// the pattern begins with a star, which skips any text.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

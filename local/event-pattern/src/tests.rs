@@ -98,7 +98,7 @@ fn a_pattern_that_lambda_refuses_is_refused() {
 }
 
 #[test]
-fn eventbridge_has_wildcards_and_operators_within_operators() {
+fn eventbridge_supports_wildcards_and_nested_operators() {
     let event = json!({"detail-type": "OrderStatusChanged", "detail": {"data": {"from": "paid", "to": "Picking"}}});
     let takes = |test: Value| {
         let pattern = json!({"detail": {"data": {"to": [test]}}});
@@ -125,7 +125,7 @@ fn eventbridge_has_wildcards_and_operators_within_operators() {
 }
 
 #[test]
-fn eventbridge_patterns_follow_its_rules_and_lambda_refuses_its_own_operators() {
+fn eventbridge_refuses_invalid_operators_and_lambda_refuses_eventbridges() {
     for test in [
         json!({"wildcard": "a**b"}),
         json!({"wildcard": "a\\b"}),

@@ -107,7 +107,7 @@ async fn a_function_gets_its_payload_and_the_headers_of_lambda() {
 }
 
 #[tokio::test]
-async fn a_functions_error_is_its_answer_and_the_process_lives_on() {
+async fn a_function_error_is_returned_and_the_process_keeps_running() {
     let functions = start(spec("f")).await;
     let before = invoke(&functions, json!({"do": "describe"})).await.unwrap();
     let (_, message) = error_type(invoke(&functions, json!({"do": "fail"})).await);
@@ -165,7 +165,7 @@ async fn a_missing_program_is_reported() {
 }
 
 #[tokio::test]
-async fn two_invocations_at_once_have_two_processes_and_the_bound_holds() {
+async fn concurrent_invocations_have_separate_processes_up_to_the_limit() {
     let folder = std::env::temp_dir().join(format!("runtime-api-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let functions = start(FunctionSpec { max_environments: 2, ..spec("f") }).await;
@@ -203,7 +203,7 @@ async fn an_unknown_function_and_a_large_payload_are_refused() {
 }
 
 #[tokio::test]
-async fn a_callers_deadline_passes_without_the_function() {
+async fn an_invocation_fails_at_its_callers_deadline() {
     let functions = start(spec("f")).await;
     let payload = Bytes::from(json!({"do": "hang"}).to_string());
     assert_eq!(functions.invoke("f", payload, Instant::now()).await, Err(InvokeError::Deadline));

@@ -16,9 +16,9 @@ use super::objects;
 use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
-/// Maximum number of rounds. Each round follows the writes of subscribers to the subscribers of the
-/// resulting events. A picked order needs the most: payment, admission, notification. If events
-/// still appear after the last round, other clients are writing.
+/// Maximum number of rounds. In each round, subscribers process events. Their writes can cause
+/// events for the next round. A picked order needs the most rounds: payment, admission,
+/// notification. If events still appear after the last round, other clients are writing.
 const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) async fn drain(
     Query(parameters): Query<Parameters>,
 ) -> Result<Json<Value>, Problem> {
     if !(1..=LONGEST_SECONDS).contains(&parameters.timeout_s) {
-        let message = format!("timeout_s is a number from 1 to {LONGEST_SECONDS}");
+        let message = format!("timeout_s must be a number from 1 to {LONGEST_SECONDS}");
         return Err(Problem::bad_request(message));
     }
     let bound = Duration::from_secs(parameters.timeout_s);
@@ -49,7 +49,8 @@ pub(super) async fn drain(
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
     if drained.is_err() {
         let events = control.subscribers.pending();
-        let mut message = format!("the consumer has not caught up: {lag} records and {events} deliveries to go");
+        let mut message =
+            format!("the consumers have not caught up: {lag} records and {events} deliveries are unfinished");
         // `lag` counts only records that have been read.
         let mut shards = progress.mappings.iter().flat_map(|mapping| &mapping.shards);
         if let Some(trouble) = shards.find_map(|shard| shard.trouble.as_ref()) {

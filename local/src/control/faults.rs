@@ -19,10 +19,11 @@ const FUNCTION: &str = "function:";
 /// The body of a request, such as
 /// `{"target":"table","kind":"throttle","rate":0.3,"count":10,"seed":1}`.
 ///
-/// `rate` is the share of requests, invocations or passes of a crash point that are hit. `count` is
-/// the maximum number of hits. The same `seed` selects the same hits. `key` restricts a fault of
-/// the table to partition keys with this prefix, such as `COUNTER#product:1#`. The `kind` `clock`
-/// sets the clock of a function's processes `seconds` forward or back.
+/// `rate` is the share of requests or invocations that are hit. For a crash point it is the share
+/// of passes through the point. `count` is the maximum number of hits. The same `seed` selects the
+/// same hits. `key` restricts a fault of the table to partition keys with this prefix, such as
+/// `COUNTER#product:1#`. The `kind` `clock` sets the clock of a function's processes `seconds`
+/// forward or back.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -116,22 +117,23 @@ fn add_to_backend(control: &Control, request: &Request) -> Result<(), Problem> {
     let targets = backends(control);
     let Some((_, faults)) = targets.iter().find(|(name, _)| *name == request.target) else {
         let names: Vec<&str> = targets.iter().map(|(name, _)| *name).collect();
-        let message = format!("{} is no target: {} and {FUNCTION}<name> are", request.target, names.join(", "));
+        let message =
+            format!("{} is not a target; the targets are {} and {FUNCTION}<name>", request.target, names.join(", "));
         return Err(Problem::bad_request(message));
     };
     if request.point.is_some() {
-        return Err(Problem::bad_request("only a function has crash points"));
+        return Err(Problem::bad_request("point is only valid with a function as target"));
     }
     if request.seconds.is_some() {
-        return Err(Problem::bad_request("only a function has a clock"));
+        return Err(Problem::bad_request("seconds is only valid with a function as target"));
     }
     if request.key.is_some() && request.target != "table" {
-        return Err(Problem::bad_request("only the table has keys"));
+        return Err(Problem::bad_request("key is only valid with the target table"));
     }
     let kind = serde_json::from_value(request.kind.as_str().into())
         .map_err(|error| Problem::bad_request(format!("kind: {error}")))?;
     let Some(faults) = faults else {
-        return Err(Problem::not_here("another search engine has its own faults"));
+        return Err(Problem::not_here("this system has an external search engine, which supports no faults"));
     };
     let fault = Fault { kind, rate: request.rate, count: request.count, seed: request.seed };
     let added = match &request.key {
@@ -144,23 +146,23 @@ fn add_to_backend(control: &Control, request: &Request) -> Result<(), Problem> {
 fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(), Problem> {
     let Some(faults) = control.functions.faults(name) else {
         let names = control.functions.names().join(", ");
-        return Err(Problem::bad_request(format!("{name} is no function: {names} are")));
+        return Err(Problem::bad_request(format!("{name} is not a function; the functions are {names}")));
     };
     if request.key.is_some() {
-        return Err(Problem::bad_request("only the table has keys"));
+        return Err(Problem::bad_request("key is only valid with the target table"));
     }
     let (rate, count, seed) = (request.rate, request.count, request.seed);
     match (request.kind == CLOCK, request.seconds) {
         (true, Some(seconds)) => {
             return control.crash_points.step_clock(name, seconds).map_err(|error| Problem::failed(&error));
         }
-        (true, None) => return Err(Problem::bad_request("a clock is stepped by so many seconds")),
-        (false, Some(_)) => return Err(Problem::bad_request("only a clock is stepped by seconds")),
+        (true, None) => return Err(Problem::bad_request("seconds must be given with the kind clock")),
+        (false, Some(_)) => return Err(Problem::bad_request("seconds is only valid with the kind clock")),
         (false, None) => {}
     }
     if let Some(point) = &request.point {
         if request.kind != "crash" {
-            return Err(Problem::bad_request("only a crash has a point"));
+            return Err(Problem::bad_request("point is only valid with the kind crash"));
         }
         let plan = Plan { rate, count, seed, passes: 0, struck: 0 };
         return control.crash_points.arm(name, point, &plan).map_err(|error| match error {

@@ -25,7 +25,8 @@ pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     if host.is_some_and(is_loopback) && target.is_none_or(is_loopback) && is_local_page {
         next.run(request).await
     } else {
-        let detail = "/_local answers to the hosts localhost, 127.0.0.1 and [::1], and to pages of these hosts only";
+        let detail =
+            "/_local accepts only requests to localhost, 127.0.0.1 or [::1], and only from pages of these hosts";
         Problem::forbidden(detail).into_response()
     }
 }
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_hosts_are_known() {
+    fn only_loopback_hosts_count_as_this_machine() {
         for host in ["localhost", "LocalHost:3000", "127.0.0.1", "127.0.0.1:3000", "127.1.2.3", "[::1]", "[::1]:3000"] {
             assert!(is_loopback(host), "{host}");
         }

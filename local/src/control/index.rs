@@ -32,7 +32,7 @@ pub(super) async fn list(
         other => return Err(Problem::not_found(format!("there is no index of {other}"))),
     };
     let after = match parameters.cursor.as_deref().map(read_cursor) {
-        Some(None) => return Err(Problem::bad_request("this is no cursor of this list")),
+        Some(None) => return Err(Problem::bad_request("the cursor does not belong to this list")),
         Some(after) => after,
         None => None,
     };

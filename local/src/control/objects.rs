@@ -78,7 +78,7 @@ fn list(
     show: impl Fn(ObjectInfo, Value) -> Value,
 ) -> Result<Json<Value>, Problem> {
     let after = match parameters.cursor.as_deref().map(read_cursor) {
-        Some(None) => return Err(Problem::bad_request("this is no cursor of this list")),
+        Some(None) => return Err(Problem::bad_request("the cursor does not belong to this list")),
         Some(after) => after,
         None => None,
     };

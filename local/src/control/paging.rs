@@ -19,7 +19,7 @@ impl Parameters {
         match self.cursor.as_deref().map(str::parse) {
             None => Ok(0),
             Some(Ok(after)) => Ok(after),
-            Some(Err(_)) => Err(Problem::bad_request("this is no cursor of this list")),
+            Some(Err(_)) => Err(Problem::bad_request("the cursor does not belong to this list")),
         }
     }
 }

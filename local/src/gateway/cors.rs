@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_shared_with_allowed_origins_in_the_gateways_words_alone() {
+    fn only_the_gateways_cors_headers_are_sent_and_only_to_allowed_origins() {
         let own =
             [("etag", "\"1\""), ("access-control-allow-origin", "*"), ("access-control-allow-credentials", "true")];
         let shared = |origin: &'static str| {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_routed_as_live_captures_of_an_http_api_show() {
+    fn a_path_is_decoded_as_in_recorded_requests_of_an_http_api() {
         for (sent, seen) in [
             ("/capture/plain", Some("/capture/plain")),
             ("/capture/space%20value", Some("/capture/space value")),

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_the_segments_as_they_are() {
+    fn path_parameters_are_the_unchanged_segments() {
         let table = table();
         let found = table.find("GET", "/v1/products/a%?#+c/reviews/\u{20ac} x").unwrap();
         assert_eq!(found.parameters, [("id", "a%?#+c".to_owned()), ("customer", "\u{20ac} x".to_owned())]);

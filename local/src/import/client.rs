@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 
 /// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
-/// Error code of a request while another request is placing the same order. An order of many lines
-/// takes several transactions.
+/// Error code of a request while another request is placing the same order. Placing an order of
+/// many lines takes several transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
 /// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_for_another_request_uses_no_attempts_of_a_busy_shop() {
+    async fn a_wait_for_another_request_does_not_count_as_an_attempt() {
         let mixed = [answer(409, IN_PROGRESS), Err("reset".to_owned())].into_iter();
         let mixed = mixed.chain((0..4).map(|_| answer(503, "throttled"))).chain([answer(201, "")]);
         assert_eq!(outcome(mixed).await, (Ok("201 Created ".to_owned()), 8, 6));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_counts_at_once() {
+    async fn a_refusal_is_not_retried() {
         let refused = outcome([answer(409, "insufficient_stock")]).await;
         assert_eq!(refused, (Ok("409 Conflict insufficient_stock".to_owned()), 0, 0));
     }

@@ -136,7 +136,7 @@ async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64)
                 }
                 (Some("refused"), Some("throttled")) => Outcome::Failed("throttled".to_owned()),
                 (Some("refused"), code) => Outcome::Refused(code.unwrap_or("no reason given").to_owned()),
-                _ => Outcome::Failed("the answer has no result for it".to_owned()),
+                _ => Outcome::Failed("the response has no result for this product".to_owned()),
             };
             outcomes.push((row.product_id.clone(), outcome));
         }
@@ -167,8 +167,8 @@ fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
     })
 }
 
-/// Loads the households of the file with their place. Also loads households that only the baskets
-/// contain, without a place.
+/// Loads the households of the file with a place. Also loads the households that only the baskets
+/// contain. These have no place.
 pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
     let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
     let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));
@@ -283,7 +283,9 @@ async fn place(client: &Client, basket: Basket) -> Placed {
 /// Reads the order with a basket's number, and compares it with the basket, because another order
 /// may have this number.
 async fn found(client: &Client, answer: &Answer, basket: &Value) -> Outcome {
-    let Some(location) = &answer.location else { return Outcome::Failed("the shop names no order".into()) };
+    let Some(location) = &answer.location else {
+        return Outcome::Failed("the response does not name the order".into());
+    };
     match client.get(location).await {
         Ok(Answer { status: StatusCode::OK, body: order, .. }) if is_same(&order, basket) => {
             Outcome::Done("already there")

@@ -101,7 +101,7 @@ impl Publisher for Ports {
     }
 }
 
-/// A table that stores marks.
+/// Stores the consumer's marks of published events.
 impl Items for Ports {
     async fn batch_get<T: FromItem + Clone + Send>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
         let find = |key| self.of(|world| world.items.get(key).cloned()).map(T::from_item).transpose();
@@ -142,7 +142,7 @@ impl Quarantine for Ports {
     }
 }
 
-/// The consumer, invoked as Lambda does.
+/// Invokes the consumer as Lambda does.
 struct Called(Consumer);
 
 impl Invoke for Called {
@@ -156,8 +156,8 @@ impl Invoke for Called {
     }
 }
 
-/// A stream with its consumers, which have the template's mappings. Each consumer has all sinks
-/// that could block it.
+/// A stream with its consumers, which have the template's mappings. In the test, `StreamEvents` has
+/// both sinks, as in a deployment with one consumer.
 struct Rig {
     ports: Ports,
     backends: Arc<Backends>,
@@ -175,7 +175,6 @@ impl Rig {
             let rules = Rules { table: "shop".to_owned(), stock_low: 10 };
             let search: Box<dyn Sink> = Box::new(stream::search::Search::new(ports.clone()));
             let bus: Box<dyn Sink> = Box::new(stream::bus::Bus::new(table, ports.clone(), rules));
-            // In the test, `StreamEvents` has both sinks, as in a deployment with one consumer.
             let sinks = if stream.function == "StreamEvents" { vec![search, bus] } else { vec![search] };
             let consumer = Consumer::new(sinks, Box::new(ports.clone()), stream::Settings::default());
             let (name, access) = (backends.bucket("FailedRecords").to_owned(), Arc::new(Access::new("r", "a", [])));
@@ -239,7 +238,7 @@ fn order(number: usize) -> Json {
 }
 
 #[tokio::test]
-async fn case_23_an_outage_of_the_index_for_an_hour_discards_repeats_and_loses_no_event() {
+async fn case_23_an_hour_without_the_index_neither_discards_repeats_nor_loses_an_event() {
     let ports = Ports::default();
     ports.of(|world| world.down_until = Some(Instant::now() + Duration::from_secs(3600)));
     let records = (1..=12).map(|number| if number % 3 == 0 { order(number) } else { product(number) }).collect();

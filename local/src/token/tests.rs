@@ -59,7 +59,7 @@ fn an_issued_token_passes_and_its_claims_are_text() {
 }
 
 #[test]
-fn a_token_with_an_address_proves_it_in_the_authorizers_form() {
+fn a_token_with_an_address_has_it_as_a_verified_claim() {
     let key = fresh();
     let token = key.issue_with("c", &[], MoreClaims { email: Some("ann@example.com"), sid: None }, NOW).unwrap();
     let claims = key.verify(&token, NOW).unwrap();
@@ -145,7 +145,7 @@ fn the_published_key_verifies_tokens_and_signs_none() {
 }
 
 #[test]
-fn the_key_is_made_once_and_is_the_owners_alone() {
+fn the_key_is_created_once_and_only_its_owner_can_read_it() {
     let folder = scratch("once");
     let first = SigningKey::open(Some(&folder)).unwrap();
     let second = SigningKey::open(Some(&folder)).unwrap();
@@ -162,7 +162,7 @@ fn the_key_is_made_once_and_is_the_owners_alone() {
 }
 
 #[test]
-fn processes_that_make_the_key_at_once_agree() {
+fn processes_that_create_the_key_concurrently_get_the_same_key() {
     let folder = scratch("race");
     let open = || SigningKey::open(Some(&folder)).unwrap().derive("x");
     let keys: Vec<_> = std::thread::scope(|scope| {
@@ -174,7 +174,7 @@ fn processes_that_make_the_key_at_once_agree() {
 }
 
 #[test]
-fn the_secret_of_an_earlier_version_gives_way_to_a_key() {
+fn a_new_key_replaces_the_secret_of_an_earlier_version() {
     let folder = scratch("former");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(FORMER_FILE), [7; 32]).unwrap();

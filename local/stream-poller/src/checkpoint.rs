@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_waits_for_the_slowest_and_then_passes_all_that_are_settled() {
+    fn the_position_passes_a_record_only_when_all_earlier_records_are_settled() {
         let mut checkpoint = Checkpoint::default();
         let numbers: Vec<u64> = ["10", "11", "12", "13"]
             .into_iter()

@@ -55,7 +55,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn one_of_several_patterns_is_enough_and_no_pattern_accepts_every_record() {
+    fn one_matching_pattern_is_enough_and_without_patterns_every_record_passes() {
         let event = json!({"eventName": "REMOVE"});
         let filter = |patterns: &[&str]| Filter::new(patterns).unwrap().matches(&event);
         assert!(filter(&[]));

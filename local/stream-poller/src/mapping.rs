@@ -217,8 +217,9 @@ impl ReaderState {
         self.end_seen = Some(nudge);
     }
 
-    /// Returns whether all records written before a nudge at `time` have been read. If the stream
-    /// never pauses, no read is empty. Then a record newer than `time` proves it.
+    /// Returns whether all records written before a nudge at `time` have been read. An empty read
+    /// shows that. If the stream never pauses, no read is empty. Then a record newer than `time`
+    /// shows that all earlier records have been read.
     pub(crate) fn has_read_up_to(&self, nudge: u64, time: SystemTime) -> bool {
         self.end_seen.is_some_and(|seen| seen >= nudge) || self.newest > time
     }

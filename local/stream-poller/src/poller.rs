@@ -141,8 +141,8 @@ impl Poller {
     }
 }
 
-/// Tells the poller's tasks, until it is dropped, that a caller waits for them to settle all
-/// records.
+/// While this value exists, the poller's tasks know that a caller waits until all records are
+/// settled.
 struct Drain<'a>(&'a watch::Sender<Attention>);
 
 impl<'a> Drain<'a> {

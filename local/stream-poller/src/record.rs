@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_the_api_becomes_one_of_an_event() {
+    fn an_api_record_becomes_an_event_record() {
         let api = json!({
             "eventID": "e", "eventName": "REMOVE", "eventVersion": "1.1",
             "eventSource": "aws:dynamodb", "awsRegion": "eu-west-1",

@@ -54,7 +54,7 @@ pub enum SettingsError {
         limits: &'static str,
     },
     /// A filter pattern is invalid.
-    #[error("a filter of the stream mapping of {function} is no pattern: {source}")]
+    #[error("a filter of the stream mapping of {function} is not a valid pattern: {source}")]
     Filter {
         /// The function of the mapping.
         function: String,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limits_of_the_service_are_kept_and_the_setting_named() {
+    fn a_setting_outside_the_limits_of_the_service_is_refused_by_name() {
         type Change = fn(&mut MappingSettings);
         let changes: [(Change, &str); 6] = [
             (|s| s.batch_size = 0, "BatchSize"),

@@ -10,7 +10,8 @@ pub struct Billed {
     pub alarm_metrics: u64,
     /// Dashboards.
     pub dashboards: u64,
-    /// Rules of Contributor Insights: two for the table and for each index that has it on.
+    /// Rules of Contributor Insights. The table and each index have two rules if it is enabled for
+    /// them.
     pub insights_rules: u64,
     /// Whether the table has point-in-time recovery.
     pub point_in_time_recovery: bool,
@@ -33,7 +34,7 @@ pub struct SearchDomain {
     pub storage_gb: u64,
 }
 
-/// Adds a resource, if it is one of those.
+/// Counts a resource if it costs money without requests.
 pub(crate) fn read(kind: &str, resource: &Section, billed: &mut Billed) -> Result<(), TemplateError> {
     let properties = resource.get("Properties")?;
     let Some(properties) = properties else { return Ok(()) };

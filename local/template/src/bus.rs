@@ -71,7 +71,7 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
     let section = properties.require("EventPattern")?;
     let pattern = section.json()?;
     Pattern::new(&pattern, Dialect::EventBridge)
-        .map_err(|error| section.error(format!("no event pattern: {error}")))?;
+        .map_err(|error| section.error(format!("invalid event pattern: {error}")))?;
     let mut targets: Vec<Target> = Vec::new();
     for target in properties.require("Targets")?.items()? {
         let read = read_target(&target)?;

@@ -110,7 +110,7 @@ impl<'a> Resolver<'a> {
                 _ => self.dotted(scalar(argument)?, line)?,
             },
             "Join" => self.join(argument, line)?,
-            _ => return Err(wrong(line, name, "is not evaluated here")),
+            _ => return Err(wrong(line, name, "is not supported here")),
         };
         Ok(Some(Node::text(line, text)))
     }

@@ -164,7 +164,8 @@ fn read_filters(settings: &Section) -> Result<Vec<Json>, TemplateError> {
             Ok(_) => return Err(pattern.error("a pattern must be a JSON object")),
             Err(error) => return Err(pattern.error(format!("the pattern is not JSON: {error}"))),
         };
-        Pattern::new(&json, Dialect::Lambda).map_err(|error| pattern.error(format!("no filter pattern: {error}")))?;
+        Pattern::new(&json, Dialect::Lambda)
+            .map_err(|error| pattern.error(format!("invalid filter pattern: {error}")))?;
         filters.push(json);
     }
     Ok(filters)

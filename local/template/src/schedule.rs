@@ -67,7 +67,7 @@ pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Sc
 /// numbers need the plural.
 fn rate(text: &str) -> Result<Duration, String> {
     if text.starts_with("cron(") {
-        return Err(format!("{text}: cron expressions are not run here, only rate(<n> minutes), hours or days"));
+        return Err(format!("{text}: cron expressions are not supported, only rate(<n> minutes), hours or days"));
     }
     let wrong = || format!("must be rate(<n> minutes), hours or days, not {text}");
     let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(wrong)?;

@@ -146,7 +146,7 @@ pub(crate) fn read(id: &str, properties: &Section) -> Result<TableDefinition, Te
                 projection: read_projection(&section.require("Projection")?)?,
             };
             if indexes.iter().any(|other| other.name == index.name) {
-                return Err(section.error(format!("a second index is called {}", index.name)));
+                return Err(section.error(format!("two indexes have the name {}", index.name)));
             }
             indexes.push(index);
         }

@@ -107,7 +107,7 @@ fn the_real_template_has_the_table_of_the_design() {
 }
 
 #[test]
-fn the_real_table_can_be_created_elsewhere() {
+fn the_real_table_definition_becomes_api_requests() {
     let table = real().table;
     let request = table.create_table_request("copy");
     assert_eq!(request["TableName"], "copy");
@@ -178,7 +178,7 @@ fn no_function_may_scan_and_queries_name_their_indexes() {
 }
 
 #[test]
-fn only_reading_the_shop_window_and_counting_views_is_public() {
+fn only_reading_the_catalogue_and_counting_views_are_public() {
     let template = real();
     let public: BTreeSet<String> =
         template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
@@ -205,7 +205,7 @@ fn only_reading_the_shop_window_and_counting_views_is_public() {
 }
 
 #[test]
-fn one_parameter_folds_the_stream_consumers_into_one() {
+fn one_parameter_combines_the_stream_consumers_into_one_function() {
     let deployment = local().parameter("FoldStreamConsumers", "true");
     let template = Template::read_for(&real_path(), &deployment).unwrap();
     assert!(template.function("StreamSearch").is_none());
@@ -235,7 +235,7 @@ fn an_unknown_parameter_cannot_be_given() {
 }
 
 #[test]
-fn a_parameter_is_given_one_of_its_values() {
+fn a_parameter_must_have_an_allowed_value() {
     let deployment = Deployment::new("r", "a").parameter("FoldStreamConsumers", "yes");
     let error = Template::read_for(&real_path(), &deployment).unwrap_err();
     assert!(error.to_string().contains("FoldStreamConsumers: must be true or false, not yes"), "{error}");
@@ -251,7 +251,7 @@ fn the_small_template_is_read() {
 }
 
 #[test]
-fn the_long_spelling_of_intrinsic_functions_is_the_same() {
+fn the_long_form_of_intrinsic_functions_equals_the_short_form() {
     let template = small("!If [Low, l, h]", "{'Fn::If': [Low, {Ref: Level}, h]}").unwrap();
     assert_eq!(template.functions[0].environment["LEVEL"], "low");
     let template = small("!If [Low, l, h]", "{'Fn::Join': ['-', [a, !Ref Level]]}").unwrap();
@@ -259,14 +259,14 @@ fn the_long_spelling_of_intrinsic_functions_is_the_same() {
 }
 
 #[test]
-fn substitution_takes_attributes_and_literals() {
+fn sub_replaces_attributes_and_keeps_escaped_text() {
     let pattern = "!Sub '${Table.Arn}/${!kept}/${AWS::Region}'";
     let template = small("!If [Low, l, h]", pattern).unwrap();
     assert_eq!(template.functions[0].environment["LEVEL"], "arn:aws:dynamodb:r:a:table/Table/${kept}/r");
 }
 
 #[test]
-fn substitution_takes_variables_of_its_own_first() {
+fn sub_prefers_its_own_variables() {
     let pattern = "!Sub ['${Level}/${Own}/${Table.Arn}', {Level: mine, Own: !If [Low, !Ref Level, h]}]";
     let template = small("!If [Low, l, h]", pattern).unwrap();
     assert_eq!(template.functions[0].environment["LEVEL"], "mine/low/arn:aws:dynamodb:r:a:table/Table");
@@ -285,7 +285,7 @@ fn a_false_condition_leaves_a_function_and_its_routes_out() {
 }
 
 #[test]
-fn faults_are_named_with_their_place() {
+fn errors_name_their_line_and_path() {
     let cases = [
         ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: must be a number from 1 to 900"),
         ("Timeout: 3", "Timeout: [3]", "20: One.Properties.Timeout: must be a text, not a list"),
@@ -298,7 +298,7 @@ fn faults_are_named_with_their_place() {
         ("Path: '/v1/things/{id}'", "Path: /v1, Speed: 3", "Speed: this property is not supported"),
         ("Authorizers: {Jwt: ", "Authorizers: {Other: ", "the API has no authorizer Jwt"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !If [Low, l]", "If takes a condition and two values"),
-        ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not evaluated here"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not supported here"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref Secret", "the parameter Secret has no value"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub '${Level'", "has a ${ without its }"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub ['${Level}']", "Sub takes a text and a map of variables"),

@@ -10,7 +10,7 @@ use crate::TemplateError;
 const DEEPEST: usize = 64;
 
 /// Reads a YAML document without tags as JSON. A plain scalar that looks like null, a boolean or a
-/// number becomes one. Other scalars become text.
+/// number becomes that JSON value. Other scalars become text.
 ///
 /// # Errors
 /// If the text is not one YAML document, or has a tag, an alias or a duplicate key.

@@ -29,7 +29,7 @@ pub(super) struct Partitions {
     /// The folder in which the tables are made.
     new: PathBuf,
     rows: BTreeMap<PathBuf, Vec<u8>>,
-    /// The written files. They are few, because a day has one file per table.
+    /// The written files. Their number is small, because a day has one file per table.
     files: BTreeSet<PathBuf>,
     collected: usize,
 }

@@ -1,7 +1,8 @@
 //! `ops archive`: lists, shows and restores expired items.
 //!
-//! The stream archives sessions, carts and retired orders when DynamoDB removes them, an order item
-//! by item. Sessions and carts are archived only if their customer still exists.
+//! When DynamoDB removes an expired session, cart or retired order, the stream's consumer archives
+//! it. Each item of an order has its own object. Sessions and carts are archived only if their
+//! customer still exists.
 //!
 //! A restore writes each item with the next `rev`, and only if no item has its key. So a second
 //! restore changes nothing. An order is restored completely and without a time to live. Its head is

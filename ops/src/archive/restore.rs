@@ -113,8 +113,8 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
 /// Restores an order: its lines and history, its customer's copy, and then its head.
 ///
 /// The head is written only if all its lines exist, because the archive receives an order item by
-/// item and may not be complete yet. The head has the number of lines. It has no number of status
-/// changes, so the history is not checked.
+/// item and may not be complete yet. The head stores the number of lines. It does not store the
+/// number of status changes, so the history is not checked.
 ///
 /// # Errors
 /// [`OpsError`].

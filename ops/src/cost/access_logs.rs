@@ -1,7 +1,7 @@
 //! Derives a profile from the access log of the API's stage.
 //!
 //! template.yaml defines the format: a JSON object in each line, with `route`, `status` and
-//! `latency_ms`. An exported line may begin with its time. A line has no time of its own, so the
+//! `latency_ms`. An export may put a time before the object, which the command ignores. So the
 //! caller says how many hours the file covers.
 
 use std::collections::BTreeMap;

@@ -87,7 +87,7 @@ impl Prices {
     /// Returns the price of an item.
     ///
     /// # Errors
-    /// A usage error if the file has none.
+    /// A usage error if the file has no price for the item.
     pub fn price(&self, item: &str) -> Result<Price, OpsError> {
         let missing = || {
             OpsError::Usage(format!("the prices of {} lack {item}: add it to a copy and give --prices", self.region))

@@ -1,7 +1,7 @@
 //! `ops explain`: the access patterns of a route, with their keys and their measured cost.
 //!
 //! The routes with their patterns come from `docs/routes.json`, which a test of the whole system
-//! compares with the functions. So the tool links none of them.
+//! compares with the functions. So the tool does not link the functions.
 
 mod keys;
 pub(crate) mod near;

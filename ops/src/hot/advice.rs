@@ -19,7 +19,7 @@ pub const ADVICE: [(&str, &str); 15] = [
         "Orders of one product write its stock and its sales. Spread the stock over several products, or \
         sell in batches.",
     ),
-    ("PICKING", "One item has all stations. The messages return to the queue and are repeated, so nothing is lost."),
+    ("PICKING", "One item has all stations. Refused messages return to the queue for a retry, so nothing is lost."),
     ("WALLET", "One wallet receives many payments. Give the payee several wallets."),
     ("ORG", "Many members join at the same time. Their clients repeat the request after Retry-After."),
     ("DOC", "Many editors write one document. Split it into several documents."),

@@ -98,7 +98,7 @@ impl Items {
                 if !pending.is_empty() && !backoff.wait().await {
                     return Err(OpsError::Unreachable {
                         what: "the table",
-                        reason: "it leaves keys unread".to_owned(),
+                        reason: "it did not return all requested items".to_owned(),
                     });
                 }
             }
@@ -159,7 +159,7 @@ async fn persist<T>(mut call: impl AsyncFnMut() -> Result<T, OpsError>) -> Resul
             answer => return answer,
         }
     }
-    Err(OpsError::Unreachable { what: "the table", reason: "it stays throttled or away".to_owned() })
+    Err(OpsError::Unreachable { what: "the table", reason: "it throttles requests or does not answer".to_owned() })
 }
 
 /// Converts a failed call to an error. Throttling, server errors and missing responses become

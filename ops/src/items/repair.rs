@@ -1,8 +1,8 @@
 //! Conditional writes of operators: a new item, or some attributes of an existing one.
 //!
-//! Each write is a transaction with a token. An attempt with a lost response counts as the same
-//! attempt when the SDK sends it again. A write is refused if its item, or an item on which it
-//! depends, has changed since it was read. The caller then reads again.
+//! Each write is a transaction with a token. If the SDK sends it again after a lost response,
+//! DynamoDB recognizes the token and does not execute it twice. A write is refused if its item, or
+//! an item on which it depends, has changed since it was read. The caller then reads again.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const REV: &str = "rev";
 /// The attributes that are the same only if an item is unchanged. A deleted item that was created
 /// again can have the `rev` that was read, but not the `born`.
 const STATE: [(&str, &str, &str); 2] = [(REV, "#rev", ":rev"), ("born", "#born", ":born")];
-/// The codes of cancelled actions that a later attempt may not meet.
+/// The cancellation codes of temporary causes. The same write may succeed later.
 const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
 
 /// A write that depends on other items.
@@ -68,7 +68,7 @@ pub enum Change {
     Rewrite {
         /// The item as it was read.
         old: Item,
-        /// The item to be.
+        /// The item after the write.
         new: Item,
     },
     /// Deletes an item that must be unchanged.

@@ -31,7 +31,7 @@ pub struct Migration {
     pub entities: &'static [&'static str],
     /// Returns the keys of the other items on which the new form depends.
     pub needs: fn(&AnyEntity) -> Result<Vec<Key>, OpsError>,
-    /// Returns what is left to do for an item. It has no effect.
+    /// Returns the work that is left for an item. It writes nothing.
     pub plan: fn(&Seen<'_>) -> Result<Plan, OpsError>,
 }
 

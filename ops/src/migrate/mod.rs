@@ -4,8 +4,8 @@
 //! items that no request writes. A new release can then rely on the new form.
 //!
 //! The stream's consumer also does the work of one migration, `sale-customers`. It upgrades the
-//! rows of each order whose record it receives ([`key_schema::sales::apply`]). The scan reaches the
-//! others, and both write the same row.
+//! rows of each order whose record it receives ([`key_schema::sales::apply`]). The scan upgrades
+//! the rows of the other orders. For one order, both would write the same rows.
 //!
 //! A migration is code ([`Migration`]): a name, a number, the entities that it reads, and a pure
 //! function. The function returns the writes that bring an old item to the new form.

@@ -45,8 +45,8 @@ use crate::outcome::Outcome;
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// The maximum number of comparisons of the new index with the table. In a busy shop some change
-/// has always not reached the index yet, so even the last comparison may make repairs. The new
+/// The maximum number of comparisons of the new index with the table. In a busy shop, some changes
+/// are always on their way to the index, so even the last comparison may make repairs. The new
 /// index is then complete too, because the engine acknowledged the repairs.
 const PASSES: u32 = 5;
 /// The maximum number of attempts to copy a page of tombstones completely.
@@ -127,16 +127,19 @@ impl fmt::Display for Rebuilt {
                 f,
                 "{collection}: {new} holds {documents} documents ({written} written, {tombstones} tombstones copied)"
             )?;
-            writeln!(f, "  compared {passes} times; differences on the way: {drift}")?;
+            writeln!(f, "  compared {passes} times; differences found: {drift}")?;
             if rebuilt.swapped {
-                writeln!(f, "  it is read now; {old} is kept until `ops search prune`")?;
+                writeln!(f, "  searches read it now; {old} is kept until `ops search prune`")?;
             } else {
-                writeln!(f, "  NOT SWAPPED, {old} is still read; see to the differences, then --resume or --abandon")?;
+                writeln!(
+                    f,
+                    "  NOT SWAPPED, searches still read {old}; fix the differences, then give --resume or --abandon"
+                )?;
             }
             if drift.ahead > 0 {
                 writeln!(
                     f,
-                    "  the index remembers what the table has forgotten: --abandon, then rebuild with --restored"
+                    "  the index has newer versions than the table: give --abandon, then rebuild with --restored"
                 )?;
             }
         }
@@ -335,7 +338,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         collection: rebuild.collection(),
         index: Some(rebuild.new_index()),
         repair: true,
-        // No wait: writing a change that would arrive by itself costs less.
+        // The comparison does not wait for changes that are on their way. Writing them costs less.
         settle: Duration::ZERO,
         pace,
     };

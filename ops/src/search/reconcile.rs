@@ -74,8 +74,8 @@ impl fmt::Display for Reconciled {
             if drift.unrepaired > 0 {
                 writeln!(
                     f,
-                    "  the engine took repairs for old: for a minute it remembers a document that was deleted; give \
-                    the command again after that"
+                    "  the engine refused repairs as too old: for a minute it remembers the version of a deleted \
+                    document; run the command again after that"
                 )?;
             }
         }

@@ -146,7 +146,8 @@ impl fmt::Display for Purged {
 pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Outcome, OpsError> {
     let days = older_than.unwrap_or(TOMBSTONE_LIFETIME_DAYS);
     if days < TOMBSTONE_LIFETIME_DAYS {
-        let message = format!("--older-than is at least {TOMBSTONE_LIFETIME_DAYS}: a replay may come as late as that");
+        let message =
+            format!("--older-than must be at least {TOMBSTONE_LIFETIME_DAYS}: records may be replayed until then");
         return Err(OpsError::Usage(message));
     }
     let removed_before = Instant::now().plus_seconds(-i64::from(days) * DAY_SECONDS).to_string();

@@ -59,8 +59,8 @@ struct Pass<'a> {
     units: &'a Pace,
     table: Table,
     result: Mutex<Verified>,
-    /// The totals of the whole table, the number of the part of them that this pass holds, and the
-    /// number of parts.
+    /// Totals of the whole table. The pass holds one part of all totals: the first number selects
+    /// the part, and the second is the number of parts.
     tally: Mutex<(Tally, u64, u64)>,
 }
 
@@ -322,7 +322,7 @@ impl Pass<'_> {
             let next = self.table_tally(part, parts, progress).await?.wrong();
             let (same, changed): (Wrong, Wrong) = next.into_iter().partition(|(name, sum)| agrees(&last, name, sum));
             self.wrong(same).await?;
-            // A total that changed may be right now, or may be wrong in another way.
+            // A total that changed may have become correct, or may have another difference.
             last = changed.into_iter().filter(|(name, _)| last.contains_key(name)).collect();
         }
         self.result().unsettled += u64::try_from(last.len()).unwrap_or_default();

@@ -35,8 +35,8 @@ pub(super) const TABLE_WIDE: &[&str] =
     &["Invoice", "InvoiceCounter", "Like", "LikeCount", "PlaceSales", "ProductSales", "Sale", "SalePlace"];
 
 /// The attributes that a repair may set, because their parts are the source of truth. Differences
-/// of balances, invoices and order totals are only reported. There an entry may be wrong, so a
-/// person decides.
+/// of balances, invoices and order totals are only reported. Their parts may be wrong, so a person
+/// decides.
 pub(super) const REPAIRABLE: &[&str] = &[
     "admins",
     "amount",
@@ -50,7 +50,7 @@ pub(super) const REPAIRABLE: &[&str] = &[
     "teams",
 ];
 
-/// The statement of an item about a total.
+/// A value that one item contributes to the check of a total.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     pub scope: Scope,
@@ -61,10 +61,10 @@ pub(super) struct Fact {
     pub says: Says,
 }
 
-/// The kind of a statement.
+/// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Says {
-    /// The total itself, or a part of what the total must be.
+    /// The stored value of the total, or a summand of it.
     Is(i128),
     /// The `rev` of the item that holds the total.
     Held(u64),
@@ -77,7 +77,7 @@ pub(super) enum Says {
 /// The name of the check that an item has the item to which it belongs.
 pub(super) const HEAD: &str = "head";
 
-/// The known part of a total.
+/// A total and the sum of its parts, as far as the items were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub is: i128,
@@ -164,7 +164,7 @@ impl Facts {
         self.push(scope, total, field, Says::Part(amount.into()));
     }
 
-    /// Says that the item belongs to the item with this key, in the same partition.
+    /// Adds the fact that the item belongs to the item with this key, in the same partition.
     fn under(&mut self, head: &Key) {
         self.push(Scope::Partition, head, HEAD, Says::Part(1));
     }

@@ -75,7 +75,7 @@ pub fn options(dry_run: bool) -> RetireOptions {
 }
 
 #[tokio::test]
-async fn a_closed_order_is_retired_expires_and_comes_back_whole_and_searchable() {
+async fn a_retired_order_expires_and_its_restore_makes_it_complete_and_searchable_again() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let table = shop.table.table();
     delivered(&shop).await;
@@ -126,7 +126,7 @@ async fn the_audit_of_a_day_names_the_object_by_which_an_order_is_restored() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
+async fn an_order_is_not_restored_while_some_of_its_items_are_not_removed_yet() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let table = shop.table.table();
     delivered(&shop).await;
@@ -151,7 +151,7 @@ async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
 }
 
 #[tokio::test]
-async fn a_part_of_an_order_does_not_come_back_without_the_head() {
+async fn a_part_of_an_order_is_not_restored_without_the_head() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let table = shop.table.table();
     delivered(&shop).await;

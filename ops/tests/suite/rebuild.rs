@@ -84,7 +84,7 @@ async fn read(shop: &Shop, whole: &BTreeSet<String>, stop: &AtomicBool) -> usize
         let page = shop.search.list(Collection::Products, 10_000, None).await.unwrap();
         let found: BTreeSet<String> = page.items.into_iter().map(|document| document.id).collect();
         let lacking: Vec<&String> = whole.difference(&found).collect();
-        assert!(lacking.is_empty(), "look {looks} of {}: without {lacking:?}", found.len());
+        assert!(lacking.is_empty(), "search {looks} found {} products, but not {lacking:?}", found.len());
         tokio::task::yield_now().await;
     }
     looks
@@ -145,7 +145,7 @@ async fn case_26_after_a_change_of_the_mapping_readers_never_see_an_empty_or_hal
         },
         read(&shop, &whole, &stop),
     );
-    assert!(rebuilt.is_complete() && looks > 3, "{looks} looks, {rebuilt}");
+    assert!(rebuilt.is_complete() && looks > 3, "{looks} searches, {rebuilt}");
     assert_eq!(package_size(&shop, "v2").await, today["mappings"]["properties"]["package_size"]);
     let read = shop.search.indices(Collection::Products).await.unwrap();
     let read: Vec<(u64, bool)> = read.iter().map(|index| (index.number, index.read)).collect();

@@ -128,7 +128,7 @@ impl Intercept for ChangesBehind {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_is_written_and_indexed_between_two_looks_is_not_ahead() {
+async fn an_item_that_is_written_and_indexed_between_two_reads_is_not_ahead() {
     let shop = Arc::new(Shop::open().await);
     shop.put_and_deliver(&product("p1", 4)).await;
     // The record of this change has not been delivered.
@@ -158,7 +158,7 @@ async fn a_late_record_does_not_undo_a_repair() {
 }
 
 #[tokio::test]
-async fn an_item_that_cannot_be_read_is_counted_and_stops_no_other() {
+async fn an_item_that_cannot_be_read_is_counted_and_the_other_items_are_repaired() {
     let shop = Shop::open().await;
     shop.put(&product("p1", 1)).await;
     shop.put_broken(&product("broken", 1), "name").await;

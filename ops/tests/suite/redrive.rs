@@ -170,7 +170,7 @@ async fn a_failed_object_stays_with_its_new_reason_until_all_its_records_are_dur
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_stays_and_stops_no_other() {
+async fn a_record_that_cannot_be_read_stays_and_the_other_records_are_replayed() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     let good = shop.put(&product("p1", 1)).await;
@@ -219,7 +219,7 @@ async fn a_record_that_cannot_be_read_is_replayed_into_the_index_once_its_item_i
 }
 
 #[tokio::test]
-async fn the_item_of_a_record_that_cannot_be_read_is_found_no_more_once_it_is_removed() {
+async fn a_removed_item_is_not_found_any_more_although_its_record_cannot_be_read() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     shop.put_and_deliver(&product("p1", 4)).await;
     let broken = shop.put_broken(&product("p1", 5), "name").await;
@@ -236,7 +236,7 @@ async fn the_item_of_a_record_that_cannot_be_read_is_found_no_more_once_it_is_re
 }
 
 #[tokio::test]
-async fn a_record_of_an_unknown_sink_is_kept_and_stops_no_other() {
+async fn a_record_of_an_unknown_sink_is_kept_and_the_other_records_are_replayed() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let record = shop.put(&product("p1", 1)).await;
     for (name, consumer) in [("e1", "mail"), ("e2", ""), ("e3", "search,mail"), ("e4", "search")] {

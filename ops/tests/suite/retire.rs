@@ -106,7 +106,7 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
 }
 
 #[tokio::test]
-async fn a_large_order_cannot_move_after_its_retirement_began_and_a_moved_order_is_not_retired() {
+async fn a_large_order_cannot_change_its_status_during_its_retirement_and_a_changed_order_is_not_retired() {
     let shop = Shop::open().await;
     let table = shop.table.table();
     large(&shop, "o1").await;
@@ -138,7 +138,10 @@ async fn a_large_order_cannot_move_after_its_retirement_began_and_a_moved_order_
     }
     let (head, lines, _) = parts(&table, "o1").await;
     assert_eq!((head.status, head.expires_at), (OrderStatus::Returned, None));
-    assert!(lines.iter().all(|line| line.expires_at.is_none()), "no line of an order that stays expires");
+    assert!(
+        lines.iter().all(|line| line.expires_at.is_none()),
+        "the lines of an order that is not retired do not expire"
+    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn the_address_of_the_local_system_has_a_scheme() {
 }
 
 #[test]
-fn a_name_of_no_archived_item_is_refused() {
+fn a_name_that_belongs_to_no_archived_item_is_refused() {
     for command in ["show", "restore"] {
         for name in ["", "quarantine/x.json"] {
             let (status, said) = ops(&["archive", command, name]);

@@ -26,7 +26,7 @@ const TARGET: &str = "GraniteServiceVersion20100801";
 #[derive(Debug, thiserror::Error)]
 pub enum CloudWatchError {
     /// The call is invalid, or CloudWatch refuses it. A retry would fail as well.
-    #[error("CloudWatch refuses: {0}")]
+    #[error("CloudWatch refuses the call: {0}")]
     Refused(String),
     /// CloudWatch was busy, or did not respond in time.
     #[error("CloudWatch cannot be reached: {0}")]

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_named_by_host_at_aws_and_in_the_path_elsewhere() {
+    fn the_name_of_a_bucket_is_in_the_host_at_aws_and_in_the_path_elsewhere() {
         let fips = Variant { fips: true, dual_stack: true };
         for (bucket, address, variant, expected) in [
             ("shop", None, Variant::default(), "https://shop.s3.eu-west-1.amazonaws.com"),

@@ -30,11 +30,12 @@ pub enum DecodeError {
     /// The detail is not JSON, or has no envelope.
     #[error("not a domain event")]
     Envelope(#[source] serde_json::Error),
-    /// The kind is unknown: a newer producer's event.
+    /// The kind is unknown, so the event comes from a newer producer.
     #[error("unknown kind of event: {0}")]
     UnknownKind(String),
-    /// The kind is known but not the version: a newer producer's event, or a very old one.
-    #[error("{kind} of version {version} cannot be read by this program, which knows version {}", .kind.version())]
+    /// The kind is known, but its version is not: the event comes from a newer producer, or is very
+    /// old.
+    #[error("{kind} has version {version}, but this program can only read version {}", .kind.version())]
     UnknownVersion {
         /// The kind.
         kind: Kind,

@@ -31,7 +31,8 @@ pub struct Origin<'a> {
     pub table: &'a str,
     /// The item's key.
     pub key: &'a Key,
-    /// The item's incarnation: a key that is used again holds another item.
+    /// The item's incarnation. It differs if the item was deleted and created again with the same
+    /// key.
     pub born: &'a Born,
     /// The item's `rev` after the change.
     pub rev: u64,

@@ -151,7 +151,7 @@ fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, 
     Ok(Reason::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
-/// The stock of a product for sale fell below the threshold.
+/// A product is for sale, and its stock fell below the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StockLow {
     /// The product.

@@ -3,7 +3,8 @@
 //! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`]. Its response
 //! has a result for each entry, so a successful call may contain failed entries. The publisher
 //! sends only these again, with full jitter and within a time budget. If a call has no response,
-//! [`aws::Service`] repeats all of it. Both retries can publish an event twice, so ids are derived.
+//! [`aws::Service`] repeats all of it. Both retries can publish an event twice. Subscribers
+//! recognise the repetition by the event's id.
 
 use std::time::Duration;
 
@@ -34,9 +35,9 @@ const CAP: Duration = Duration::from_millis(800);
 /// The maximum number of times that entries are sent.
 const ROUNDS: u32 = 10;
 
-/// The error codes of entries that the bus will never accept. All other codes have a temporary
-/// cause or a fault of the deployment, such as a missing permission. Their events are valid and
-/// must not be quarantined.
+/// The error codes of entries that the bus will never accept. All other codes mean a
+/// temporary failure or a fault of the deployment, such as a missing permission. Their events are
+/// valid and must not be quarantined.
 const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
 /// The outcome of an event.
@@ -44,8 +45,8 @@ const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 pub enum Outcome {
     /// The bus has accepted the event.
     Published,
-    /// The bus did not accept the event now, or its response is missing. In the second case the
-    /// event may be published.
+    /// The bus did not accept the event now, or its response is missing. Without a response the
+    /// event may have been published.
     Retryable {
         /// An error code or a similar text that is safe to log.
         reason: String,
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_filled_to_ten_entries_before_the_next_is_begun() {
+    fn a_call_has_ten_entries_before_the_next_call_begins() {
         assert_eq!(calls(&[], 100), Vec::<Vec<usize>>::new());
         let of = |entries: usize| calls(&vec![1; entries], 100).iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!((of(1), of(10), of(11), of(25)), (vec![1], vec![10], vec![10, 1], vec![10, 10, 5]));

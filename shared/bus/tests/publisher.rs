@@ -60,7 +60,7 @@ fn ids(events: &[Event]) -> BTreeSet<&str> {
 }
 
 #[tokio::test]
-async fn an_event_arrives_as_it_is_under_the_name_of_its_kind() {
+async fn an_event_arrives_unchanged_with_its_kind_as_detail_type() {
     let world = World::open().await;
     let sent = events(1);
     assert_eq!(world.bus.publish(&sent).await, [Outcome::Published]);
@@ -72,7 +72,7 @@ async fn an_event_arrives_as_it_is_under_the_name_of_its_kind() {
 }
 
 #[tokio::test]
-async fn an_event_goes_on_in_the_trace_in_which_it_is_published() {
+async fn an_event_carries_the_trace_header_of_its_publisher() {
     let world = World::open().await;
     let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
     world.bus.publish(&events(1)).await;
@@ -82,7 +82,7 @@ async fn an_event_goes_on_in_the_trace_in_which_it_is_published() {
 }
 
 #[tokio::test]
-async fn more_events_than_a_call_takes_all_arrive() {
+async fn events_that_do_not_fit_in_one_call_arrive_by_several_calls() {
     let world = World::open().await;
     let sent = events(95);
     assert_eq!(world.bus.publish(&sent).await, vec![Outcome::Published; 95]);
@@ -101,7 +101,7 @@ async fn entries_that_fail_are_sent_again_and_the_others_are_not() {
 }
 
 #[tokio::test]
-async fn entries_that_keep_failing_are_given_up_and_each_outcome_is_that_of_its_event() {
+async fn entries_that_keep_failing_are_given_up_and_each_event_has_its_own_outcome() {
     let world = World::open().await;
     world.fail(FaultKind::Partial, 1.0, None);
     let sent = events(10);

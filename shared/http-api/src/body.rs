@@ -35,8 +35,9 @@ macro_rules! read_fields {
 
 /// A JSON object that is being read field by field.
 ///
-/// A method for a field with an error records the error and returns `None`. The handler then reads
-/// the other fields. At the end [`Object::finish`] returns either all fields or all errors.
+/// If a field has an error, the method that reads the field records the error and returns `None`.
+/// The handler then reads the other fields. At the end [`Object::finish`] returns either all fields
+/// or all errors.
 #[derive(Debug)]
 pub struct Object<'a> {
     unread: Members<'a>,
@@ -193,8 +194,8 @@ impl Invalid {
         &self.0
     }
 
-    /// Adds an error if there is none. Then `Object::finish` got a missing field that was not read
-    /// through the object, which is a mistake in the handler.
+    /// Adds an error if there is none. Without it, a response would list no error although a field
+    /// is missing. This happens only if the handler did not read the field through the object.
     fn or_incomplete(self) -> Self {
         if self.0.is_empty() { Self::new("is incomplete") } else { self }
     }
@@ -206,7 +207,7 @@ impl From<Invalid> for Problem {
     }
 }
 
-/// Fields that were read one by one. Each is missing if its reader failed.
+/// Fields that were read one by one. A field is `None` if its reader failed.
 pub trait Fields {
     /// The same fields, all present.
     type Complete;
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_object_gives_its_fields() {
+    fn the_fields_of_a_valid_object_are_returned() {
         let mut body = Object::parse(r#"{"name":"Ann","age":null,"place":{"city":"Ulm"}}"#).unwrap();
         let name = body.required("name", text(1..=5));
         let age = body.optional("age", integer(0..=150_u8));
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_is_reported_at_once_with_its_place() {
+    fn all_errors_are_reported_together_each_with_its_pointer() {
         let mut body =
             Object::parse(r#"{"name":7,"lines":[{"n":1},{"n":0},{"n":2,"m/~":1}],"extra":1,"place":{"city":""}}"#)
                 .unwrap();
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn null_means_left_out_unless_the_field_is_required_or_replaced() {
+    fn null_is_refused_only_for_required_and_replaced_fields() {
         let mut body = Object::parse(r#"{"a":null,"b":null,"c":null,"d":null}"#).unwrap();
         assert_eq!(body.optional("a", text(1..=5)), Some(None));
         assert_eq!(body.changed("b", text(1..=5)), Some(Change::Clear));
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_object_is_invalid_and_one_that_is_no_json_is_malformed() {
+    fn a_body_that_is_not_an_object_is_invalid_and_a_body_that_is_not_json_is_malformed() {
         for document in ["[]", "null", "1", r#""{}""#, "1e400", r#"{"a":1e999}"#] {
             assert_eq!(Object::parse(document).unwrap_err().code(), Code::InvalidBody, "{document}");
         }
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_hostile_body_stays_small() {
+    fn a_response_lists_at_most_100_errors() {
         let document = format!("{{{}}}", (0..5000).map(|n| format!("\"f{n}\":1")).collect::<Vec<_>>().join(","));
         let invalid = Object::parse(&document).unwrap().finish(()).unwrap_err();
         assert_eq!(invalid.errors().len(), MAX_ERRORS);

@@ -109,14 +109,14 @@ codes! {
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
     /// The body is JSON, but fields are missing, unknown, of the wrong type or out of range.
     InvalidBody = "invalid_body", UNPROCESSABLE_ENTITY, "Invalid body";
-    /// An id is empty, too long or contains control characters.
+    /// An id breaks the rule for ids. For example, it is empty, too long or has a control
+    /// character.
     InvalidId = "invalid_id", UNPROCESSABLE_ENTITY, "Invalid id";
     /// The Idempotency-Key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
-    /// The code does not prove the email address: it is wrong or expired, or belongs to another
-    /// address.
+    /// The verification code is wrong or expired, or belongs to another email address.
     CodeInvalid = "code_invalid", UNPROCESSABLE_ENTITY, "Invalid code";
-    /// The code was tried too often. The customer needs a new one.
+    /// Too many wrong codes were sent. The customer needs a new verification code.
     TooManyTries = "too_many_tries", TOO_MANY_REQUESTS, "Too many tries";
     /// The customer has received the maximum number of mails with codes for this day. The client
     /// may retry after Retry-After.
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_name_of_its_own_in_snake_case_and_an_error_status() {
+    fn every_code_has_a_unique_name_in_snake_case_and_an_error_status() {
         let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
         assert_eq!(names.len(), Code::ALL.len());
         for code in Code::ALL {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_that_the_contract_fixes_are_there() {
+    fn the_codes_that_the_contract_requires_exist() {
         let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
         for fixed in "not_found already_exists email_taken username_taken insufficient_stock illegal_transition \
                       insufficient_funds account_not_found version_mismatch cursor_invalid body_too_large \

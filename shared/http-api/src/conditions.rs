@@ -39,7 +39,7 @@ impl Request<'_> {
             Some(tag) if is_entity_tag(tag) => Ok(version(tag).unwrap_or(0)),
             Some(_) => Err(Problem::new(
                 Code::InvalidHeader,
-                "If-Match must be one strong ETag as given in an answer, such as \"3\".",
+                "If-Match must be one strong ETag from a response, such as \"3\".",
             )),
         }
     }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_tag_that_we_could_have_given_is_a_version() {
+    fn only_a_tag_that_the_api_issues_is_a_version() {
         assert_eq!(version("\"3\""), Some(3));
         assert_eq!(version("\"18446744073709551615\""), Some(u64::MAX));
         for bad in [

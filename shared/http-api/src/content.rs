@@ -8,7 +8,7 @@ use crate::request::Request;
 
 /// The default limit of a body's size in bytes.
 pub const BODY_LIMIT: usize = 256 * 1024;
-/// The largest size limit of any route in bytes. The import has it.
+/// The largest size limit of any route in bytes. Only the import of products has this limit.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
 const NDJSON: &[&str] = &["application/x-ndjson", "application/ndjson", "application/jsonl"];
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_media_type_is_recognised_with_its_parameters_and_not_by_its_beginning() {
+    fn a_media_type_is_accepted_with_parameters_and_only_if_the_whole_type_matches() {
         for good in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\"; x=y"] {
             assert!(is_media_type(good, JSON), "{good}");
         }

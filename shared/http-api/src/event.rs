@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_not_of_an_http_api_is_not_parsed() {
+    fn an_event_of_another_source_than_an_http_api_is_refused() {
         for text in
             ["", "null", "[]", "{}", r#"{"Records":[]}"#, r#"{"httpMethod":"GET","path":"/","requestContext":{}}"#]
         {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_body_is_decoded_up_to_the_largest_size_that_a_route_accepts() {
+    fn a_base64_body_is_decoded_up_to_the_largest_size_that_a_route_accepts() {
         assert!(matches!(body("e30=".into(), true), Body::Text(text) if text == "{}"));
         for bad in ["e30", "%%%%", "/w=="] {
             assert!(matches!(body(bad.into(), true), Body::Unreadable), "{bad}");

@@ -41,7 +41,7 @@ impl From<table::TableError> for Problem {
 
 #[cfg(feature = "table")]
 impl Problem {
-    /// Returns a 500 for refusals that cannot happen according to the handler.
+    /// Returns a 500 for refusals that the handler considers impossible.
     #[must_use]
     pub fn unexpected<A: std::fmt::Debug>(refusals: &table::Refusals<A>) -> Self {
         Self::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| &refusal.action)))
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_or_an_item_over_the_limits_is_the_clients_to_change() {
+    fn a_key_or_an_item_over_the_limits_is_an_error_of_the_client() {
         let too_long = || KeyError::TooLong { bytes: 2000, limit: 1024 };
         assert_eq!(Problem::from(too_long()).code(), Code::InvalidId);
         assert_eq!(Problem::from(EncodeError::Key(too_long())).code(), Code::InvalidId);

@@ -165,7 +165,7 @@ where
         let mut all = BTreeMap::new();
         let mut errors = Invalid::none();
         for (name, value) in members {
-            let key = name.parse().map_err(|error: K::Err| Invalid::new(format!("as a name, {error}")));
+            let key = name.parse().map_err(|error: K::Err| Invalid::new(format!("the name {error}")));
             match key.and_then(|key| Ok((key, read(value)?))) {
                 Ok((key, value)) => {
                     all.insert(key, value);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_closed_set_are_listed_when_another_is_given() {
+    fn an_unknown_name_is_refused_with_the_list_of_valid_names() {
         let read = one_of::<u8>(&["1", "2"]);
         assert_eq!(read(value(r#""2""#)), Ok(2));
         assert_eq!(detail(read(value(r#""3""#))), ": must be one of: 1, 2");
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_exactly_minor_units_and_a_currency() {
+    fn money_has_only_an_amount_in_minor_units_and_a_currency() {
         let read = money(0..=MAX_AMOUNT);
         assert_eq!(read(value(r#"{"amount":129,"currency":"USD"}"#)), Ok(Money::new(129, Currency::USD)));
         assert_eq!(
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_names_its_wrong_element_and_is_bounded() {
+    fn an_array_reports_its_invalid_elements_and_has_a_limited_length() {
         let read = array(1..=3, integer(1..=9_u8));
         assert_eq!(read(value("[1,2]")), Ok(vec![1, 2]));
         assert_eq!(
@@ -291,12 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn a_map_reads_its_names_too() {
+    fn a_map_checks_its_names_and_its_values() {
         let read = map::<ProductId, u8>(2, integer(1..=9_u8));
         assert_eq!(read(value(r#"{"a":1}"#)).unwrap().len(), 1);
         assert_eq!(
             detail(read(value(r#"{"":1,"b":0}"#))),
-            "/: as a name, must not be empty; /b: must be an integer from 1 to 9"
+            "/: the name must not be empty; /b: must be an integer from 1 to 9"
         );
         assert_eq!(detail(read(value(r#"{"a":1,"b":1,"c":1}"#))), ": must have at most 2 entries");
     }

@@ -54,8 +54,8 @@ fn cursors() -> Cursors {
     Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()
 }
 
-/// Serves an event with the code between the runtime and a handler, and with a handler that calls
-/// every reader.
+/// Sends an event through all code between the runtime and the handler. The handler calls every
+/// reader.
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", &[], |cursors, request| Box::pin(ask(cursors, request)))
@@ -98,7 +98,7 @@ fn an_invalid_event_gets_a_problem_and_not_a_function_error() {
 }
 
 #[test]
-fn the_runtime_can_read_every_payload() {
+fn the_runtime_accepts_every_payload() {
     for payload in [&b""[..], b"{", b"\xff", b"nul", b"{\"a\":\"\xff\"}", b"{} trailing"] {
         let read = Payload::deserialize(&mut serde_json::Deserializer::from_slice(payload)).unwrap();
         let event = LambdaEvent::new(read, lambda_runtime::Context::default());
@@ -107,7 +107,7 @@ fn the_runtime_can_read_every_payload() {
 }
 
 #[test]
-fn events_that_make_the_usual_adapter_panic_are_answered() {
+fn events_that_make_the_adapter_of_lambda_http_panic_get_a_response() {
     let odd: [fn(&mut Value); 5] = [
         |event| event["headers"]["host"] = "abc.execute-api.127.0.0.1".into(),
         |event| event["rawPath"] = "\\ not a path <>".into(),
@@ -126,7 +126,7 @@ fn events_that_make_the_usual_adapter_panic_are_answered() {
 }
 
 #[test]
-fn the_sample_that_sam_generates_is_answered() {
+fn the_sample_event_of_sam_gets_a_response() {
     // The event is from `sam local generate-event apigateway http-api-proxy`, without the
     // irrelevant members.
     let event = json!({

@@ -1,6 +1,6 @@
-//! The caller of a request. A handler can get a [`SignedIn`], a [`Staff`] or an [`Owner`] only from
-//! a request whose token proves it. So code that takes one of these types cannot be called without
-//! the check.
+//! The caller of a request. A handler gets a [`SignedIn`], a [`Staff`] or an [`Owner`] only after a
+//! check of the request's token. So code that takes one of these types cannot be called without the
+//! check.
 //!
 //! The gateway verifies the token. Its JWT authorizer checks signature, issuer, audience and expiry
 //! before the function runs, and passes the claims on. Routes without the authorizer have no
@@ -157,9 +157,9 @@ impl SignedIn {
     }
 
     /// Returns whether the token proves that this address is the caller's: its claim `email` is the
-    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. Their
-    /// folded forms are not compared, because `straße.example` and `strasse.example` are different
-    /// domains with one folded form.
+    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. The
+    /// addresses are not compared in folded form, because `straße.example` and `strasse.example`
+    /// are different domains with the same folded form.
     #[must_use]
     pub fn proves(&self, address: &Email) -> bool {
         self.email.as_ref().is_some_and(|email| email.as_str().eq_ignore_ascii_case(address.as_str()))

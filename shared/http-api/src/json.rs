@@ -48,7 +48,7 @@ pub enum ParseError {
         column: usize,
     },
     /// An object has two members with the same name. RFC 8259 does not define which of them counts.
-    #[error("not usable: a member is named twice in one object, at line {line}, column {column}")]
+    #[error("not usable: an object has two members with the same name, at line {line}, column {column}")]
     DuplicateName {
         /// The line, from 1.
         line: usize,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_list_are_given_as_they_are_written() {
+    fn numbers_in_a_list_are_returned_as_they_are_written() {
         let document =
             r#"{"a":1,"points":[{"v":1.50},{"\u0076" : 12345678901234567890123456789012345678},{},7,{"v":"x"},[1]]}"#;
         let digits = "12345678901234567890123456789012345678";

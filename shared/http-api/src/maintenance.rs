@@ -2,15 +2,16 @@
 //!
 //! # Guarantee
 //! The public setting `maintenance` takes effect in every function within
-//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that has passed the check before may end
-//! after that. Only functions with routes obey the setting. The stream's consumers and the janitor
+//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that passed the check before may still end
+//! later. Only functions with routes obey the setting. The stream's consumers and the janitor
 //! continue their work.
 //!
 //! # Cost
-//! Each environment that writes reads the settings once every 30 seconds.
+//! An environment reads the settings before a write, at most once every 30 seconds.
 //!
 //! # Failure
-//! If the settings cannot be read, a write gets the error of the table. It needs the same table.
+//! If the settings cannot be read, a write fails with the error of the table. The write needs the
+//! same table anyway.
 
 use key_schema::settings::Known;
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use crate::problem::{Code, Problem};
 
 /// The name of the public setting.
 pub const NAME: &str = "maintenance";
-/// The seconds that `retry_after_seconds` may have.
+/// The valid values of `retry_after_seconds`.
 pub const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=86_400;
 /// The value of Retry-After without `retry_after_seconds`.
 const DEFAULT_RETRY_AFTER_SECONDS: u64 = 60;
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_object_that_says_on_is_maintenance() {
+    fn only_an_object_with_on_true_means_maintenance() {
         let after = |values: &str| retry_after(&Known { values: values.to_owned(), ..Known::default() });
         assert_eq!(after(r#"{"maintenance":{"on":true,"retry_after_seconds":300}}"#), Some(300));
         for default in ["", r#","retry_after_seconds":0"#, r#","retry_after_seconds":"5""#, r#","until":"soon""#] {

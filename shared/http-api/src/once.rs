@@ -1,6 +1,6 @@
 //! Idempotent requests: a repeated request takes effect only once.
 //!
-//! # Why once
+//! # Why a request takes effect only once
 //! [`Once::claim`] writes the record of a used key in the same transaction as the effect, on the
 //! condition that the key has no valid record. So the record exists if and only if the effect does,
 //! and a first attempt needs no additional read. Of two concurrent attempts, DynamoDB refuses one.
@@ -149,7 +149,7 @@ impl Once {
     pub fn in_progress() -> Problem {
         Problem::new(
             Code::IdempotencyInProgress,
-            "The first request with this Idempotency-Key is still running, or it failed and is undone within two \
+            "The first request with this Idempotency-Key is still running. If it failed, it is undone within two \
             minutes.",
         )
     }

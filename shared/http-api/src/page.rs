@@ -44,8 +44,8 @@ pub(crate) fn escaped(json: &str) -> usize {
     json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
-/// Returns how many of the entries fit in a page. The result is at least one, so that reading page
-/// after page ends.
+/// Returns how many of the entries fit in a page. The result is at least one, so that every page
+/// makes progress in the list.
 fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Result<usize, Problem> {
     let (mut used, most, mut kept) = (beside, max_bytes(), 0);
     for entry in entries {
@@ -78,7 +78,7 @@ impl<'p> Page<'p> {
         Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
     }
 
-    /// Creates a page without a requested number of entries: it has as many as fit.
+    /// Creates a page with as many entries as fit.
     pub(crate) fn whole(
         request: &'p Request<'_>,
         cursors: &'p Cursors,

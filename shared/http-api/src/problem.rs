@@ -84,7 +84,10 @@ impl Problem {
     /// Creates a 412 `version_mismatch`: the version in If-Match is not the current one.
     #[must_use]
     pub fn version_mismatch() -> Self {
-        Self::new(Code::VersionMismatch, "It has changed since you read it. Read it again and repeat the change.")
+        Self::new(
+            Code::VersionMismatch,
+            "The record has changed since you read it. Read it again and repeat the change.",
+        )
     }
 
     /// Creates a 503 `throttled` with Retry-After: the table is at its capacity limit.

@@ -41,7 +41,7 @@ pub struct Routes<S> {
     checks: Option<Lookup<S>>,
 }
 
-/// The parts of a function's state that decide whether a request reaches its handler.
+/// The parts of a function's state that are needed to check a request before its handler runs.
 #[cfg(feature = "table")]
 #[derive(Debug, Clone, Copy)]
 pub struct Checks<'a> {
@@ -166,9 +166,9 @@ impl<S> Routes<S> {
         let act = StaffWrite::of(&request);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            // Only reads have query parameters, and only the handler knows which. A read changes
-            // nothing, so its unread parameters are refused after the handler. For other requests
-            // all parameters are refused before the handler.
+            // Only reads have query parameters, and only the handler knows their names. A read
+            // changes nothing, so its unread parameters are refused after the handler. For other
+            // requests all parameters are refused before the handler.
             let reads = route.key.starts_with("GET ");
             let work = async {
                 #[cfg(feature = "table")]
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_handler_has_its_requests_id_as_cause_or_no_cause_without_a_valid_id() {
+    async fn a_handlers_correlation_id_is_the_valid_id_of_its_request_or_none() {
         let routes = Routes::new().on("GET /v1/x", &[], |(), _| {
             Box::pin(async { Ok(Response::ok(&correlation::cause().as_deref().unwrap_or("nobody"))) })
         });

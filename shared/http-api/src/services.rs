@@ -103,7 +103,7 @@ impl Services {
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
     let mut bytes = [0; N];
     ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
-        .map_err(|_| Problem::internal("the system has no randomness to give"))?;
+        .map_err(|_| Problem::internal("the system's random generator failed"))?;
     Ok(bytes)
 }
 

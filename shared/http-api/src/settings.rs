@@ -80,7 +80,8 @@ impl SettingsCache {
         if let Some(current) = held {
             return Ok(current);
         }
-        // Boxed: few requests look up, and the SDK's future would be part of every request's.
+        // The future is boxed. Few requests read the settings, and the SDK's large future would
+        // otherwise be part of every request's.
         let known = Box::pin(self.latest(table)).await?;
         let asked = Held { known: Arc::clone(&known), since: now };
         Ok((known, asked.remaining_time(self.now()).unwrap_or_default()))
@@ -101,9 +102,8 @@ impl SettingsCache {
 
     /// Stores settings that were current at `since` or later.
     ///
-    /// Of two concurrent results the cache keeps the higher version while that is not too old.
-    /// Afterwards it accepts a lower version, because the table may have been restored from a
-    /// backup.
+    /// Of two concurrent results the cache keeps the higher version, until that version expires.
+    /// Then it accepts a lower version, because the table may have been restored from a backup.
     pub fn keep(&self, known: Arc<Known>, since: Instant) {
         let now = self.now();
         let mut held = self.held();

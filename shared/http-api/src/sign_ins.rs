@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_is_bounded_and_an_earlier_read_does_not_replace_an_end() {
+    fn the_cache_is_bounded_and_an_earlier_read_does_not_replace_an_ended_sign_in() {
         let (cache, ann) = (SignIns::default(), CustomerId::new("ann").unwrap());
         let now = Instant::now();
         for number in 0..2 * MAX_KNOWN + 1 {

@@ -1,6 +1,6 @@
 //! The audit trail of staff. The log line of each write by staff names the staff member and the
-//! target. It also has the time, the outcome and the request id. The written items have the same
-//! request id.
+//! target. The line also has the time, the outcome and the request id. The written items contain
+//! the same request id.
 //!
 //! Log lines of customers' requests and of reads name nobody. The trail contains ids, but no names
 //! and no body. A path parameter `{name}` in a path with an `{id}` is left out, because a person
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_leaves_the_same_trail_and_a_creation_adds_its_address() {
+    async fn a_refused_write_is_in_the_trail_too_and_a_creation_adds_the_new_address() {
         let split = line(Call::new("POST /v1/counters/{name}/split").path("name", "views").staff("sam")).await;
         assert_eq!(trail(&split), [Some(&json!("sam")), Some(&json!({"name": "views"})), None]);
         assert_eq!(split["status"], 404);

@@ -218,7 +218,11 @@ async fn a_new_key_is_found_and_an_unknown_key_causes_one_fetch_per_interval() {
     assert_eq!(who(&issuer, &old).await, customer("old"));
     test.rotate("second");
     let new = test.token(&json!({ "sub": "new" }));
-    assert_eq!((who(&issuer, &new).await, test.asked()), (ANONYMOUS, 1), "the missing key is remembered for a while");
+    assert_eq!(
+        (who(&issuer, &new).await, test.asked()),
+        (ANONYMOUS, 1),
+        "an unknown key causes no fetch during the interval"
+    );
     ahead.store(interval + 1, Ordering::Relaxed);
     assert_eq!((who(&issuer, &new).await, test.asked()), (customer("new"), 2));
     assert_eq!((who(&issuer, &old).await, test.asked()), (customer("old"), 2));
@@ -254,7 +258,7 @@ async fn a_plausible_token_gets_503_while_the_keys_are_unavailable() {
         for _ in 0..5 {
             is_unavailable(&issuer, &token).await;
         }
-        assert_eq!(test.asked(), 1, "the issuer gets no request for a while: {trouble:?}");
+        assert_eq!(test.asked(), 1, "the issuer gets no request during the pause: {trouble:?}");
         assert_eq!(who(&issuer, &test.token(&json!({ "sub": "ann", "exp": 1 }))).await, ANONYMOUS);
         assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, ANONYMOUS);
         test.trouble(None);
@@ -304,7 +308,7 @@ async fn a_silent_issuer_delays_concurrent_requests_only_briefly() {
 }
 
 #[tokio::test]
-async fn keys_outlast_an_outage_of_their_issuer_for_another_hour() {
+async fn cached_keys_are_used_for_another_hour_while_their_issuer_is_unavailable() {
     let (test, issuer, ahead) = with_clock().await;
     let token = test.token(&json!({ "sub": "ann", "exp": 9_999_999_999_u64 }));
     assert_eq!(who(&issuer, &token).await, customer("ann"));

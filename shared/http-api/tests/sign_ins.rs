@@ -82,7 +82,7 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
     let token = json!({"sub": "ann", "sid": "s"});
     assert_eq!(desk.send(&token).await.status, 200);
     desk.end("ann", "s").await;
-    // Only the time counts: until then the function uses the cached result.
+    // Until the cached result reaches its maximum age, the function uses it.
     desk.step(max_age() - 1);
     assert_eq!(desk.send(&token).await.status, 200);
     desk.step(1);
@@ -164,7 +164,7 @@ async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sig
 }
 
 #[tokio::test]
-async fn a_table_that_does_not_answer_lets_no_unknown_token_in() {
+async fn a_token_that_is_not_cached_is_refused_while_the_table_does_not_answer() {
     let desk = TestFunction::open().await;
     let (known, unknown) = (json!({"sub": "ann", "sid": "s"}), json!({"sub": "ann", "sid": "t"}));
     assert_eq!(desk.send(&known).await.status, 200);

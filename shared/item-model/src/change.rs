@@ -97,7 +97,7 @@ impl<E: Entity> Change<E> {
     }
 
     pub(crate) fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
-        // In an item that is written as a whole, a `None` is an absent attribute, too.
+        // As in a put of a whole item, the attribute of a `None` is absent.
         self.steps.push(if matches!(to, AttributeValue::Null(_)) { Step::Remove(name) } else { Step::Set(name, to) });
         self
     }

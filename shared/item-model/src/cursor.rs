@@ -1,7 +1,7 @@
 //! Cursors: sealed positions at which a page of a list ended.
 //!
-//! A cursor contains a sort key, and sort keys contain ids that the client may not know. So the
-//! cursor is encrypted and authenticated (AES-256-GCM). Its scope (list, parameters, caller) is
+//! A cursor contains a sort key, and a sort key may contain ids that the client must not see. So
+//! the cursor is encrypted and authenticated (AES-256-GCM). Its scope (list, parameters, caller) is
 //! authenticated, too. A cursor does not open if it is altered, expired, or used for another list
 //! or by another caller.
 //!
@@ -51,8 +51,8 @@ const VERSION: u8 = 1;
 const MAX_KEY_NAME_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
-/// The list, parameters and caller of a cursor. The cursor does not contain them, but opens only
-/// with the same ones.
+/// The list, parameters and caller of a cursor. The cursor does not contain them, but it opens only
+/// with equal values.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     /// The list: its access pattern's id, or another stable name.

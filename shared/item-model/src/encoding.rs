@@ -10,15 +10,15 @@
 //! delimiter `#` (0x23), the upper bound `$` (0x24) and the escape itself. All unescaped bytes are
 //! larger than these three. So the text of keys sorts like their parts:
 //!
-//! - A part that is a prefix of another one sorts first. After it comes `#` or the end of the text,
-//!   and in the longer part comes `%` or a larger byte.
+//! - A part that is a prefix of another part sorts first. The shorter part is followed by `#` or by
+//!   the end of the text. The longer part continues with `%` or a larger byte.
 //! - An escaped byte begins with `%`, so it sorts before every unescaped byte (0x26 and larger).
 //! - Two escaped bytes sort by their upper-case hexadecimal digits, which keep the order of the
 //!   bytes.
 //!
 //! The upper bound of all texts that start with `p#` is `p$`. In byte order `$` follows `#`
-//! directly, and a key contains it nowhere else. With the bound `p#~`, a query would miss every
-//! part that starts with a byte above 0x7E, such as an accented letter.
+//! directly, and no key contains `$`. With the bound `p#~`, a query would miss every part that
+//! starts with a byte above 0x7E, such as an accented letter.
 
 use crate::instant::Instant;
 
@@ -140,7 +140,7 @@ impl Part for u32 {
     }
 }
 
-/// Adds 2^63, which maps `i64` to `u64` in order.
+/// Adds 2^63. The result is a `u64`, and the results sort like the values.
 impl Part for i64 {
     fn write(&self, out: &mut String) {
         (self.cast_unsigned() ^ (1 << 63)).write(out);

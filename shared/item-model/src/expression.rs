@@ -67,11 +67,12 @@ pub fn number(value: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-/// Returns the smallest `expires_at` that counts as alive at `now`. An item that expires exactly at
-/// `now` has expired.
+/// Returns the smallest `expires_at` of an item that has not expired at `now`. An item that expires
+/// exactly at `now` has expired.
 ///
-/// Conditions compare `expires_at`, not the time to live. The time to live has whole seconds. So it
-/// could differ from [`crate::item::Entity::is_expired`], with which readers hide items.
+/// Conditions compare `expires_at`, not the time to live. Readers hide items by `expires_at` too
+/// ([`crate::item::Entity::is_expired`]). The time to live has only whole seconds, so it could give
+/// another result.
 #[must_use]
 pub fn first_alive(now: Instant) -> AttributeValue {
     AttributeValue::S(now.plus_millis(1).to_string())
@@ -110,7 +111,7 @@ pub enum Condition {
     AtLeast(&'static str, AttributeValue),
     /// The attribute is less than this.
     Below(&'static str, AttributeValue),
-    /// The attribute has a name from data, such as a currency, and compares like this.
+    /// An attribute with a name from data compares like this.
     Named(String, Compare),
     /// The map attribute has this entry.
     HasEntry(&'static str, String),

@@ -27,11 +27,11 @@ pub enum IdError {
     Dots,
 }
 
-/// Checks a name from outside that is never an unencoded path segment: 1 to 128 bytes of UTF-8
-/// without control characters.
+/// Checks a name from outside: 1 to 128 bytes of UTF-8 without control characters. A path contains
+/// such a name only in an encoded form.
 ///
 /// # Errors
-/// [`IdError`] is the broken part of the rule.
+/// [`IdError`] names the broken part of the rule.
 pub fn check(text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         Err(IdError::Empty)
@@ -52,7 +52,7 @@ pub fn check(text: &str) -> Result<(), IdError> {
 /// turn `\` into `/` (<https://url.spec.whatwg.org/#path-state>).
 ///
 /// # Errors
-/// [`IdError`] is the broken part of the rule.
+/// [`IdError`] names the broken part of the rule.
 pub fn check_id(text: &str) -> Result<(), IdError> {
     check(text)?;
     if text.contains(['/', '?', '%', '\\']) {
@@ -108,8 +108,8 @@ impl Born {
         Self("counter".to_owned())
     }
 
-    /// Returns the birth mark of an item that exists once for an id. If the item is written again,
-    /// it gets the same birth mark.
+    /// Returns the birth mark of an item that an id identifies. Every write of the item gives it
+    /// the same birth mark.
     #[must_use]
     pub fn of(id: &impl Id) -> Self {
         Self(id.as_str().to_owned())

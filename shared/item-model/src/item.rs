@@ -26,8 +26,8 @@ pub const CAUSE: &str = "req";
 /// that the item is not new.
 pub const IMPORTED: &str = "ops-import";
 
-/// Returns whether an attribute belongs to the model: a [`RESERVED`] one, or one with a key of an
-/// index.
+/// Returns whether an attribute belongs to the model: a [`RESERVED`] attribute, or a key attribute
+/// of an index.
 #[must_use]
 pub fn is_reserved(attribute: &str) -> bool {
     is_index_attribute(attribute) || RESERVED.contains(&attribute)
@@ -67,7 +67,7 @@ pub struct Meta {
     #[serde(deserialize_with = "counted")]
     pub version: u64,
     /// The number of writes, from 1, including writes of copies. It orders copies and search
-    /// documents. For a key with copies or search documents it never restarts.
+    /// documents. The `rev` of a key with copies or search documents never restarts.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
     /// The birth mark, a time-ordered id given at creation. A key that is used again holds another
@@ -79,8 +79,8 @@ pub struct Meta {
     pub updated_at: Instant,
 }
 
-/// The maximum `version` and `rev` of an item. The search engine's versions are signed. One larger
-/// version would make it refuse a whole bulk request.
+/// The maximum `version` and `rev` of an item. The search engine's versions are signed. One
+/// document with a larger version would make it refuse the whole bulk request.
 pub const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
 
 fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

@@ -93,7 +93,7 @@ pub trait TransactionRequest<L>: Sized {
     /// Makes a transaction without actions.
     fn new(pattern: &'static Pattern) -> Self;
 
-    /// Adds an action with the label that its refusal has.
+    /// Adds an action. If its condition fails, the refusal has this label.
     #[must_use]
     fn action(self, label: L, guarded: Guarded) -> Self;
 

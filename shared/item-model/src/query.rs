@@ -83,8 +83,8 @@ impl<T> Query<T> {
     }
 
     /// Returns the bounds to query, without the keys before the end of the previous page. The
-    /// executor drops the item exactly at that end. Returns [`None`] if the range is empty, because
-    /// DynamoDB refuses a BETWEEN with reversed bounds.
+    /// executor drops the item that is exactly at this end. Returns [`None`] if the range is empty,
+    /// because DynamoDB refuses a BETWEEN with reversed bounds.
     #[must_use]
     pub fn bounds(&self) -> Option<Range> {
         if matches!(&self.range, Range::Between(low, high) if low > high) {

@@ -196,7 +196,7 @@ pub struct Transaction<L> {
 
 /// The transaction has more actions than DynamoDB allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} actions are more than the {MAX_TRANSACTION_ACTIONS} of one transaction")]
+#[error("a transaction of {0} actions exceeds the limit of {MAX_TRANSACTION_ACTIONS}")]
 pub struct TooManyActions(pub usize);
 
 impl<L> Transaction<L> {
@@ -232,9 +232,8 @@ impl<L> Transaction<L> {
 }
 
 /// Unconditional puts and deletes, each independent of the others. Use it only if the order of
-/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]),
-/// because DynamoDB makes no stream record for a put that changes nothing. A new id would be a
-/// change.
+/// concurrent writers does not matter. The items have no request id ([`crate::item::CAUSE`]). A
+/// repeated put then changes nothing, and DynamoDB makes no stream record for it.
 #[derive(Debug)]
 pub struct BatchWrite {
     pub(crate) pattern: &'static Pattern,

@@ -53,8 +53,8 @@ ids! { check:
 }
 
 impl StoreId {
-    /// Returns `online`, the shop of all orders that were placed in no shop. Staff may create it
-    /// like any other shop, to set the country and city of its sales.
+    /// Returns `online`, the shop that counts the orders without a physical shop. Staff may create
+    /// it like any other shop, to set the country and city of its sales.
     #[must_use]
     pub fn online() -> Self {
         Self("online".to_owned())

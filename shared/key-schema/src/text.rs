@@ -19,13 +19,14 @@ pub fn fold(text: &str) -> String {
     claim_form(&without_invisible(text))
 }
 
-/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. They have no
-/// glyph, such as joiners, soft hyphens, variation selectors and marks of direction.
+/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. These characters
+/// have no glyph. Examples are joiners, soft hyphens, variation selectors and marks of direction.
 fn without_invisible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }
 
-/// Returns whether a character has that property in Unicode 17, reserved code points included.
+/// Returns whether a character is a `Default_Ignorable_Code_Point` in Unicode 17. Reserved code
+/// points with the property are included.
 const fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -50,8 +51,8 @@ const fn is_invisible(c: char) -> bool {
 }
 
 /// Returns whether a character has no defined appearance: separators of lines and paragraphs, marks
-/// of annotations, the private-use areas and noncharacters. Two names that differ only in these
-/// would look alike. Earlier versions accepted them, so only new names are refused.
+/// of annotations, the private-use areas and noncharacters. Two names that differ only in such
+/// characters would look alike. Earlier versions accepted them, so only new names are refused.
 const fn is_unprintable(c: char) -> bool {
     let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || c as u32 & 0xFFFE == 0xFFFE;
     is_noncharacter

@@ -119,7 +119,7 @@ struct Target<'a> {
     require_alias: bool,
 }
 
-/// A request's body, and the positions of its operations among all given ones.
+/// A request's body, and the positions of its operations in the list of all given operations.
 pub(crate) struct BulkRequest {
     pub positions: Vec<usize>,
     pub body: Vec<u8>,

@@ -108,8 +108,8 @@ impl SearchClient {
         let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
         match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
             Ok(_) => Ok(Vec::new()),
-            // Another caller was faster. Or an earlier version created the index, but no write
-            // alias.
+            // Another caller has created the index. Or an earlier version created it without a
+            // write alias.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
                 Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
             }

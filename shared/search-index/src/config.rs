@@ -130,7 +130,7 @@ mod tests {
     /// Certificates of OpenSearch domains and collections come from ACM, so they chain to the
     /// embedded roots. If not, the system's roots are loaded.
     #[test]
-    fn an_endpoint_of_any_name_is_reached_as_every_other_service_is() {
+    fn every_endpoint_has_the_same_trusted_roots_as_other_services() {
         let others = format!("{:?}", aws::connector().unwrap());
         for endpoint in [
             "https://search-bodega-abc.eu-central-1.es.amazonaws.com",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_that_cannot_work_is_refused_by_name() {
+    fn an_invalid_configuration_is_refused_with_its_reason() {
         for (variables, error) in [
             (&[("SEARCH_INDEX_PREFIX", "bodega")][..], ConfigError::Missing("SEARCH_ENDPOINT")),
             (&[("SEARCH_ENDPOINT", "http://localhost")], ConfigError::Missing("SEARCH_INDEX_PREFIX")),

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_id_is_the_hash_of_both_key_parts_behind_their_lengths() {
+    fn a_document_id_is_a_hash_of_both_key_parts_and_their_lengths() {
         // printf '\0\0\0\0\0\0\0\11PRODUCT#1\0\0\0\0\0\0\0\7PRODUCT' | sha256sum
         assert_eq!(
             document_id("PRODUCT#1", "PRODUCT"),

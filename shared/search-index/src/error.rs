@@ -18,7 +18,7 @@ pub enum SearchError {
         /// The last failure.
         reason: String,
     },
-    /// The engine refused the call. It would refuse it again.
+    /// The engine refused the call. It would also refuse a retry.
     #[error("the search engine refused the call with status {status}: {kind}")]
     Rejected {
         /// The HTTP status, 4xx or 501.

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_distinguished_from_aliases_and_foreign_indices() {
+    fn only_names_of_our_indices_are_parsed_as_indices() {
         for number in [1, 7, 120] {
             let index = name("bodega", Collection::Orders, number);
             assert_eq!(parse("bodega", &index), Some((Collection::Orders, number)));

@@ -48,8 +48,8 @@
 //!   Serverless?", Limitations). A page of a search or of [`SearchClient::documents`] may be that
 //!   old. A rebuild must not be finished before its counts agree with the table.
 //! - The guide says nothing about external versions, `require_alias` and conditional deletions. The
-//!   probe tries all three. It fails unless the engine respects versions, and reports whether the
-//!   other two work.
+//!   probe tries all three. It fails if the engine does not respect versions, and reports whether
+//!   the other two work.
 
 mod bulk;
 mod client;

@@ -17,7 +17,7 @@ pub enum BulkOutcome {
         /// The reason, for operators. It contains nothing of the document.
         reason: String,
     },
-    /// The engine refuses the operation. It would refuse it again.
+    /// The engine refuses the operation. It would also refuse a retry.
     Rejected {
         /// The operation's status.
         status: u16,

@@ -40,7 +40,8 @@ impl SearchClient {
     pub async fn probe(&self) -> Result<EngineSupport, SearchError> {
         let indices = self.layout_of(Collection::Products).await?;
         let written = indices.iter().find(|index| index.written);
-        let number = written.map(|index| index.number).ok_or_else(|| unsupported("an alias cannot be found again"))?;
+        let number =
+            written.map(|index| index.number).ok_or_else(|| unsupported("no index of products has a write alias"))?;
         let target = index::write_alias(&self.prefix, Collection::Products, number);
         let at = self.probe_versions(&target).await?;
         let conditional_delete = self.probe_delete(&target, &at).await?;
@@ -111,7 +112,9 @@ impl SearchClient {
         if let Some(item) = items.iter().find(|item| is_transient(item.status) || item.status >= 500) {
             return Err(SearchError::Unavailable { attempts: 1, reason: format!("status {}", item.status) });
         }
-        items.try_into().map_err(|_| SearchError::Answer("not an outcome for each operation".to_owned()))
+        items
+            .try_into()
+            .map_err(|_| SearchError::Answer("the number of outcomes differs from the number of operations".to_owned()))
     }
 }
 
@@ -139,7 +142,7 @@ fn now() -> u64 {
 }
 
 fn unsupported(what: &str) -> SearchError {
-    SearchError::Unsupported(format!("{what}; nothing would keep an old change from undoing a newer one"))
+    SearchError::Unsupported(format!("{what}, so an old change could overwrite a newer one"))
 }
 
 /// The state of a document: the numbers of its last write.

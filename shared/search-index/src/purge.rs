@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tombstone_is_deleted_on_the_condition_that_it_is_as_it_was_found() {
+    fn a_tombstone_is_deleted_on_the_condition_that_it_is_unchanged() {
         let hit = json!({"_index": "i-v1", "_id": "0a", "_seq_no": 7, "_primary_term": 2, "sort": [1, "0a"]});
         assert_eq!(
             delete_line(&serde_json::from_value(hit).unwrap()).unwrap(),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tombstone_outlives_every_replay() {
+    fn tombstones_are_kept_longer_than_any_record_can_be_delivered() {
         let (stream, failed_records) = (1, 30);
         assert!(TOMBSTONE_LIFETIME_DAYS > stream + failed_records);
     }

@@ -16,8 +16,8 @@ const MAX_EXPANDED_TERMS: usize = 768;
 /// default.
 const MAX_EXPANSIONS: usize = 50;
 
-/// The maximum length in bytes of all words together that match with typing errors. The engine's
-/// work for such a word grows with its letters: 480 letters took 260 ms of a processor.
+/// The maximum total length in bytes of the words that may match with typing errors. The engine's
+/// work for such a word grows with its letters: 480 letters took 260 ms of processor time.
 const MAX_FUZZY_BYTES: usize = 64;
 
 /// The fields that a product search matches, with their weights.
@@ -75,19 +75,20 @@ impl SearchText {
     }
 }
 
-/// The part of a word that a character is, as the engine's tokenizer sees it.
+/// How the engine's tokenizer assigns a character to a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// A word of its own.
+    /// The character is a word of its own.
     Alone,
-    /// A part of a run of letters and digits.
+    /// The character is a part of a run of letters and digits, which is one word.
     Run,
-    /// A part of a run in a script without spaces. It does not continue a run of other letters.
+    /// The character is a part of a run in a script without spaces. The run is one word, which no
+    /// other letters continue.
     SouthEastAsian,
 }
 
 impl Part {
-    /// Returns [`None`] for a character between words.
+    /// Returns the role of a character, or [`None`] for a character between words.
     fn of(c: char) -> Option<Self> {
         match c {
             // Thai, Lao, Myanmar, Khmer and the scripts of Tai languages.
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_products_ends_in_their_id() {
+    fn every_sort_order_of_products_ends_with_their_id() {
         for sort in [
             ProductSort::Relevance,
             ProductSort::PriceAscending,

@@ -85,8 +85,8 @@ impl SearchClient {
         let write_alias = index::write_alias(&self.prefix, collection, number);
         let body = json!({"aliases": {write_alias: {}}});
         match self.json(Method::PUT, &format!("/{new}"), Some(&body)).await?.accepted() {
-            // Either another caller has begun a rebuild, or this call has and the response was
-            // lost.
+            // Another caller has begun a rebuild. Or an earlier attempt of this call has begun it,
+            // and its response was lost.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => Err(in_progress()),
             Err(error) => Err(error),
             Ok(_) => Ok(Rebuild { collection, old, new }),

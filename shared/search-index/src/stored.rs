@@ -185,7 +185,7 @@ impl SearchClient {
         let full = hits.len() as u64 >= u64::from(size);
         let end = hits.last().filter(|_| full).map(|hit| hit.sort.clone());
         if end.as_ref().is_some_and(|sort| sort.iter().all(Value::is_null)) {
-            return Err(SearchError::Answer(format!("{index} cannot be paged through; it is to be rebuilt")));
+            return Err(SearchError::Answer(format!("{index} cannot be read page by page: rebuild the index")));
         }
         let items = hits.into_iter().map(|hit| IndexedDocument { document_id: hit.id, stored: hit.stored.into() });
         Ok(DocumentPage { items: items.collect(), next: end.map(SearchAfter) })

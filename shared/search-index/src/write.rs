@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_current_index_stays_an_error() {
+    fn a_write_to_a_missing_current_index_keeps_its_error() {
         let first = operation("1");
         let targets = Targets::from([(Collection::Products, vec!["v1".to_owned()])]);
         let mut writes = vec![write(0, &first, "v1", Some(404))];
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_whose_indices_are_all_gone_is_lost() {
+    fn an_operation_without_an_existing_index_is_rejected() {
         let first = operation("1");
         let mut writes = vec![write(0, &first, "v1", Some(404))];
         assert!(!redirect(&mut writes, &Targets::new()));

@@ -76,8 +76,8 @@ impl Table {
         Ok(found)
     }
 
-    /// Writes many items without conditions. More than 25 are split into several requests. Returns
-    /// the writes that DynamoDB left unprocessed.
+    /// Writes many items without conditions. More than 25 writes are split into several requests.
+    /// Returns the writes that DynamoDB left unprocessed.
     ///
     /// # Errors
     /// [`TableError`] when a request fails as a whole. Some of the writes may then have happened.

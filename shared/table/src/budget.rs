@@ -1,4 +1,4 @@
-//! The budget of one request that removes lists of unbounded length.
+//! Limits the time and the write units of one HTTP request that removes long lists of items.
 
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,8 @@ impl<'t> Budget<'t> {
         Self { table, begun: Instant::now(), units: table.meter.written() }
     }
 
-    /// Waits until the request may write again. Callers wait after each step, so that every request
-    /// makes some progress.
+    /// Waits until the request may write again. Callers do one step of their work before the first
+    /// call, so every request makes some progress.
     ///
     /// # Errors
     /// [`TableError::OverBudget`] when the budget is used up.

@@ -15,7 +15,7 @@ pub enum TableError {
     Throttled,
     /// Other writers kept changing the same items until the retry budget was used up. Nothing was
     /// done.
-    #[error("the items are contended")]
+    #[error("other writers keep changing the same items")]
     Contended,
     /// There was no usable response in time, so a write may or may not have happened. The text
     /// names the kind of cause and never contains item data.
@@ -30,11 +30,11 @@ pub enum TableError {
     /// The request was refused before it was sent.
     #[error(transparent)]
     TooManyActions(#[from] TooManyActions),
-    /// Some items could not be read within the retry budget.
+    /// Some items could not be read or written within the retry budget.
     #[error("{0} items were left unprocessed")]
     Unprocessed(usize),
     /// The request has spent its [`Budget`](crate::Budget). A repetition continues its work.
-    #[error("the work is more than one request does")]
+    #[error("the work needs more than one request: repeat the request to continue")]
     OverBudget,
 }
 

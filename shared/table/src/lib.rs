@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// Returns the CloudWatch rule that counts the table's most throttled partition keys. Returns
-    /// `None` if Contributor Insights is not enabled, or not yet.
+    /// `None` if Contributor Insights is not enabled, or has not created the rule yet.
     ///
     /// # Errors
     /// [`TableError`].

@@ -16,9 +16,9 @@
 //! # Sort keys
 //!
 //! In most lists the sort key ends in an id, so each sort key belongs to one item. Two kinds of
-//! lists are different. A total has an item in each shard, and all of these have the same sort key.
-//! An index may have several items with the same sort key in one shard. A page therefore counts
-//! sort keys instead of items, and contains all items of each of its sort keys.
+//! lists are different. A sum is stored in parts: one item in each shard, and all with the same
+//! sort key. An index may have several items with the same sort key in one shard. A page therefore
+//! counts sort keys instead of items, and contains all items of each of its sort keys.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,7 @@ pub const ROUNDS: usize = 2;
 pub struct Part<T> {
     /// The items with their sort keys, in the list's order.
     pub found: Vec<(String, T)>,
-    /// True if the shard has no further items.
+    /// Whether the shard has no further items.
     pub ended: bool,
 }
 
@@ -46,8 +46,9 @@ pub const fn share(wanted: usize, shards: usize) -> usize {
 /// Returns for each shard how many more sort keys must be read, until all items of the first
 /// `wanted` sort keys are known.
 ///
-/// The shard's unread items come after its last read item, or have the same sort key. So the shard
-/// can only add items that come after all known sort keys up to that one.
+/// A shard's unread items have the sort key of its last read item, or come after that item. If `n`
+/// known sort keys do not come after that item, at most `wanted - n` unread sort keys of the shard
+/// are among the first `wanted`.
 pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<usize> {
     let mut known: Vec<&str> = parts.iter().flat_map(|part| &part.found).map(|(sort, _)| sort.as_str()).collect();
     known.sort_unstable_by(|a, b| order(a, b, descending));
@@ -180,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn a_sort_key_of_several_items_counts_once_and_comes_with_all_of_them(
+        fn a_sort_key_of_several_items_counts_once_and_all_of_its_items_are_on_the_page(
             shards in prop::collection::vec(prop::collection::vec(0..80_usize, 0..100), 1..9),
             wanted in 1..100_usize,
             descending: bool,
@@ -200,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn a_share_is_never_more_than_the_page_nor_less_than_its_part(
+        fn the_first_round_reads_at_least_a_page_from_all_shards_and_at_most_a_page_from_each(
             wanted in 1..1_000_usize, shards in 1..100_usize,
         ) {
             let share = share(wanted, shards);
@@ -209,19 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn one_partition_reads_the_whole_page_and_each_of_four_two_fifths_of_it() {
+    fn a_list_with_more_shards_reads_fewer_items_of_each_shard() {
         assert_eq!([share(101, 1), share(101, 2), share(101, 4), share(21, 4), share(2, 4)], [101, 66, 39, 12, 2]);
     }
 
     #[test]
-    fn a_list_in_only_one_shard_takes_one_more_request() {
+    fn a_list_with_all_items_in_one_shard_takes_a_second_request_to_that_shard() {
         let list = List::new(&[2; 300], 4, false);
         assert_eq!(list.page(100), (list.plain(100), 5));
     }
 
     /// Uses ids like those of real customers, and the hash that selects their shards.
     #[test]
-    fn one_of_a_hundred_pages_takes_a_further_request() {
+    fn at_most_two_of_a_hundred_pages_take_a_further_request() {
         let (mut pages, mut further) = (0, 0);
         for seed in 0..200_u64 {
             let mut random = fastrand::Rng::with_seed(seed);

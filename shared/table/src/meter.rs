@@ -1,4 +1,4 @@
-//! Measures the consumption of the access patterns where the requests are sent.
+//! Measures the capacity that each access pattern consumes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

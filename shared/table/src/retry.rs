@@ -2,7 +2,7 @@
 //!
 //! - the unprocessed part of a batch
 //! - a transaction that conflicts with another one
-//! - a caller's read and write, when another writer came between them
+//! - a caller's read and write, when another writer changed the item between them
 
 use std::time::{Duration, Instant};
 

@@ -61,10 +61,10 @@ impl Table {
 
     /// Executes a conditional write, and does not retry it after a lost response.
     ///
-    /// The lost attempt may have changed the item. A retry would then report a failed condition
-    /// although the change was made, or overwrite a later change. So only attempts that certainly
-    /// had no effect (throttled or contended) are retried. After any other failure the caller
-    /// reports that the outcome is unknown.
+    /// The attempt may have changed the item although its response was lost. A retry would then
+    /// report a failed condition although the change was made, or overwrite a later change. So only
+    /// attempts that certainly had no effect (throttled or contended) are retried. After any other
+    /// failure the caller reports that the outcome is unknown.
     async fn single(
         &self,
         pattern: &'static Pattern,
@@ -200,9 +200,9 @@ impl Table {
     }
 
     /// Executes a transaction like [`Table::transact`], but returns [`Attempt::Cancelled`] instead
-    /// of retrying a cancelled one. It is for callers that can write to another item instead. If an
-    /// earlier attempt of the same transaction is still in progress, the wait uses up the caller's
-    /// budget.
+    /// of retrying a cancelled one. It is for callers that can write to another item instead. If
+    /// DynamoDB is still executing an earlier attempt of the same transaction, the function waits
+    /// for it within the caller's budget.
     ///
     /// # Errors
     /// As [`Table::transact`].

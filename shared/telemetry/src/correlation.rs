@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_names_each_request_once_and_not_too_many() {
+    fn a_line_lists_at_most_20_requests_and_each_only_once() {
         let few: Ids = ["r2", "r1", "r2"].into_iter().collect();
         assert_eq!((few.named(), few.count()), (["r2".to_owned(), "r1".to_owned()].as_slice(), 2));
         let ids: Vec<String> = (0..50).map(|number| format!("r{number}")).collect();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_trace_is_handed_on_whole_and_named_by_its_root() {
+    async fn a_trace_header_is_passed_on_unchanged_and_its_root_is_the_trace_id() {
         let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
         assert_eq!(traced(Some(header), async { trace_header() }).await.as_deref(), Some(header));
         assert_eq!(traced(Some(&"x".repeat(501)), async { trace_header() }).await, None);

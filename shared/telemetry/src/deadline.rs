@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// A deadline that passed longer ago than this means that the invocation has no deadline.
+/// If a deadline passed longer ago than this, the invocation has no deadline.
 const LONG_AGO: Duration = Duration::from_secs(3600);
 /// The remaining time of an invocation without a deadline: the longest timeout of a function in the
 /// template.

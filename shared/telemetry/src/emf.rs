@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::correlation::{self, Ids};
 
-/// The namespace of all metrics of the product.
+/// The CloudWatch namespace of all of Bodega's metrics.
 pub const NAMESPACE: &str = "Bodega";
 
 /// The unit of a metric, with CloudWatch's name.
@@ -112,8 +112,8 @@ impl Line {
     }
 }
 
-/// A line with its time. It is serialized member by member, which is fast, because every request
-/// prints one.
+/// A line with its time. It is serialized member by member, which is fast. That matters because
+/// every request prints a line.
 struct Measured<'l> {
     line: &'l Line,
     millis: u64,

@@ -23,7 +23,8 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub use crash::{CRASH_POINTS, crash_point};
 pub use deadline::time_left;
 
-/// Shared crates of this repository that log on behalf of every function.
+/// The shared crates of this repository that write log events. [`init`] applies the level to them,
+/// too.
 const SHARED: [&str; 3] = ["http_api", "table", "search_index"];
 
 static FUNCTION: OnceLock<&'static str> = OnceLock::new();
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_comes_from_the_first_variable_that_names_one() {
+    fn the_level_comes_from_the_first_variable_with_a_valid_level() {
         assert_eq!(with(&[]), LevelFilter::INFO);
         assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]), LevelFilter::DEBUG);
         assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "FATAL")]), LevelFilter::ERROR);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_level_opens_our_crates_and_never_those_that_log_whole_events() {
+    fn a_fine_level_applies_to_our_crates_and_never_to_those_that_log_whole_events() {
         let targets = targets("customers", LevelFilter::TRACE);
         assert!(targets.would_enable("customers::create", &Level::TRACE));
         assert!(targets.would_enable("table", &Level::DEBUG));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_level_closes_everything() {
+    fn a_coarse_level_applies_to_every_crate() {
         let targets = targets("customers", LevelFilter::ERROR);
         assert!(!targets.would_enable("customers", &Level::WARN));
         assert!(!targets.would_enable("lambda_runtime", &Level::WARN));

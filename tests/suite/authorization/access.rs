@@ -105,7 +105,7 @@ impl Access {
             ("reader", _) => Person::Reader,
             ("editor", _) => Person::Editor,
             ("owner", _) => Person::Owner,
-            (who, _) => panic!("{}: who is {who}?", operation.key()),
+            (who, _) => panic!("{}: the test does not know x-who {who}", operation.key()),
         };
         let may_see_it = person >= Person::Reader && self.shared.contains(thing(operation));
         let has_no_thing = operation.responses().all(|(status, _)| status != "404");

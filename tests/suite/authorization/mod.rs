@@ -167,5 +167,5 @@ async fn send_allowed_requests(system: &System, data: &TestData, person: Person)
             done += 1;
         }
     }
-    assert!(done >= 14, "{} did {done} things", person.name());
+    assert!(done >= 14, "{} sent only {done} requests", person.name());
 }

@@ -140,7 +140,7 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             ("q", ..) => (vec![&long, &words], "x"),
             ("brand", ..) => (vec!["", &long, "%00"], "x"),
             ("category", ..) => (vec!["", "%00", "x+/+"], "x"),
-            other => panic!("{}: what is a bad {other:?}?", operation.key()),
+            other => panic!("{}: the test has no bad value of {other:?}", operation.key()),
         };
         trials.extend(bad.iter().map(|value| invalid(with(&[(name, value)]), format!("{name} is {value}"))));
         trials.push(invalid(with(&[(name, good_one), (name, good_one)]), format!("{name} is given twice")));
@@ -150,17 +150,20 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             trials.push(invalid(spoilt.call(), format!("{name} is missing")));
         }
     }
-    trials.push(invalid(with(&[("no_such_parameter", "1")]), "a parameter that nobody knows".to_owned()));
+    trials.push(invalid(with(&[("no_such_parameter", "1")]), "an unknown parameter".to_owned()));
     let takes = |name: &str| operation.parameters().any(|parameter| parameter["name"] == name);
     if takes("from") && takes("to") {
         let crossed = [("from", "2017-01-02T00:00:00Z"), ("to", "2017-01-01T00:00:00Z")];
-        trials.push(invalid(with(&crossed), "the range is crossed".to_owned()));
+        trials.push(invalid(with(&crossed), "the range ends before it begins".to_owned()));
     }
     if operation.own["operationId"] == "findCustomers" {
         trials.push(invalid(with(&[("tier", "bronze"), ("email", "a@b")]), "both".to_owned()));
     }
     if operation.own["operationId"] == "searchProducts" {
-        trials.push(invalid(with(&[("min_price", "2"), ("max_price", "1")]), "the prices are crossed".to_owned()));
+        trials.push(invalid(
+            with(&[("min_price", "2"), ("max_price", "1")]),
+            "the minimum price exceeds the maximum price".to_owned(),
+        ));
     }
     trials
 }
@@ -185,7 +188,7 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         }
     }
     if takes("If-None-Match").is_some() {
-        trials.push(Trial::new(with(&[("if-none-match", "*")]), "it is there", 409, "already_exists"));
+        trials.push(Trial::new(with(&[("if-none-match", "*")]), "the record already exists", 409, "already_exists"));
         let both = [("if-none-match", "*"), ("if-match", "\"1\"")];
         trials.push(Trial::new(with(&both), "both conditions", 400, "invalid_header"));
         trials.push(Trial::new(with(&[("if-none-match", "\"1\"")]), "a tag", 400, "invalid_header"));

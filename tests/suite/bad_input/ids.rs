@@ -190,7 +190,7 @@ async fn live(system: &System, id: &str, n: usize) {
 }
 
 #[test]
-fn an_id_in_any_script_and_with_any_mark_of_a_path_works_from_creation_to_removal() {
+fn an_id_in_any_script_and_with_any_special_character_works_from_creation_to_removal() {
     with_system(async |system| {
         let ids = ids();
         futures::future::join_all(ids.iter().enumerate().map(|(n, id)| live(system, id, n))).await;

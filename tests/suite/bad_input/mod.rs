@@ -1,8 +1,8 @@
 //! Bad input on every route in `openapi.yaml`.
 //!
 //! Each request is valid except for one fault. The response must be a problem with the right status
-//! and code, and the request must write nothing. At the end every valid request succeeds, which
-//! proves that the fault caused the refusal. The module `authorization` tests the callers of each
+//! and code, and the request must write nothing. At the end the same requests succeed without the
+//! fault, so the fault caused the refusal. The module `authorization` tests the callers of each
 //! route.
 
 mod cursors;

@@ -102,7 +102,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the product file. Names, categories and sizes are missing in all ways of the real file.
+/// Returns the product file. Like the real file, it has rows without a name, a category or a size.
 /// The shop refuses one row.
 pub fn products() -> String {
     let too_long = "9".repeat(65);

@@ -177,7 +177,7 @@ fn a_run_that_was_killed_is_finished_by_the_next() {
 }
 
 #[test]
-fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_is_the_basket() {
+fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_equals_the_basket() {
     with_own_system(async |system| {
         let folder = Folder::new("taken");
         let files = [

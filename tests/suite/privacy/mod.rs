@@ -147,7 +147,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
 fn the_counts_of_the_privacy_tests_are_up_to_date() {
     let (ids, texts) = documented();
     let section = format!(
-        "One customer has {} marked fields, and the erasure breaks off at {} points. Afterwards the test searches \
+        "One customer has {} marked fields, and the erasure is interrupted at {} points. Afterwards the test searches \
          table, index, archive, events, quarantine and logs. {} kinds of records keep the customer's id, and {} a text \
          by or about the customer ([list](operations.md#what-is-left-of-an-erased-customer)). {} failing requests \
          leave no log line with the caller or the caller's texts. {} routes let staff write, and the log records the \

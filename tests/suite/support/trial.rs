@@ -53,10 +53,10 @@ impl Trial {
         let Some(code) = self.code else {
             let message = answer.body.as_object().is_some_and(|body| body.keys().eq(["message"]));
             return (!message || media_type != "application/json")
-                .then(|| "this is no message of the gateway".to_owned());
+                .then(|| "the body is not a message of the gateway".to_owned());
         };
         if media_type != "application/problem+json" {
-            return Some(format!("this is {media_type}, not a problem"));
+            return Some(format!("the content type is {media_type}, not that of a problem"));
         }
         let breaches = schema::breaches(api(), api().schema("Problem"), &answer.body, true);
         if !breaches.is_empty() {
@@ -66,7 +66,7 @@ impl Trial {
             return Some(format!("the code is not {code}"));
         }
         if answer.body["request_id"].as_str().is_none_or(str::is_empty) {
-            return Some("it names no request".to_owned());
+            return Some("the problem has no request id".to_owned());
         }
         if !operation.responses().any(|(status, _)| status == self.status.to_string()) {
             return Some("the description of the route has no such status".to_owned());

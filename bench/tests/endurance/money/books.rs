@@ -50,7 +50,7 @@ pub struct Report {
     pub refused: usize,
     pub payments: usize,
     pub refunds: usize,
-    /// Refunds of the unrefunded amount when an order was cancelled or returned.
+    /// Refunds of the rest of a payment, when an order was cancelled or returned.
     pub remainders: usize,
     pub transfers: usize,
     pub invoices: usize,

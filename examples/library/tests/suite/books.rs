@@ -47,7 +47,7 @@ async fn pages_of_any_size_hold_each_book_once_by_title() {
 }
 
 #[tokio::test]
-async fn books_added_between_pages_repeat_and_hide_no_other_book() {
+async fn a_book_added_between_pages_neither_repeats_nor_hides_other_books() {
     let library = TestLibrary::open().await;
     for number in 0..20 {
         library.book_of(&format!("Book {number:02}"), 1).await;

@@ -33,7 +33,7 @@ fn ids(loans: &[LoanSummary]) -> Vec<&LoanId> {
 }
 
 #[tokio::test]
-async fn of_twenty_members_who_borrow_three_copies_at_once_three_get_one() {
+async fn three_of_twenty_concurrent_borrowers_get_the_three_copies() {
     let library = TestLibrary::open().await;
     let book = library.book_of("Emma", 3).await;
     let names: Vec<String> = (0..20).map(|number| format!("member{number}")).collect();
@@ -42,7 +42,7 @@ async fn of_twenty_members_who_borrow_three_copies_at_once_three_get_one() {
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 3);
     assert!(results.iter().all(|result| matches!(result, Ok(_) | Err(LibraryError::NoFreeCopy))));
     let book = library.book(&book.id).await.unwrap();
-    assert_eq!((book.free, book.meta.version), (0, 1), "a loan is no change that an editor sees");
+    assert_eq!((book.free, book.meta.version), (0, 1), "a loan changed the version of the book");
     library.assert_whole(&book).await;
     assert_eq!(overdue(&library, days(29)).await.len(), 3);
 }
@@ -58,7 +58,7 @@ async fn a_loan_needs_a_member_and_a_book() {
 }
 
 #[tokio::test]
-async fn a_book_is_returned_once_however_often_the_request_is_sent() {
+async fn one_of_ten_concurrent_returns_of_a_book_succeeds() {
     let library = TestLibrary::open().await;
     let (ann, book) = (library.member("ann").await, library.book_of("Emma", 3).await);
     let loans = [0, 1].map(|_| library.lend(&ann.id, &book.id, now()));

@@ -64,8 +64,8 @@ impl TestLibrary {
         get.key("SK", AttributeValue::S(key.sk.into_string())).send().await.unwrap().item.map(Into::into)
     }
 
-    /// Checks that the stored item equals the one that a write of the whole entity would store. An
-    /// update that forgets an index key makes a difference.
+    /// Checks that the stored item equals the one that a write of the whole entity would store. The
+    /// items differ if an update forgot an index key.
     async fn assert_whole<T: Entity>(&self, stored: &Stored<T>) {
         let mut raw = self.raw(&stored.data).await.unwrap();
         raw.inner_mut().remove(CAUSE);

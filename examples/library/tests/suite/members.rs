@@ -15,7 +15,7 @@ async fn a_member_reads_as_registered() {
 }
 
 #[tokio::test]
-async fn a_taken_address_is_refused_and_named_in_any_spelling() {
+async fn another_spelling_of_a_taken_address_is_refused_and_the_error_names_it() {
     let library = TestLibrary::open().await;
     library.member("ann").await;
     let spelling = Email::new("Ann@Example.com").unwrap();
@@ -24,7 +24,7 @@ async fn a_taken_address_is_refused_and_named_in_any_spelling() {
 }
 
 #[tokio::test]
-async fn of_twenty_registrations_with_one_address_at_once_one_succeeds() {
+async fn one_of_twenty_concurrent_registrations_with_one_address_succeeds() {
     let library = TestLibrary::open().await;
     let results = join_all((0..20).map(|_| library.register(email("ann"), "Ann", now()))).await;
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
@@ -32,7 +32,7 @@ async fn of_twenty_registrations_with_one_address_at_once_one_succeeds() {
 }
 
 #[tokio::test]
-async fn a_claim_moves_with_the_address_and_frees_the_old_one() {
+async fn a_change_of_address_claims_the_new_address_and_frees_the_old_one() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     library.change_email(&ann, email("lee"), now().plus_seconds(60)).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_change_of_an_old_version_is_refused() {
 }
 
 #[tokio::test]
-async fn of_ten_changes_of_one_version_at_once_one_succeeds_and_one_address_is_claimed() {
+async fn one_of_ten_concurrent_changes_of_a_version_succeeds_and_claims_an_address() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     let new: Vec<String> = (0..10).map(|number| format!("ann{number}")).collect();

@@ -68,8 +68,8 @@ pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     }
 }
 
-/// Returns the outcome for a product that already equals its line. The stored birth mark or time
-/// shows whether this import wrote the product, in a write whose response was lost.
+/// Returns the outcome for a product that already equals its line. The stored birth mark (`born`)
+/// or time shows whether this import wrote the product, in a write whose response was lost.
 fn equal(stored: &Meta, ours: &Meta) -> Outcome {
     if stored.born == ours.born {
         Outcome::Created
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_for_new_products_changes_no_other() {
+    fn price_if_new_changes_only_new_products() {
         let unpriced = || Wanted { keeps_price: true, ..wanted() };
         assert!(matches!(decide(unpriced(), None), Decision::Do(Step::Create(new)) if new.product.price.amount == 129));
         let dear = |p: &mut Stored<Product>| p.data.price.amount = 999;
@@ -138,13 +138,13 @@ mod tests {
             stored(|p| (p.data.price.amount, p.data.retired) = (999, true)),
             stored(|p| (p.data.price.amount, p.data.name) = (999, "Snow".to_owned())),
         ] {
-            let Decision::Do(step) = decide(unpriced(), other) else { panic!("there is nothing to do") };
+            let Decision::Do(step) = decide(unpriced(), other) else { panic!("the product needs no write") };
             assert_eq!(step.into_wanted().product.price.amount, 999);
         }
     }
 
     #[test]
-    fn the_work_of_a_lost_attempt_is_reported_as_done() {
+    fn a_write_whose_response_was_lost_is_reported_as_done() {
         let ours = wanted().product.meta;
         let created = stored(|p| p.meta.born = ours.born.clone());
         assert!(matches!(decide(wanted(), created), Decision::Settled(_, Outcome::Created)));

@@ -103,7 +103,7 @@ async fn anybody_reads_and_a_missing_item_is_not_found() {
 }
 
 #[tokio::test]
-async fn ids_that_break_the_rule_are_refused_and_all_others_work() {
+async fn invalid_ids_are_refused_and_all_other_ids_work() {
     let shop = Shop::open().await;
     for bad in ["", "a\u{7}b", "a/b", "a?b", "50%", "a\\b", ".", "..", &"x".repeat(129)] {
         let answer = shop.send(Call::new("GET /v1/products/{id}").path("id", bad)).await;

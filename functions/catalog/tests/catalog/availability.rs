@@ -18,7 +18,7 @@ fn of_stock(body: &Value) -> [&Value; 4] {
 }
 
 #[tokio::test]
-async fn everybody_sees_a_level_and_staff_alone_the_numbers() {
+async fn everybody_sees_a_stock_level_and_only_staff_see_the_numbers() {
     let shop = Shop::open().await;
     let customer = format!("Bearer {}", shop.issuer.token(&json!({ "sub": "ann" })));
     let other_group = shop.issuer.token(&json!({ "sub": "ann", "cognito:groups": ["staffing"] }));

@@ -168,7 +168,7 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
 }
 
 #[tokio::test]
-async fn each_page_of_a_thousand_products_costs_the_same_and_no_product_repeats() {
+async fn each_page_of_a_thousand_products_takes_four_requests_and_no_product_repeats() {
     let shop = Shop::open().await;
     let of = |n: usize| with(product(&format!("p{n:04}"), 1), "category_path", json!(["A", format!("B{}", n % 7)]));
     let answer = import(&shop, &(0..1000).map(of).collect::<Vec<_>>()).await;
@@ -199,7 +199,7 @@ async fn each_page_of_a_thousand_products_costs_the_same_and_no_product_repeats(
         }
     }
     assert_eq!(seen.len(), 1000);
-    assert!(seen.is_sorted_by(|a, b| a < b), "each product once, by category and id");
+    assert!(seen.is_sorted_by(|a, b| a < b), "each product is listed once, by category and id");
     let first = &shop.send(get("GET /v1/categories/{path}/products", "A").query("limit", "1")).await.body;
     let mut members: Vec<_> = first["items"][0].as_object().unwrap().keys().map(String::as_str).collect();
     members.sort_unstable();
@@ -242,7 +242,7 @@ async fn a_subtree_of_a_thousand_categories_is_read_with_one_request_a_page() {
     for limit in [100, 17] {
         let (found, requests) = shop.all(&get("GET /v1/categories/{path}/subtree", "A"), limit).await;
         let found: Vec<&str> = found.iter().map(|below| below["id"].as_str().unwrap()).collect();
-        assert_eq!(found, expected, "each before the categories below it, in pages of {limit}");
+        assert_eq!(found, expected, "each category comes before its own subtree, in pages of {limit}");
         assert!(requests.iter().all(|requests| *requests == 1), "{requests:?}");
     }
     let page = shop.send(get("GET /v1/categories/{path}/subtree", "A~B07").query("limit", "5")).await;

@@ -71,7 +71,7 @@ async fn a_thousand_products_are_created_then_unchanged_and_a_changed_line_is_up
 }
 
 #[tokio::test]
-async fn an_import_names_each_refused_line_and_accepts_its_neighbours() {
+async fn an_import_reports_each_refused_line_and_accepts_the_other_lines() {
     let shop = Shop::open().await;
     shop.stock_up("old", 5).await;
     let body = [
@@ -101,7 +101,7 @@ async fn an_import_names_each_refused_line_and_accepts_its_neighbours() {
     assert_eq!(results(&answer), expected);
     let numbers: Vec<_> =
         answer.body["results"].as_array().unwrap().iter().map(|line| line["line"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, [1, 2, 4, 5, 6, 7, 8, 9, 10], "a blank line has a number and is skipped");
+    assert_eq!(numbers, [1, 2, 4, 5, 6, 7, 8, 9, 10], "a blank line is counted and skipped");
     let pointers: Vec<_> =
         answer.body["results"][2]["errors"].as_array().unwrap().iter().map(|error| &error["pointer"]).collect();
     assert_eq!(pointers, ["/price", "/colour"]);
@@ -112,7 +112,7 @@ async fn an_import_names_each_refused_line_and_accepts_its_neighbours() {
 }
 
 #[tokio::test]
-async fn a_retired_product_comes_back_with_its_line() {
+async fn an_import_revives_a_retired_product() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 5).await;
     shop.staff(Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"")).await;
@@ -126,7 +126,7 @@ async fn a_retired_product_comes_back_with_its_line() {
 }
 
 #[tokio::test]
-async fn a_price_for_new_products_leaves_the_price_of_one_that_exists() {
+async fn price_if_new_keeps_the_price_of_an_existing_product() {
     let shop = Shop::open().await;
     let unpriced = |id: &str| {
         let mut line = product(id, 1);
@@ -149,7 +149,7 @@ async fn a_price_for_new_products_leaves_the_price_of_one_that_exists() {
 }
 
 #[tokio::test]
-async fn an_import_has_limits_and_takes_every_spelling_of_its_type() {
+async fn an_import_has_limits_and_accepts_every_spelling_of_its_media_type() {
     let shop = Shop::open().await;
     let line = product("p1", 1).to_string() + "\n";
     let many = shop.staff(import(line.repeat(1001))).await;

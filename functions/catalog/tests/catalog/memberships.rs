@@ -53,7 +53,7 @@ async fn a_product_is_listed_in_its_own_and_each_further_category() {
     assert_eq!(each(&children, "name"), ["Party #1"], "the category exists");
 }
 
-/// In its own category such a product has two entries with one sort key.
+/// A product that is also a member of its own category has two entries there, with one sort key.
 #[tokio::test]
 async fn members_of_their_own_category_are_listed_once_each_on_pages_of_every_size() {
     let shop = Shop::open().await;
@@ -92,7 +92,7 @@ async fn a_membership_can_be_removed_repeatedly() {
 }
 
 #[tokio::test]
-async fn below_one_category_a_product_is_listed_once() {
+async fn a_category_lists_each_product_of_its_subtree_once() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     shop.stock_up("p2", 1).await;

@@ -138,7 +138,7 @@ async fn a_thousand_products_move_and_each_is_listed_once_all_the_time() {
     let costs = shop.app.services.table.meter().take();
     let requests = |id: &str| costs.iter().find(|cost| cost.pattern.id == id).map_or(0, |cost| cost.requests);
     if answer.body["status"] == "settling" {
-        assert_eq!(requests("category-moves.place"), 10 * 4, "a step places 25 products");
+        assert_eq!(requests("category-moves.place"), 10 * 4, "a step moves 25 products");
     }
     while answer.body["status"] == "moving" {
         settle(&shop).await;
@@ -180,8 +180,8 @@ async fn a_category_that_cannot_be_moved_stays_and_no_move_begins() {
     assert_eq!(refused(&["A", "B"], json!(["A"])).await, plain(409, "already_exists"), "an ancestor");
     assert_eq!(refused(&["A", "B"], json!(["A", "B"])).await, at_to, "itself");
     assert_eq!(refused(&["A", "B"], json!(["A", "B", "C", "D"])).await, at_to, "below itself");
-    assert_eq!(refused(&["A", "D"], json!(["A", "E", "3", "4"])).await, at_to, "too deep for a descendant");
-    assert_eq!(refused(&["A", "L"], json!([long, long])).await, at_to, "too long for a descendant");
+    assert_eq!(refused(&["A", "D"], json!(["A", "E", "3", "4"])).await, at_to, "a descendant would be too deep");
+    assert_eq!(refused(&["A", "L"], json!([long, long])).await, at_to, "a descendant's path would be too long");
     for bad in [json!(null), json!("A"), json!([]), json!(["A", ""]), json!(vec!["A"; 9])] {
         let (status, code, pointers) = refused(&["A", "B"], bad).await;
         assert_eq!((status, code.as_str()), (422, "invalid_body"));
@@ -310,7 +310,7 @@ async fn a_move_interrupted_by_a_throttled_table_ends_later() {
 }
 
 #[tokio::test]
-async fn a_product_created_after_a_move_brings_the_old_category_back() {
+async fn a_product_created_after_a_move_creates_the_old_category_again() {
     let shop = Shop::open().await;
     stand(&shop, "p1", &["A", "B"]).await;
     assert_eq!(shop.staff(relocate(&["A", "B"], &["Z"])).await.status, 202);

@@ -54,7 +54,11 @@ async fn adding_and_removing_can_be_repeated() {
     let described = shop.staff(described("p1", &first, "Ice")).await;
     assert_eq!((described.status, &described.body["alt"]), (200, &json!("Ice")));
     let listed = shop.send(pictures("p1")).await;
-    assert_eq!(each(&listed, "id"), [first.as_str(), second.as_str()], "in the order in which they were added");
+    assert_eq!(
+        each(&listed, "id"),
+        [first.as_str(), second.as_str()],
+        "pictures are listed in the order of their addition"
+    );
     assert_eq!(listed.body["items"][0], described.body);
     for _ in 0..2 {
         assert_eq!(shop.staff(remove("p1", &first)).await.status, 204);
@@ -110,7 +114,7 @@ async fn a_product_has_up_to_20_pictures() {
     }
     let refused = shop.staff(add("p1", &waiting)).await;
     assert_eq!((refused.status, refused.code()), (422, Some("too_many_pictures")));
-    assert_eq!(shop.staff(permit("p1")).await.code(), Some("too_many_pictures"), "before anything is uploaded");
+    assert_eq!(shop.staff(permit("p1")).await.code(), Some("too_many_pictures"), "the limit applies before the upload");
     assert_eq!(shop.staff(described("p1", &ids[7], "Ice")).await.status, 200);
     assert_eq!(shop.staff(remove("p1", &ids[7])).await.status, 204);
     assert_eq!(shop.staff(add("p1", &waiting)).await.status, 201);
@@ -211,7 +215,7 @@ async fn a_list_of_pictures_takes_one_request_to_the_table_and_no_request_to_the
 }
 
 #[tokio::test]
-async fn a_retired_product_hides_its_pictures_and_has_them_again_when_it_comes_back() {
+async fn a_retired_product_hides_its_pictures_until_it_is_revived() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let (kept, other, waiting) = (shop.pictured("p1").await, shop.pictured("p1").await, shop.uploaded("p1").await);

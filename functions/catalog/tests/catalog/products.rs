@@ -64,7 +64,7 @@ async fn an_id_is_generated_and_absent_fields_are_null() {
 }
 
 #[tokio::test]
-async fn a_second_product_with_an_id_is_a_conflict_that_names_the_first() {
+async fn creating_an_existing_product_is_a_conflict_with_its_location() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 7).await;
     let other = with(product("p1", 99), "name", json!("Other"));
@@ -169,7 +169,7 @@ async fn a_retired_product_is_gone_until_its_id_is_used_again_and_its_counters_n
 }
 
 #[tokio::test]
-async fn one_of_many_concurrent_callers_creates_or_revives_an_id() {
+async fn exactly_one_of_many_concurrent_callers_creates_or_revives_a_product() {
     let shop = Shop::open().await;
     for _ in 0..2 {
         let calls = (0..10).map(|stock| shop.staff(Call::new("POST /v1/products").json(&product("p1", stock))));

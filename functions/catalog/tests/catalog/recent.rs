@@ -86,7 +86,7 @@ async fn authors(shop: &Shop, limit: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_review_is_listed_as_it_is_until_it_is_removed() {
+async fn a_review_is_listed_with_its_current_fields_until_it_is_removed() {
     let shop = Shop::open().await;
     assert_eq!(pages(&shop, 20).await, [Vec::<Value>::new()]);
     for product in ["p1", "p+2 #ä 蘇黎世$"] {
@@ -183,7 +183,7 @@ async fn a_page_that_spans_too_many_months_is_short_and_the_next_page_continues(
 }
 
 #[tokio::test]
-async fn reviews_written_and_removed_between_two_pages_hide_and_repeat_no_other_review() {
+async fn reviews_written_and_removed_between_two_pages_neither_hide_nor_repeat_other_reviews() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     for n in 0..30_i64 {
@@ -253,7 +253,7 @@ async fn fifty_reviews_written_and_changed_at_once_are_each_listed_once() {
 
 /// An older release without this list wrote only the review.
 #[tokio::test]
-async fn a_review_of_a_former_release_enters_the_list_with_its_first_change_and_can_be_removed_before() {
+async fn a_review_of_an_older_release_is_listed_after_its_first_change_and_can_be_removed_before() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     for customer in ["c1", "c2"] {

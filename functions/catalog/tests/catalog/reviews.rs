@@ -65,7 +65,7 @@ async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_
 }
 
 #[tokio::test]
-async fn a_review_exists_once_and_its_conditions_hold() {
+async fn a_review_exists_once_and_needs_a_product_and_a_current_version() {
     let shop = Shop::open().await;
     shop.join("c1").await;
     assert_eq!(shop.send(put("c1", 5).header("if-none-match", "*")).await.status, 404, "no such product");
@@ -184,7 +184,7 @@ async fn a_retired_product_has_no_list_of_reviews_and_its_authors_keep_their_rev
 
 /// A review that is written again starts at version 1 again, perhaps with another rating.
 #[tokio::test]
-async fn a_request_that_read_an_earlier_review_neither_changes_nor_removes_the_next_one() {
+async fn a_request_that_read_an_earlier_review_neither_changes_nor_removes_its_successor() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     write(&shop, "c2", 3).await;

@@ -45,7 +45,7 @@ async fn a_stock_is_set_and_the_product_keeps_its_version() {
 }
 
 #[tokio::test]
-async fn an_adjustment_needs_a_key_a_reason_and_a_movement() {
+async fn an_adjustment_needs_a_key_a_reason_and_an_amount() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 5).await;
     let route = "POST /v1/products/{id}/stock/adjustments";
@@ -68,7 +68,11 @@ async fn a_stock_never_goes_below_zero_and_never_grows_beyond_its_limit() {
     assert_eq!((answer.status, answer.code(), answer.pointers()), (409, Some("insufficient_stock"), vec!["/adjust"]));
     let answer = shop.staff(adjust(1_000_000_000_000, "k2")).await;
     assert_eq!((answer.status, answer.pointers()), (422, vec!["/adjust"]));
-    assert_eq!(shop.staff(adjust(-5, "k1")).await.body, json!({"stock": 0}), "the key of a refused request stays free");
+    assert_eq!(
+        shop.staff(adjust(-5, "k1")).await.body,
+        json!({"stock": 0}),
+        "a refused request does not use up its key"
+    );
 }
 
 #[tokio::test]

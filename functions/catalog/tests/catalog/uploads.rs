@@ -101,13 +101,14 @@ async fn a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url() {
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
     let stale = shop.staff(put(&id, ("if-match", "\"7\""))).await;
     assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
-    // Both refused requests noted an object in use. The janitor will keep the text.
+    // Both refused requests left a note, but the content references the object. So the janitor
+    // keeps it.
     assert_eq!(shop.noted().await, [id.as_str()]);
     assert_eq!(get(&shop).await.body, created.body);
 }
 
 #[tokio::test]
-async fn a_text_that_is_replaced_is_noted_in_the_same_write() {
+async fn the_write_that_replaces_a_text_notes_its_unused_object() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     assert_eq!(shop.staff(say("short", ABSENT)).await.status, 201);
@@ -122,7 +123,7 @@ async fn a_text_that_is_replaced_is_noted_in_the_same_write() {
     assert_eq!((long.body["file"]["id"].as_str(), shop.noted().await), (Some(&*first), vec![]));
     let other = done(to(&second), 2).await;
     assert_eq!((other.body["file"]["id"].as_str(), shop.noted().await), (Some(&*second), vec![first.clone()]));
-    // A second request with the same upload adds no note, and the content still references it.
+    // A second request with the same upload adds no note, because the content still references it.
     done(to(&second), 3).await;
     let short = done(say("short again", ("x", "y")), 4).await;
     assert_eq!((short.body["text"].as_str(), short.body.get("file")), (Some("short again"), None));
@@ -142,7 +143,7 @@ async fn content_needs_an_upload_of_a_text_for_this_product() {
         assert_eq!((refused.status, refused.code()), (409, Some("not_uploaded")), "{id}");
     }
     let id = uploaded(&shop).await;
-    assert_eq!(shop.staff(put(&id, ("if-match", "\"1\""))).await.status, 404, "nothing to replace");
+    assert_eq!(shop.staff(put(&id, ("if-match", "\"1\""))).await.status, 404, "there is no content to replace");
     assert_eq!(shop.staff(put(&id, ("x", "y"))).await.status, 428);
     assert_eq!(get(&shop).await.status, 404);
 }

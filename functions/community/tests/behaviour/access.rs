@@ -56,7 +56,7 @@ async fn every_signed_in_caller_reads_the_lists_of_followers() {
 }
 
 #[tokio::test]
-async fn only_staff_reads_graph_places_and_likers_and_anybody_reads_the_count() {
+async fn only_staff_read_the_graph_the_places_and_the_likers_and_anybody_reads_the_count() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     for call in [edges("a", "follows"), likers("p"), residents("DE")] {
         let unsigned = call.clone().claims(serde_json::json!({}));

@@ -24,7 +24,7 @@ fn of(count: u64, liked_by_me: bool) -> Value {
 }
 
 #[tokio::test]
-async fn a_token_shows_a_like_only_to_the_customer_who_gave_it() {
+async fn a_token_shows_only_the_like_of_its_own_customer() {
     let town = Town::open(&["a", "b"], &["p"]).await;
     town.like("a", "p").await;
     let token = |claims: Value| town.issuer.token(&claims);
@@ -107,9 +107,10 @@ async fn fifty_concurrent_callers_each_see_only_their_own_like() {
     assert_eq!(town.issuer.asked(), 1);
 }
 
-/// On the other routes the gateway verifies the token, and only its claims count.
+/// On the other routes the gateway verifies the token. The function trusts only the gateway's
+/// claims.
 #[tokio::test]
-async fn a_token_that_the_gateway_did_not_verify_opens_no_route() {
+async fn a_token_that_the_gateway_did_not_verify_gives_no_access() {
     let town = Town::open(&["a"], &["p"]).await;
     let token = format!("Bearer {}", town.issuer.token(&json!({ "sub": "a", "cognito:groups": ["staff"] })));
     for call in [

@@ -41,7 +41,7 @@ async fn fifty_customers_like_one_product_at_once_and_all_are_counted() {
 }
 
 #[tokio::test]
-async fn fifty_likes_of_one_customer_for_one_product_at_once_are_one() {
+async fn fifty_concurrent_likes_of_one_customer_for_one_product_count_once() {
     let (town, ids) = town(&["p"]).await;
     let answers = join_all((0..CLIENTS).map(|_| town.send(like_call(LIKE, &ids[0], "p").customer(&ids[0])))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
@@ -75,7 +75,7 @@ async fn the_count_equals_the_likes_after_any_additions_and_removals() {
 }
 
 #[tokio::test]
-async fn fifty_customers_follow_one_at_once_and_each_is_one_edge() {
+async fn fifty_customers_follow_one_customer_at_once_and_each_adds_one_edge() {
     let (town, ids) = town(&[]).await;
     for round in 0..2 {
         let answers = join_all(ids.iter().map(|id| town.send(edge(FOLLOW, id, "star").customer(id)))).await;
@@ -91,7 +91,7 @@ async fn fifty_customers_follow_one_at_once_and_each_is_one_edge() {
 }
 
 #[tokio::test]
-async fn one_customer_follows_fifty_at_once() {
+async fn one_customer_follows_fifty_customers_at_once() {
     let (town, ids) = town(&[]).await;
     let calls = ids.iter().flat_map(|id| [id, id]).map(|id| town.send(edge(FOLLOW, "star", id).customer("star")));
     let answers = join_all(calls).await;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::town::{FOLLOW, FOLLOWS, Town, UNFOLLOW, each, edge, followers, following};
 
 #[tokio::test]
-async fn a_follower_is_found_from_both_ends_and_by_a_single_lookup() {
+async fn a_follow_is_listed_for_both_customers_and_read_by_its_path() {
     let town = Town::open(&["a", "b", "c"], &[]).await;
     let made = town.follow("a", "b").await;
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/following/b")));
@@ -22,7 +22,7 @@ async fn a_follower_is_found_from_both_ends_and_by_a_single_lookup() {
 }
 
 #[tokio::test]
-async fn following_twice_is_following_once() {
+async fn a_repeated_follow_has_no_effect() {
     let town = Town::open(&["a", "b"], &[]).await;
     let first = town.follow("a", "b").await;
     let second = town.follow("a", "b").await;
@@ -70,7 +70,7 @@ async fn a_customer_whose_erasure_has_begun_gets_no_followers() {
 }
 
 #[tokio::test]
-async fn ids_of_any_script_and_with_any_mark_stay_distinct() {
+async fn ids_with_any_script_and_punctuation_stay_distinct() {
     let longest = "ß".repeat(64);
     let ids = ["a#b", "a", "a#", "50$", "a~b", "a b", "Ä", "商品", "FOLLOWS#a", &longest, "#", "$"];
     let town = Town::open(&ids, &[]).await;

@@ -73,7 +73,7 @@ async fn each_kind_of_edge_leads_to_its_targets_and_costs_one_request() {
 }
 
 #[tokio::test]
-async fn purchases_are_listed_newest_first_without_returned_ones() {
+async fn purchases_are_listed_newest_first_without_returned_orders() {
     let town = Town::open(&[], &[]).await;
     town.put_all([
         sale("o1", 1, "p", 1, Some("a"), false),
@@ -142,7 +142,7 @@ async fn a_customer_who_moves_is_listed_only_in_the_new_place() {
 }
 
 #[tokio::test]
-async fn a_place_is_a_country_or_a_city_of_one() {
+async fn a_place_is_a_country_or_a_city_of_a_country() {
     let town = Town::open(&[], &[]).await;
     for bad in ["", "a~b~c", "~a", "a~", "a~~b", "_41", "_2f", "a b", "Ä", "_00", &"x".repeat(129)] {
         let answer = town.send(residents(bad)).await;

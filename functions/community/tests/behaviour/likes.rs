@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::town::{LIKE, LIKES, Town, UNLIKE, count_of, each, like_call, liked, likers};
 
 #[tokio::test]
-async fn a_like_is_found_from_both_ends_and_counted() {
+async fn a_like_is_listed_for_its_customer_and_its_product_and_counted() {
     let town = Town::open(&["a", "b"], &["p#1", "p2"]).await;
     let made = town.like("a", "p#1").await;
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/likes/p%231")));
@@ -25,7 +25,7 @@ async fn a_like_is_found_from_both_ends_and_counted() {
 }
 
 #[tokio::test]
-async fn liking_twice_is_liking_once_and_so_is_its_end() {
+async fn a_repeated_like_or_unlike_has_no_effect() {
     let town = Town::open(&["a"], &["p"]).await;
     let first = town.like("a", "p").await;
     for _ in 0..3 {
@@ -94,7 +94,7 @@ async fn a_products_page_neither_shows_nor_reads_the_count() {
 }
 
 #[tokio::test]
-async fn ids_of_any_script_and_with_any_mark_stay_distinct() {
+async fn ids_with_any_script_and_punctuation_stay_distinct() {
     let longest = "ß".repeat(64);
     let ids = ["a#b", "a", "a#", "50$", "a~b", "a b", "Ä", "商品", "LIKE#a", &longest, "#", "$"];
     let town = Town::open(&ids[..2], &ids).await;

@@ -104,7 +104,7 @@ async fn a_customer_has_a_limited_number_of_addresses() {
 }
 
 #[tokio::test]
-async fn two_addresses_set_at_once_are_both_there() {
+async fn two_addresses_set_at_once_are_both_stored() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let (home, work) = (address("1 Road"), address("2 Road"));
@@ -114,7 +114,7 @@ async fn two_addresses_set_at_once_are_both_there() {
 }
 
 #[tokio::test]
-async fn a_missing_customer_has_no_addresses_to_change() {
+async fn the_addresses_of_a_missing_customer_cannot_be_changed() {
     let shop = Shop::open().await;
     assert_eq!(put(&shop, "home", &address("1 Road")).await.status, 404);
     assert_eq!(remove(&shop, "home").await.status, 404);
@@ -122,7 +122,7 @@ async fn a_missing_customer_has_no_addresses_to_change() {
 }
 
 #[tokio::test]
-async fn an_address_that_breaks_the_rules_is_refused() {
+async fn an_invalid_address_is_refused() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     for (field, value) in [

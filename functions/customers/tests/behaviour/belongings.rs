@@ -165,7 +165,7 @@ async fn erasure_deletes_own_documents_with_their_history_and_keeps_all_others()
 }
 
 #[tokio::test]
-async fn one_request_erases_a_few_thousand_write_units_and_its_repetition_the_rest() {
+async fn one_request_erases_a_few_thousand_write_units_and_a_repetition_erases_the_rest() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let (text, names) = ("x".repeat(100_000), (0..35).map(|n| format!("s{n}")).collect::<Vec<_>>());
@@ -318,7 +318,7 @@ async fn broken_off(kind: FaultKind, seed: u64) {
 }
 
 #[tokio::test]
-async fn a_repetition_continues_an_erasure_that_stopped_after_the_profile() {
+async fn a_repetition_continues_an_erasure_that_stopped_after_deleting_the_profile() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.found("club", "ann").await;

@@ -92,7 +92,7 @@ async fn a_line_needs_a_product_of_the_catalogue_and_an_existing_customer() {
 }
 
 #[tokio::test]
-async fn a_cart_shows_present_prices_and_their_sum() {
+async fn a_cart_shows_current_prices_and_their_sum() {
     let shop = shop_with_ann().await;
     put(&shop, "p0", 3).await;
     let line = put(&shop, "p.1#ä", 2).await.body;
@@ -188,7 +188,7 @@ async fn a_full_cart_refuses_another_line_and_accepts_another_quantity() {
 }
 
 #[tokio::test]
-async fn an_expired_cart_is_empty_before_its_removal() {
+async fn an_expired_cart_is_empty_even_before_dynamodb_removes_it() {
     let shop = shop_with_ann().await;
     // The cart is full, so a further line would be refused.
     shop.cart("ann", MAX_LINES, -1).await;
@@ -200,7 +200,7 @@ async fn an_expired_cart_is_empty_before_its_removal() {
 }
 
 #[tokio::test]
-async fn lines_set_at_once_are_all_there_also_in_a_new_cart() {
+async fn lines_set_at_once_are_all_stored_even_in_a_new_cart() {
     let shop = shop_with_ann().await;
     let (a, b) = futures::future::join(put(&shop, "p0", 1), put(&shop, "p.1#ä", 2)).await;
     assert_eq!((a.status, b.status), (200, 200));

@@ -28,7 +28,7 @@ async fn cart(shop: &Shop) -> Value {
 }
 
 #[tokio::test]
-async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
+async fn erasure_deletes_profile_sessions_and_cart_and_keeps_the_orders() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.product("p0").await;
@@ -64,7 +64,7 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
 }
 
 #[tokio::test]
-async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() {
+async fn an_erasure_that_deletes_a_profile_adds_a_note_for_the_archive() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let noted = async || shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items;
@@ -237,7 +237,8 @@ async fn exactly_one_of_a_concurrent_erasure_and_change_takes_effect() {
     assert!(shop.find("ann@example.com").await.is_empty());
 }
 
-/// Otherwise a customer who repeats a request could keep a profile without belongings.
+/// If the profile could change, its version would change, and the repeated request would be
+/// refused. Then the customer would keep a profile without belongings.
 #[tokio::test]
 async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_erases_it() {
     let shop = Shop::open().await;
@@ -301,7 +302,7 @@ async fn edges(shop: &Shop, id: &str) -> usize {
 }
 
 #[tokio::test]
-async fn erasure_takes_the_edges_from_and_to_the_customer_and_leaves_the_counts_right() {
+async fn erasure_deletes_the_edges_from_and_to_the_customer_and_corrects_the_counts() {
     let shop = Shop::open().await;
     let products: Vec<String> = (0..23).map(|n| format!("p{n}")).collect();
     for product in &products {
@@ -352,7 +353,7 @@ async fn a_repetition_continues_an_interrupted_erasure() {
     assert_eq!(likes(&shop, "p0").await, (0, 0));
 }
 
-/// A new profile starts at version 1 again, so only its birth mark differs.
+/// A new profile starts at version 1 again, so only its birth mark (`born`) differs.
 #[tokio::test]
 async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_next_one() {
     let shop = Shop::open().await;

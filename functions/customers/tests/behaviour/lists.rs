@@ -19,7 +19,7 @@ async fn list(shop: &Shop, parameters: &[(&str, &str)]) -> Answered {
 }
 
 #[tokio::test]
-async fn only_a_whole_email_address_is_found_and_in_any_spelling() {
+async fn an_email_address_is_found_only_as_a_whole_but_in_any_spelling() {
     let shop = Shop::open().await;
     let ann = shop.send(sign_up("ann", "Straße@example.com", "ann")).await.body;
     for email in ["Straße@example.com", "STRASSE@example.com", "strasse@EXAMPLE.com"] {
@@ -34,7 +34,7 @@ async fn only_a_whole_email_address_is_found_and_in_any_spelling() {
 }
 
 #[tokio::test]
-async fn at_most_one_of_email_and_tier_selects() {
+async fn email_and_tier_cannot_be_combined() {
     let shop = Shop::open().await;
     for parameters in [
         &[("email", "a@example.com"), ("tier", "gold")][..],
@@ -174,7 +174,8 @@ async fn a_thousand_customers_of_all_tiers_are_read_oldest_first_at_the_same_cos
 async fn a_customer_between_two_tiers_is_listed_once() {
     let shop = Shop::open().await;
     let expected = put(&shop, 5, |_| Tier::Bronze).await;
-    // The index may show an entry of the former tier for a moment. Another item stands for it.
+    // The index may show an entry of the former tier for a moment. An extra item simulates that
+    // entry.
     let late = Customer { tier: Tier::Gold, ..seed::customer(&expected[2].1) };
     let late = Stored::new(late, seed::born(), expected[2].0.parse().unwrap());
     let mut item = late.to_item().unwrap();

@@ -34,7 +34,7 @@ async fn another_spelling_of_a_taken_name_is_taken() {
 }
 
 #[tokio::test]
-async fn a_new_name_is_claimed_and_the_old_one_free() {
+async fn a_new_name_is_claimed_and_the_old_name_is_free() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let renamed = patch(&shop, "ann", &json!({ "email": "anna@example.com", "username": "anna" })).await;
@@ -180,7 +180,7 @@ async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_uniqu
 }
 
 #[tokio::test]
-async fn an_earlier_customer_with_an_invisible_character_changes_and_is_erased_separately() {
+async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_visible_names_claims() {
     let shop = Shop::open().await;
     let typed = "z\u{200B}oe";
     earlier_customer(&shop, "old", typed).await;

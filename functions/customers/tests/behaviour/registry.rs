@@ -95,7 +95,7 @@ async fn visit(recorder: &mut Recorder<'_, Shop>) {
     recorder.expect(204, of("DELETE /v1/customers/{id}/cart", "eve").customer("eve")).await;
 }
 
-/// Verifies two addresses: one with a code, and one with a token that proves it.
+/// Verifies two addresses: one with a code, and one with a token that contains the address.
 async fn verify_addresses(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
     for id in ["kim", "may"] {

@@ -98,7 +98,7 @@ async fn a_session_lasts_a_day_by_default_and_at_most_30_days() {
 }
 
 #[tokio::test]
-async fn an_expired_session_is_gone_before_its_removal() {
+async fn an_expired_session_is_not_found_even_before_dynamodb_removes_it() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.session("ann", "expired", -1).await;
@@ -140,7 +140,7 @@ async fn a_session_is_prolonged_and_its_device_renamed() {
 }
 
 #[tokio::test]
-async fn sessions_are_paged_in_the_order_of_their_ends() {
+async fn sessions_are_paged_in_the_order_of_their_expiry() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.session("bob", "other", 60).await;
@@ -224,7 +224,7 @@ async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_session_that_staff_begins_is_not_of_staffs_sign_in() {
+async fn a_session_that_staff_begin_does_not_belong_to_their_sign_in() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
     let staff = json!({ "sub": "s1", "cognito:groups": "[staff]", "sid": "desk" });
@@ -247,7 +247,7 @@ async fn a_session_that_expires_ends_no_sign_in() {
 
 /// Until the profile is deleted, the customer can repeat the request with the same token.
 #[tokio::test]
-async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
+async fn an_erasure_ends_every_sign_in_after_it_has_deleted_the_profile() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
     // Two sessions of one sign-in, and one of another.

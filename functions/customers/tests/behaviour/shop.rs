@@ -112,7 +112,7 @@ impl Shop {
     }
 }
 
-/// Signs up with a token that proves the address.
+/// Signs up with a token that contains the address as verified.
 pub fn sign_up(id: &str, email: &str, username: &str) -> Call {
     sign_up_unproven(id, email, username).customer_with_email(id, email)
 }

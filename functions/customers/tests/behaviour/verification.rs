@@ -126,7 +126,7 @@ async fn five_wrong_tries_end_a_code() {
 }
 
 #[tokio::test]
-async fn tries_at_the_same_time_share_the_bound() {
+async fn concurrent_tries_share_the_limit() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     request(&shop, "ann").await;
@@ -191,7 +191,7 @@ async fn a_customer_gets_three_codes_a_day() {
 }
 
 #[tokio::test]
-async fn an_erasure_gives_a_customer_no_more_codes() {
+async fn an_erasure_does_not_reset_the_limit_of_codes() {
     let shop = Shop::open().await;
     for round in 0..2 {
         unverified(&shop, "ann").await;
@@ -225,7 +225,7 @@ async fn many_accounts_get_no_more_codes_for_an_address_than_one_day_allows() {
 }
 
 #[tokio::test]
-async fn requests_at_the_same_time_share_the_bound() {
+async fn concurrent_requests_share_the_limit() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     let answers = futures::future::join_all((0..8).map(|_| request(&shop, "ann"))).await;
@@ -236,7 +236,7 @@ async fn requests_at_the_same_time_share_the_bound() {
 }
 
 #[tokio::test]
-async fn a_code_proves_only_the_address_to_which_it_was_sent() {
+async fn a_code_verifies_only_the_address_to_which_it_was_sent() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     request(&shop, "ann").await;

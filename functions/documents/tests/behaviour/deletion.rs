@@ -54,7 +54,7 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
 }
 
 #[tokio::test]
-async fn one_request_removes_a_few_thousand_write_units_and_its_repetition_the_rest() {
+async fn one_request_removes_a_few_thousand_write_units_and_a_repetition_removes_the_rest() {
     let desk = Desk::open().await;
     let text = "x".repeat(100_000);
     for n in 1..=60 {

@@ -30,7 +30,7 @@ async fn a_document_is_created_once_and_is_version_1() {
     assert_eq!(desk.refusal(put("none", "a", "X", 1).customer("ann")).await, hidden());
 }
 
-/// A customer could otherwise learn which ids exist, or take one before its user does.
+/// A customer who may choose ids could learn which ids exist, or take an id before another caller.
 #[tokio::test]
 async fn only_staff_chooses_the_id_of_a_document() {
     let desk = Desk::open().await;

@@ -43,7 +43,7 @@ async fn only_the_owner_and_staff_choose_the_editors() {
 }
 
 #[tokio::test]
-async fn a_hundred_of_more_editors_added_at_once_are_accepted() {
+async fn only_a_hundred_of_the_editors_added_at_once_are_accepted() {
     let desk = Desk::open().await;
     let names: Vec<String> = (0..120).map(|n| format!("editor-{n}")).collect();
     for chunk in names.chunks(40) {
@@ -59,7 +59,7 @@ async fn a_hundred_of_more_editors_added_at_once_are_accepted() {
     let body = desk.expect(200, read(DOC).customer("ann")).await;
     let editors = body["editors"].as_array().unwrap();
     assert_eq!(editors.len(), 100);
-    // An existing editor can be added again. Another one can be added only after one was removed.
+    // An existing editor can be added again. Another editor can be added only after one is removed.
     desk.expect(200, add_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;
     assert_eq!(desk.refusal(add_editor(DOC, "ben").customer("ann")).await, (422, "invalid_body".into()));
     desk.expect(204, remove_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;

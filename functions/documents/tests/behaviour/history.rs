@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::desk::{DOC, Desk, hidden, put, restore, texts, version, versions};
 
 #[tokio::test]
-async fn an_old_version_comes_back_as_a_new_one_and_history_stays() {
+async fn a_restore_publishes_an_old_version_as_a_new_one_and_keeps_the_history() {
     let desk = Desk::open().await;
     desk.expect(200, put(DOC, "a", "A2", 1).customer("ann")).await;
     desk.expect(200, put(DOC, "c", "C3", 2).customer("ann")).await;
@@ -38,7 +38,7 @@ async fn an_old_version_comes_back_as_a_new_one_and_history_stays() {
 }
 
 #[tokio::test]
-async fn a_missing_version_is_not_found_and_a_version_is_a_number() {
+async fn a_missing_version_is_not_found_and_a_malformed_number_is_refused() {
     let desk = Desk::open().await;
     for number in [0, 2, u64::MAX] {
         assert_eq!(desk.refusal(version(DOC, number).customer("ann")).await, hidden());

@@ -10,7 +10,7 @@ use tokio::time;
 use crate::support::{Warehouse, batch, message, moved, order, paid};
 
 #[tokio::test]
-async fn one_message_that_cannot_be_read_is_named_alone() {
+async fn the_response_names_only_the_message_that_cannot_be_read() {
     let warehouse = Warehouse::open(3).await;
     let poisons = [
         json!({"messageId": "no-json", "body": "{"}),
@@ -47,7 +47,7 @@ async fn events_for_other_consumers_are_skipped() {
 }
 
 #[tokio::test]
-async fn an_order_that_was_paid_on_the_spot_waits_as_well() {
+async fn an_order_that_was_placed_with_status_paid_waits_for_a_station() {
     let placed = json!({
         "id": format!("{:032x}", 1), "type": "OrderPlaced", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
         "data": {

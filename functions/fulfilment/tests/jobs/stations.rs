@@ -26,7 +26,7 @@ async fn the_first_orders_get_the_stations_and_the_others_wait_in_their_order() 
 }
 
 #[tokio::test]
-async fn the_set_may_become_empty_and_be_filled_again() {
+async fn stations_may_all_become_free_and_be_used_again() {
     let warehouse = Warehouse::open(1).await;
     for number in 1..=3 {
         warehouse.pay(&order(number)).await;

@@ -37,7 +37,7 @@ async fn every_digit_of_a_value_is_kept() {
 }
 
 #[tokio::test]
-async fn each_point_is_taken_or_refused_by_itself() {
+async fn each_point_is_stored_or_refused_independently() {
     let desk = Desk::open().await;
     let now = in_seconds(0);
     let good = |id: &str| point("m", 1, now, id);
@@ -89,7 +89,7 @@ async fn each_point_is_taken_or_refused_by_itself() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_stores() {
+async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_store_points() {
     let desk = Desk::open().await;
     let good = point("m", 1, in_seconds(0), "1");
     let call = |body: &str| Call::new("POST /v1/metrics").header("content-type", "application/json").body(body);
@@ -147,7 +147,7 @@ async fn a_point_without_an_id_gets_a_new_id_each_time() {
 }
 
 #[tokio::test]
-async fn a_name_in_any_script_and_with_any_mark_is_a_metric_of_its_own() {
+async fn each_name_in_any_script_and_with_any_punctuation_is_a_separate_metric() {
     let desk = Desk::open().await;
     let longest = "#".repeat(128);
     let names: Vec<&str> = NAMES.into_iter().chain([longest.as_str()]).collect();

@@ -59,7 +59,7 @@ async fn an_addition_is_an_integer_from_1_to_1000() {
 }
 
 #[tokio::test]
-async fn a_name_in_any_script_and_with_any_mark_is_a_counter_of_its_own() {
+async fn each_name_in_any_script_and_with_any_punctuation_is_a_separate_counter() {
     let desk = Desk::open().await;
     let longest = "#".repeat(128);
     for (n, name) in (1..).zip(NAMES.into_iter().chain([longest.as_str()])) {

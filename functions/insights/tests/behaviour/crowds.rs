@@ -56,7 +56,7 @@ async fn readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_i
 }
 
 #[tokio::test]
-async fn many_clients_at_one_shard_cause_more_shards() {
+async fn many_concurrent_additions_to_one_shard_all_count() {
     let desk = Desk::open().await;
     let calls: Vec<Call> = (0..50).map(|n| add("views", 2).header("idempotency-key", &format!("k{n}"))).collect();
     let answers = join_all(calls.iter().map(|call| insist(&desk, call))).await;
@@ -65,7 +65,7 @@ async fn many_clients_at_one_shard_cause_more_shards() {
 }
 
 #[tokio::test]
-async fn one_key_many_times_at_once_counts_once() {
+async fn concurrent_additions_with_one_key_count_once() {
     let desk = Desk::open().await;
     desk.done(split("views")).await;
     for round in 0..3 {
@@ -79,7 +79,7 @@ async fn one_key_many_times_at_once_counts_once() {
 }
 
 #[tokio::test]
-async fn splits_at_the_same_time_each_double() {
+async fn concurrent_splits_each_double_the_shards() {
     let desk = Desk::open().await;
     let answers = join_all((0..4).map(|_| desk.send(split("views")))).await;
     assert!(answers.iter().all(|answer| answer.status == 200));

@@ -116,7 +116,7 @@ async fn a_list_covers_the_last_day_or_the_period_between_from_and_to_inclusive(
 
 /// The table of a test never removes expired items.
 #[tokio::test]
-async fn an_expired_point_is_not_listed_before_its_removal() {
+async fn an_expired_point_is_not_listed_even_before_dynamodb_removes_it() {
     let desk = Desk::open().await;
     let now = in_seconds(0);
     let points = [(now.plus_seconds(-30 * DAY - 1), "over"), (now.plus_seconds(-30 * DAY + 120), "alive")];
@@ -130,7 +130,7 @@ async fn an_expired_point_is_not_listed_before_its_removal() {
 }
 
 #[tokio::test]
-async fn a_metric_without_points_costs_no_more_than_its_days_have_shards() {
+async fn a_list_without_points_takes_at_most_one_request_per_shard_of_each_day() {
     let desk = Desk::open().await;
     let (found, requests) = desk.all(&list("m").query("from", "2000-01-01T00:00:00Z"), 100).await;
     let most = requests.into_iter().max().unwrap();

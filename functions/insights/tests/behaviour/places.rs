@@ -176,7 +176,7 @@ async fn sales_are_listed_by_any_part_of_a_country_in_one_query() {
 }
 
 #[tokio::test]
-async fn the_pages_of_a_month_lead_through_all_its_totals_once() {
+async fn the_pages_of_a_month_list_each_total_once() {
     let shop = Shop::open().await;
     for number in 0..7 {
         shop.sell(number, (&format!("s{number}"), "2017-01-05", "USD", 1)).await;

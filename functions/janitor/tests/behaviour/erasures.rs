@@ -84,7 +84,7 @@ async fn sessions(shop: &Shop) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_archive_loses_an_erased_customers_objects_and_keeps_the_books_and_all_others() {
+async fn the_archive_loses_an_erased_customers_objects_and_keeps_orders_and_all_others() {
     let shop = Shop::open(1).await;
     let (hers, his) = (belongings(&ann()).unwrap(), belongings(&"bob".parse().unwrap()).unwrap());
     let books = [collection(&order::head(&"o1".parse().unwrap()).unwrap().key().pk), collection(&profile_key().pk)];
@@ -133,7 +133,7 @@ async fn items_begun_at_the_instant_of_the_erasure_are_deleted() {
     assert_eq!(shop.own().get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
 }
 
-/// This holds even if the erasure takes many rounds.
+/// Ann keeps these items even if the erasure takes many rounds.
 #[tokio::test]
 async fn a_customer_who_returns_keeps_the_items_begun_since_the_erasure() {
     let shop = Shop::open(1).await;

@@ -147,7 +147,7 @@ async fn two_janitors_cancel_each_order_once() {
 }
 
 #[tokio::test]
-async fn an_order_that_cannot_lapse_does_not_keep_the_others_from_it() {
+async fn an_order_that_cannot_lapse_does_not_block_the_others() {
     let shop = Shop::open(2).await;
     let stuck = shop.pending(1, 2, due()).await;
     shop.pending(2, 1, due().plus_seconds(1)).await;

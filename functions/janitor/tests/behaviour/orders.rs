@@ -29,7 +29,7 @@ async fn an_order_that_was_not_placed_is_undone_from_any_step() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_undone_half_way_is_undone_whole() {
+async fn an_order_that_is_partly_undone_is_undone_completely() {
     let shop = Shop::open(LINES).await;
     let plan = shop.plan(1, LINES);
     shop.leave_half_undone(&plan).await;
@@ -46,7 +46,9 @@ async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
     again.scope = left.scope.clone();
     again.order.data.reference = left.order.reference.clone();
     again.order.data.unfinished = left.order.unfinished.clone();
-    let Err(StagingError::Refused(refusals)) = shop.place(&again).await else { panic!("both are taken") };
+    let Err(StagingError::Refused(refusals)) = shop.place(&again).await else {
+        panic!("the reference and the idempotency key are not taken")
+    };
     let taken: Vec<OrderAction> = refusals.iter().map(|refusal| refusal.action).collect();
     assert_eq!(taken, [OrderAction::Reference, OrderAction::Idempotency]);
 
@@ -58,7 +60,7 @@ async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
 }
 
 #[tokio::test]
-async fn the_stock_of_a_cancelled_order_is_given_back_to_the_last_line_and_once() {
+async fn the_stock_of_every_line_of_a_cancelled_order_is_given_back_once() {
     let lines = 2 * GIVEN_BACK_AT_ONCE + 52;
     for given_back in 0..=1 {
         let shop = Shop::open(lines).await;

@@ -29,7 +29,7 @@ async fn a_crash_before_the_message_is_accepted_loses_no_message() {
 }
 
 #[tokio::test]
-async fn with_time_an_attempt_outlasts_the_lease_of_one_that_crashed() {
+async fn with_enough_time_an_attempt_waits_for_the_lease_of_a_crashed_attempt() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     shop.post.next(Act::LoseIt);
@@ -89,7 +89,7 @@ async fn no_message_is_sent_without_the_time_to_record_it() {
 /// Drops the attempt at every point where it waits. A crash costs at most one more mail, and only
 /// if the message was already accepted.
 #[tokio::test]
-async fn a_crash_anywhere_else_neither_loses_nor_repeats() {
+async fn a_crash_anywhere_else_neither_loses_nor_repeats_a_message() {
     let shop = Shop::open().await;
     let (mut repeated, mut crashes) = (0, 0);
     for polls in 0..500 {

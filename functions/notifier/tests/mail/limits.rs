@@ -119,7 +119,7 @@ async fn an_address_gets_fifty_mails_a_day() {
 }
 
 #[tokio::test]
-async fn mails_at_the_same_time_share_the_bound() {
+async fn concurrent_mails_share_the_limit() {
     let shop = Shop::open().await;
     for number in 0..45 {
         take(&shop, &shop.moved(number, "pending", "paid"), at(NOW)).await;

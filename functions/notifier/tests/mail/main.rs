@@ -1,4 +1,4 @@
-//! Tests of the notifier on an embedded table, with a scripted post office.
+//! Tests of the notifier on an embedded table, with a scripted mail service.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -108,7 +108,7 @@ async fn a_repeated_event_sends_one_mail() {
 }
 
 #[tokio::test]
-async fn one_of_several_concurrent_deliveries_sends() {
+async fn one_of_several_concurrent_deliveries_sends_the_message() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), at_once()))).await;
@@ -120,7 +120,7 @@ async fn one_of_several_concurrent_deliveries_sends() {
 }
 
 #[tokio::test]
-async fn with_time_a_delivery_waits_for_a_concurrent_one() {
+async fn with_enough_time_a_delivery_waits_for_a_concurrent_one() {
     let shop = Shop::open().await;
     let event = shop.placed(1);
     let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), patient()))).await;
@@ -206,7 +206,7 @@ async fn a_record_that_cannot_be_written_causes_no_second_message() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_written_late_is_written() {
+async fn the_record_is_written_even_if_the_first_writes_fail() {
     let shop = Shop::open().await;
     let (event, faults) = (shop.placed(1), shop.table.faults().clone());
     shop.post.next(Act::AcceptAfter(Box::new(move || {

@@ -1,4 +1,4 @@
-//! A shop with one order, its events, and a scripted post office.
+//! A shop with one order, its events, and a scripted mail service.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -40,7 +40,7 @@ pub fn patient() -> Clock {
     Clock::now() + Duration::from_secs(60)
 }
 
-/// The outcome that the post office gives the next message.
+/// The outcome that the mail service gives the next message.
 pub enum Act {
     /// The message is refused.
     Fail(MailError),
@@ -210,7 +210,7 @@ pub fn delivery(kind: &str, number: u32, data: Value) -> Delivery {
     serde_json::from_value(delivered(&detail(kind, number, NOW, &data))).unwrap()
 }
 
-/// Runs until the post office has been called `calls` times, then drops the future.
+/// Runs until the mail service has been called `calls` times, then drops the future.
 pub async fn crash_when_called<T>(post: &Post, calls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -24,7 +24,7 @@ async fn until_refused(shop: &Shop) -> (Vec<Value>, http_api::sample::Answered) 
 }
 
 #[tokio::test]
-async fn a_customer_has_at_most_20_unpaid_orders_and_each_that_leaves_makes_room_for_one() {
+async fn a_customer_has_at_most_20_unpaid_orders_and_a_payment_or_cancellation_makes_room_for_one() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     let (placed, refused) = until_refused(&shop).await;
@@ -78,7 +78,7 @@ async fn a_customer_places_a_limited_number_of_orders_a_day_including_cancelled_
 }
 
 #[tokio::test]
-async fn a_repeated_request_gets_its_order_though_the_customer_may_place_no_further_one() {
+async fn a_repeated_request_gets_its_order_even_at_the_limit_of_unpaid_orders() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     shop.limit(&json!({ "max_pending_orders": 1 })).await;
@@ -105,15 +105,17 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
     }
     let over = shop.send(order(&[("rice", 1), ("tea", 1_001)], "over")).await;
     assert_eq!((over.status, over.code()), (409, Some("quantity_limit")), "{}", over.body);
-    let detail = "must be at most 1000, because unpaid orders have 0";
+    let detail = "must be at most 1000, because unpaid orders already have 0 pieces";
     assert_eq!(errors(&over), [("/lines/1/quantity", "tea", detail)]);
 
     assert_eq!(shop.send(order(&[("tea", 600), ("rice", 700)], "a")).await.status, 201);
     assert_eq!(shop.send(order(&[("salt", 900)], "b")).await.status, 201);
     let both = shop.send(order(&[("rice", 301), ("salt", 100), ("tea", 401)], "both")).await;
     assert_eq!((both.status, both.code()), (409, Some("quantity_limit")));
-    let details =
-        ["must be at most 300, because unpaid orders have 700", "must be at most 400, because unpaid orders have 600"];
+    let details = [
+        "must be at most 300, because unpaid orders already have 700 pieces",
+        "must be at most 400, because unpaid orders already have 600 pieces",
+    ];
     assert_eq!(errors(&both), [("/lines/0/quantity", "rice", details[0]), ("/lines/2/quantity", "tea", details[1])]);
     assert_eq!(shop.stock("tea").await, 9_400);
 
@@ -127,14 +129,14 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
 }
 
 #[tokio::test]
-async fn a_checkout_has_the_same_bounds_and_names_the_line_of_the_cart() {
+async fn a_checkout_has_the_limits_of_an_order_and_names_the_line_of_the_cart() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     shop.product("rice", 100).await;
     shop.limit(&json!({ "max_pending_quantity": 5, "max_pending_orders": 1 })).await;
     shop.fill_cart(&[("tea", 6), ("rice", 1)]).await;
     let over = shop.check_out(&json!({})).await;
-    let detail = "must be at most 5, because unpaid orders have 0";
+    let detail = "must be at most 5, because unpaid orders already have 0 pieces";
     assert_eq!((over.code(), errors(&over)), (Some("quantity_limit"), vec![("/items/1/quantity", "tea", detail)]));
     assert_eq!(shop.send(order(&[("tea", 1)], "k")).await.status, 201);
     assert_eq!(shop.check_out(&json!({})).await.code(), Some("too_many_pending_orders"));
@@ -231,7 +233,7 @@ async fn unpaid_orders_have_at_most_1000_lines() {
 
 /// The item has the maximum content: as many orders as a setting allows, with the largest lines.
 #[tokio::test]
-async fn the_largest_list_of_open_orders_fits_an_item_and_is_still_changed() {
+async fn the_largest_list_of_open_orders_fits_an_item_and_can_still_change() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let open = held(MAX_ORDERS, OpenOrder { most: MAX_QUANTITY, lines: MAX_LINES as u64 });
@@ -313,7 +315,7 @@ async fn a_customers_order_lapses_after_the_set_time_and_staffs_order_only_on_re
 }
 
 #[tokio::test]
-async fn a_changed_limit_counts_within_30_seconds() {
+async fn a_changed_limit_takes_effect_within_30_seconds() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     assert_eq!(shop.send(order(&[("tea", 1)], "first")).await.status, 201);
@@ -322,9 +324,10 @@ async fn a_changed_limit_counts_within_30_seconds() {
     assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
 }
 
-/// Otherwise a customer could occupy any number of pieces and picking stations without a payment.
+/// A customer who could confirm such orders could occupy stock and picking stations without a
+/// payment.
 #[tokio::test]
-async fn an_order_without_a_price_is_confirmed_by_staff_alone() {
+async fn only_staff_confirm_an_order_without_a_price() {
     let shop = Shop::open().await;
     shop.priced_product("sample", money(0)).await;
     let placed = shop.send(order(&[("sample", 1)], "k")).await.body;

@@ -33,7 +33,7 @@ async fn the_same_amount_in_another_currency_is_another_total() {
 }
 
 #[tokio::test]
-async fn without_an_expected_total_the_present_prices_count() {
+async fn without_an_expected_total_the_current_prices_apply() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     shop.fill_cart(&[("tea", 1)]).await;

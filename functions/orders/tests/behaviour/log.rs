@@ -16,7 +16,8 @@ fn of_day(day: &str) -> Call {
     Call::new("GET /v1/log").query("day", day).staff("sam")
 }
 
-/// Returns the n-th line of a day. Some lines share an instant, and four orders take turns.
+/// Returns the n-th line of a day. Some lines share an instant. The lines belong to four orders in
+/// turn.
 fn line(day: &str, n: u32) -> Stored<OrderLog> {
     let midnight: Instant = format!("{day}T00:00:00Z").parse().unwrap();
     let at = midnight.plus_seconds(i64::from(n / 3 * 80));
@@ -58,7 +59,7 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_a_
 }
 
 #[tokio::test]
-async fn a_note_is_in_the_log_of_its_day_and_an_earlier_versions_note_only_in_its_orders() {
+async fn the_log_of_a_day_has_its_notes_except_those_of_an_earlier_version() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let placed = shop.expect(201, order(&[("tea", 1)], "k")).await;

@@ -136,7 +136,7 @@ async fn a_repeated_order_returns_the_first_one_and_takes_no_more_stock() {
 }
 
 #[tokio::test]
-async fn an_order_may_begin_five_minutes_ahead_of_the_functions_clock() {
+async fn an_order_may_be_placed_up_to_five_minutes_ahead_of_the_functions_clock() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     for (ahead, status) in [(290, 201), (320, 422)] {

@@ -21,7 +21,7 @@ fn is_refused(second: &Answered, first: &Answered) -> bool {
 }
 
 #[tokio::test]
-async fn a_reference_is_unique_for_its_customer_and_for_staff_and_they_do_not_collide() {
+async fn a_reference_is_unique_for_each_customer_and_among_the_orders_of_staff() {
     let shop = Shop::open().await;
     shop.sign_up("bob").await;
     shop.product("tea", 100).await;

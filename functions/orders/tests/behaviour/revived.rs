@@ -6,7 +6,7 @@ use key_schema::product::Stock;
 use crate::shop::{Shop, moved, order, stored};
 
 #[tokio::test]
-async fn a_cancelled_order_of_an_earlier_product_returns_no_pieces_to_its_successor() {
+async fn a_cancelled_order_of_a_retired_product_returns_no_pieces_to_the_revived_product() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     shop.product("rice", 10).await;

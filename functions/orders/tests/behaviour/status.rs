@@ -19,7 +19,7 @@ const STEPS: [(&str, &str); 8] = [
     ("picking", "cancelled"),
 ];
 
-/// Places an order of ann for two pieces, and leads it to a status.
+/// Places an order of ann for two pieces, and moves it to a status.
 async fn at(shop: &Shop, status: &str, key: &str) -> Value {
     let placed = shop.send(order(&[("tea", 2)], key)).await;
     assert_eq!(placed.status, 201, "{}", placed.body);
@@ -111,7 +111,7 @@ async fn a_step_needs_the_current_version() {
 }
 
 #[tokio::test]
-async fn one_of_a_concurrent_payment_and_cancellation_succeeds_and_goods_match_money() {
+async fn one_of_a_concurrent_payment_and_cancellation_changes_both_stock_and_wallet() {
     for round in 0..5 {
         let shop = Shop::open().await;
         shop.product("tea", 10).await;
@@ -127,7 +127,7 @@ async fn one_of_a_concurrent_payment_and_cancellation_succeeds_and_goods_match_m
 }
 
 #[tokio::test]
-async fn fields_of_a_step_belong_to_its_status() {
+async fn a_field_is_refused_with_a_status_to_which_it_does_not_belong() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let order = at(&shop, "pending", "k").await;
@@ -182,7 +182,7 @@ async fn an_order_is_refunded_up_to_its_total_and_once_for_each_key() {
 }
 
 #[tokio::test]
-async fn refunds_at_once_give_no_more_than_the_total() {
+async fn concurrent_refunds_do_not_exceed_the_total() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     shop.store_wallet(money(0), &[]).await;

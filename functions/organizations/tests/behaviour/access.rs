@@ -65,7 +65,7 @@ async fn only_the_customer_and_staff_see_the_customers_memberships() {
 }
 
 #[tokio::test]
-async fn ids_are_taken_in_any_script_and_refused_where_a_path_cannot_carry_them_or_too_long() {
+async fn ids_that_are_too_long_or_invalid_in_a_path_are_refused() {
     let club = Club::open().await;
     let longest = "#".repeat(128);
     club.expect(201, add_team(CLUB, &longest).customer("ann")).await;

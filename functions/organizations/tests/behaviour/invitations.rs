@@ -78,7 +78,7 @@ async fn an_admin_invites_and_the_customer_becomes_a_member_by_accepting() {
 }
 
 #[tokio::test]
-async fn role_and_team_come_from_the_invitation_and_an_acceptance_of_others_is_refused() {
+async fn role_and_team_come_from_the_invitation_and_an_acceptance_with_other_values_is_refused() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     club.expect(202, put_member(CLUB, "eve", "member", Some("t")).customer("ann")).await;
@@ -147,7 +147,7 @@ async fn lists_of_invitations_are_for_admins_the_customer_and_staff() {
 }
 
 #[tokio::test]
-async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
+async fn an_expired_invitation_is_not_accepted_even_before_dynamodb_removes_it() {
     let club = Club::open().await;
     invite_until(&club, -1).await;
     assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
@@ -201,7 +201,7 @@ async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
     club.expect(201, accept(CLUB, "eve").customer("eve")).await;
 }
 
-/// Otherwise a removed member could return with the old invitation.
+/// A removed member must not return with an old invitation.
 #[tokio::test]
 async fn a_member_added_by_staff_has_no_open_invitation() {
     let club = Club::open().await;

@@ -93,9 +93,10 @@ async fn a_member_who_is_no_admin_may_only_leave() {
     assert_eq!(club.refusal(members(CLUB).customer("bob")).await, hidden());
 }
 
-/// Both memberships have `rev` 1, so only the birth mark distinguishes them.
+/// The ended membership and the new one both have `rev` 1, so only the birth mark distinguishes
+/// them.
 #[tokio::test]
-async fn a_membership_that_was_ended_and_made_again_is_another_one() {
+async fn a_request_that_read_an_ended_membership_does_not_change_its_successor() {
     use key_schema::id::{CustomerId, OrganizationId};
     use key_schema::organization::{self, Authority, Role};
 

@@ -36,7 +36,7 @@ async fn only_staff_chooses_an_id_and_each_id_is_used_once() {
 }
 
 #[tokio::test]
-async fn an_organization_comes_with_all_its_teams_in_one_query() {
+async fn an_organization_is_read_with_all_its_teams_in_one_query() {
     let club = Club::open().await;
     for n in 0..100 {
         club.expect(201, add_team(CLUB, &format!("team {n:03}")).customer("ann")).await;

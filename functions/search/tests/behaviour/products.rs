@@ -27,7 +27,7 @@ async fn anybody_finds_products_by_words_despite_typing_mistakes() {
 }
 
 #[tokio::test]
-async fn punctuation_and_emoji_find_nothing_alone_and_disturb_no_other_word() {
+async fn punctuation_and_emoji_alone_find_nothing_and_do_not_affect_other_words() {
     let shop = Shop::with(&shelf(), &[]).await;
     for nothing in ["!!!", "&", "?", "\u{2014}", "\u{1f9ca}", "\u{1f9ca} \u{2603} !", "/ -", "\u{200b}", "the"] {
         let answer = shop.products(&[("q", nothing)]).await;
@@ -68,7 +68,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
 }
 
 #[tokio::test]
-async fn facets_count_all_hits_and_can_be_followed() {
+async fn facets_count_all_hits_and_their_values_work_as_filters() {
     let shop = Shop::with(&shelf(), &[]).await;
     let facets = shop.products(&[("limit", "1")]).await.body["facets"].clone();
     assert_eq!(facets["brand"], json!([{"value": "National", "count": 2}, {"value": "Private", "count": 2}]));
@@ -194,7 +194,7 @@ async fn the_longest_name_and_id_still_fit_a_cursor() {
 }
 
 #[tokio::test]
-async fn a_cursor_belongs_to_its_parameters() {
+async fn a_cursor_is_valid_only_for_its_parameters() {
     let shop = Shop::with(&shelf(), &[]).await;
     let given = [("q", "ice"), ("sort", "price"), ("limit", "1")];
     let cursor = shop.products(&given).await.body["next_cursor"].as_str().unwrap().to_owned();

@@ -34,8 +34,8 @@ impl Shop {
         Self { app: app(server.url(), limits()), server: Some(server) }
     }
 
-    /// Returns a shop whose client waits for a response for a shorter time than a timeout of the
-    /// engine takes.
+    /// Returns a shop whose client stops waiting for a response before a timeout fault of the
+    /// engine ends.
     pub async fn impatient() -> Self {
         let server = SearchServer::start(None).await.unwrap();
         let limits = Limits { attempt: Duration::from_secs(1), ..limits() };

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::shop::{Shop, change, first, get, whole};
 
 #[tokio::test]
-async fn a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made() {
+async fn a_function_sees_its_own_change_at_once_and_the_others_see_it_within_the_stated_time() {
     let shop = Shop::open().await;
     let (one, other) = (shop.function(), shop.function());
     one.set(first(&json!({ "values": { "n": 1 } }))).await;

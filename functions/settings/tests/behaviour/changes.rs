@@ -89,7 +89,7 @@ async fn everyone_sees_the_values_and_only_staff_sees_the_private_ones() {
 }
 
 #[tokio::test]
-async fn values_are_kept_as_they_were_written_to_the_last_digit() {
+async fn values_keep_every_digit_of_the_request() {
     let shop = Shop::open().await;
     let function = shop.function();
     let text = r#"{"values":{"rate":1.10,"big":123456789012345678901234567890,"tiny":5e-324,"#.to_owned()

@@ -49,7 +49,7 @@ async fn requests_of_all_shards_of_a_counter_count_together() {
 }
 
 #[tokio::test]
-async fn each_hot_minute_causes_one_split_even_if_it_is_reported_repeatedly() {
+async fn each_minute_with_throttles_causes_one_split_even_if_it_is_reported_repeatedly() {
     let watch = Watch::begin().await;
     let hot = partition("views", false);
     watch.throttle(&hot, minute(0), 100);
@@ -70,7 +70,7 @@ async fn each_hot_minute_causes_one_split_even_if_it_is_reported_repeatedly() {
 }
 
 #[tokio::test]
-async fn rounds_at_the_same_time_split_a_counter_once() {
+async fn concurrent_rounds_split_a_counter_once() {
     let watch = Watch::begin().await;
     let counters: Vec<String> = (0..8).map(|number| format!("views {number}")).collect();
     let mut shards = 1;

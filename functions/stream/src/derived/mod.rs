@@ -6,7 +6,8 @@
 //! - From a stock and review statistics it derives the copies on the product for the search
 //!   document ([`copies`]). They are exact, because a copy replaces the older value by its source's
 //!   `rev`.
-//! - From a product it derives its entries in further categories ([`memberships`]), copies as well.
+//! - From a product it derives its entries in further categories ([`memberships`]), which are
+//!   copies, too.
 //!
 //! Copies use the record's own image, because an older image changes nothing. Counters use the
 //! result of a read, because the sink adds the difference to the table's current state.
@@ -92,7 +93,7 @@ enum DeriveError {
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// Other consumers changed the items between the read and the write in every attempt.
-    #[error("others kept deriving the same")]
+    #[error("other consumers kept changing the same items")]
     Overtaken,
 }
 

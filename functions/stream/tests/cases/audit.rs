@@ -190,7 +190,7 @@ async fn case_33_a_removal_with_an_unknown_identity_is_labelled_so() {
 }
 
 #[tokio::test]
-async fn dynamodb_is_known_in_either_spelling_of_the_identity() {
+async fn dynamodb_is_recognised_in_either_spelling_of_its_identity() {
     let shop = Shop::open().await;
     let lambda = json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
     let streams = json!({"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"});

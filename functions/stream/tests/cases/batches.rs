@@ -62,7 +62,7 @@ async fn case_05_the_answer_names_the_earlier_record_of_two_failing_sinks() {
 }
 
 #[tokio::test]
-async fn case_06_the_earliest_of_a_22_and_a_23_digit_number_is_the_shorter_one() {
+async fn case_06_a_number_of_22_digits_is_earlier_than_one_of_23_digits() {
     let (short, long) = ("9999999999999999999999", "10000000000000000000000");
     let sink = Scripted::failing("scripted", &[short, long]);
     let records = [insert(short, &product("a", 1)), insert(long, &product("b", 1))];
@@ -144,7 +144,7 @@ async fn case_09_a_malformed_record_is_quarantined_alone() {
 }
 
 #[tokio::test]
-async fn a_malformed_record_that_cannot_be_set_aside_is_delivered_again() {
+async fn a_malformed_record_that_cannot_be_quarantined_is_delivered_again() {
     let sink = Scripted::failing("scripted", &["5"]);
     let (consumer, shelf) = consumer([sink.boxed()]);
     let mut records = five();
@@ -171,7 +171,7 @@ async fn case_10_near_the_deadline_it_stops_and_names_the_first_unfinished_recor
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_malformed_record_is_set_aside_even_while_a_sink_hangs() {
+async fn a_malformed_record_is_quarantined_even_while_a_sink_hangs() {
     let slow = Scripted::hanging("1");
     let (consumer, shelf) = consumer([slow.boxed()]);
     let mut records = five();
@@ -239,7 +239,7 @@ async fn missing_and_additional_fields_of_a_record_do_not_matter() {
 }
 
 #[tokio::test]
-async fn an_unknown_entity_is_left_to_its_own_consumer() {
+async fn a_record_of_an_unknown_entity_is_ignored() {
     let sink = Scripted::failing("scripted", &[]);
     let (consumer, shelf) = consumer([sink.boxed()]);
     let mut newer = insert("1", &product("a", 1));

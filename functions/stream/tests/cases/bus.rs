@@ -129,7 +129,7 @@ async fn case_11_a_batch_that_is_delivered_twice_is_sent_once() {
 }
 
 #[tokio::test]
-async fn case_12_a_batch_replayed_after_later_changes_sends_no_event_and_a_late_one_does() {
+async fn case_12_a_replayed_record_sends_no_event_and_a_late_record_sends_its_event() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     let picking = order("a", OrderStatus::Picking, 3, 1);
@@ -162,7 +162,7 @@ async fn case_23_events_are_sent_once_and_not_lost_during_an_outage_of_the_index
 }
 
 #[tokio::test]
-async fn case_27_a_change_that_moves_no_status_is_no_event_and_two_moves_in_a_batch_are_two_in_order() {
+async fn case_27_an_unchanged_status_sends_no_event_and_two_status_changes_send_two_in_order() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     let touched = order("a", OrderStatus::Paid, 3, 1);
@@ -276,7 +276,7 @@ async fn partial_failures_of_the_bus_neither_lose_nor_repeat_an_event() {
 }
 
 #[tokio::test]
-async fn without_the_marks_no_event_is_sent() {
+async fn no_event_is_sent_while_the_marks_cannot_be_read() {
     let (shop, bus) = (Shop::open().await, ScriptedBus::default());
     let consumer = shop.consumer(bus.clone());
     shop.test.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 }).unwrap();

@@ -137,7 +137,7 @@ async fn conflicts(consumers: usize) -> usize {
 }
 
 #[tokio::test]
-async fn the_lanes_of_one_consumer_never_meet_on_a_counter() {
+async fn the_lanes_of_one_consumer_never_conflict_on_a_counter() {
     assert_eq!(conflicts(1).await, 0);
 }
 

@@ -56,7 +56,7 @@ async fn case_37_counters_are_exact_when_records_are_repeated_and_reordered() {
 }
 
 #[tokio::test]
-async fn case_37_counters_follow_the_orders_while_old_records_come_again() {
+async fn case_37_counters_stay_exact_while_old_records_are_delivered_again() {
     let shop = Shop::open().await;
     let [pending, paid, cancelled] = [(OrderStatus::Pending, 1), (OrderStatus::Paid, 2), (OrderStatus::Cancelled, 3)]
         .map(|(status, rev)| order("a", status, rev, 1));
@@ -102,7 +102,7 @@ async fn two_consumers_that_take_the_same_batch_at_once_count_it_once() {
 }
 
 #[tokio::test]
-async fn an_order_of_161_lines_is_counted_line_by_line_and_once_over_a_crash() {
+async fn each_line_of_an_order_of_161_lines_is_counted_once_despite_a_crash() {
     let shop = Shop::open().await;
     let large = order("o1", OrderStatus::Pending, 1, 161);
     shop.place(&large).await;

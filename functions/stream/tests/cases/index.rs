@@ -40,7 +40,7 @@ async fn indexed(engine: &Engine, product: &Stored<Product>) -> (u64, Option<Str
 }
 
 #[tokio::test]
-async fn a_product_is_found_as_its_item_says() {
+async fn a_product_is_found_with_the_fields_of_its_item() {
     let engine = Engine::start().await;
     deliver(&engine, &[&[insert("1", &product("p1", 1))]]).await;
     let stored = engine.document::<ProductDocument, _>(&product("p1", 1)).await.unwrap();
@@ -136,7 +136,7 @@ impl Index for TakesAndDies {
 }
 
 #[tokio::test]
-async fn case_14_after_a_crash_behind_the_index_write_the_retry_leaves_the_document_unchanged() {
+async fn case_14_after_a_crash_that_follows_the_index_write_the_retry_leaves_the_document_unchanged() {
     let engine = Engine::start().await;
     let batch = [insert("1", &product("a", 1)), modify("2", &product("b", 1), &retired("b", 2))];
     let taken = Arc::new(Notify::new());
@@ -192,7 +192,7 @@ async fn case_16_a_product_that_returns_under_its_key_is_found_and_survives_the_
 }
 
 #[tokio::test]
-async fn case_17_versions_decide_and_not_the_writers_clock() {
+async fn case_17_the_highest_version_wins_regardless_of_the_writers_clock() {
     let engine = Engine::start().await;
     let gone = retired("a", 2);
     let mut back = product("a", 3);
@@ -272,7 +272,7 @@ async fn a_batch_is_one_bulk_call_and_records_of_one_item_are_one_operation() {
 }
 
 #[tokio::test]
-async fn failed_folded_records_name_their_first_and_refused_ones_quarantine_their_newest() {
+async fn the_response_names_the_first_of_failed_merged_records_and_the_newest_of_refused_ones_is_quarantined() {
     let batch = [
         insert("1", &product("b", 1)),
         insert("2", &product("a", 1)),
@@ -287,7 +287,7 @@ async fn failed_folded_records_name_their_first_and_refused_ones_quarantine_thei
 }
 
 #[test]
-fn case_21_keys_that_look_alike_have_documents_of_their_own() {
+fn case_21_keys_that_look_alike_have_separate_documents() {
     assert_ne!(document_id("a|b", "c"), document_id("a", "b|c"));
 }
 

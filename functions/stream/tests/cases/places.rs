@@ -25,7 +25,7 @@ fn store(id: &str, country: &str, city: &str) -> Stored<StoreLocation> {
 }
 
 #[tokio::test]
-async fn an_order_counts_at_its_shops_place_or_under_unknown_without_one() {
+async fn an_order_counts_at_its_shops_place_or_under_unknown_without_a_known_shop() {
     let shop = Shop::open().await;
     shop.put(&store("364", "CH", "Zürich")).await;
     shop.put(&store("a#b~!", "CH", "St. Gallen #1 ~ 聖加侖 %23")).await;
@@ -84,7 +84,7 @@ async fn amounts_of_two_currencies_are_never_added() {
 }
 
 #[tokio::test]
-async fn an_order_counts_on_the_day_it_was_placed_in_universal_time() {
+async fn an_order_counts_on_the_day_in_utc_on_which_it_was_placed() {
     let shop = Shop::open().await;
     let mut order = sold_in("o1", None, OrderStatus::Pending, 1);
     order.data.placed_at = "2017-02-01T01:00:00+02:00".parse().unwrap();
@@ -129,7 +129,7 @@ async fn online_orders_are_counted_in_every_shard_and_cancelled_where_they_were_
 
 /// A release without shards subtracts a cancelled order from shard 0, whichever shard counted it.
 #[tokio::test]
-async fn a_part_below_zero_is_added_like_any_other() {
+async fn a_shard_below_zero_is_added_like_any_other() {
     let shop = Shop::open().await;
     let total = PlaceSales {
         country: "US".into(),

@@ -70,7 +70,7 @@ async fn records_of_equal_event_id_from_two_consumers_are_two_objects() {
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_set_aside_is_delivered_again_and_blocks_no_other() {
+async fn a_record_that_cannot_be_quarantined_is_delivered_again_and_blocks_no_other() {
     let (bucket, consumer) = set_up().await;
     let throttled = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
     bucket.server.faults().add(throttled).unwrap();

@@ -53,7 +53,7 @@ async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_coun
     assert_eq!((shop.bought("c1").await, shop.sold("p1").await), (vec!["p1 in o1".to_owned()], (1, 1)));
 }
 
-/// The export of a shop has the sales as items of their own.
+/// An export contains the sales as separate items. So the import must not derive them again.
 #[tokio::test]
 async fn the_sales_of_an_imported_order_are_not_derived() {
     let shop = Shop::open().await;
@@ -138,7 +138,7 @@ async fn case_11_a_batch_that_is_delivered_twice_leaves_the_same_rows() {
 }
 
 #[tokio::test]
-async fn case_12_an_old_record_that_is_replayed_after_the_cancellation_brings_no_sale_back() {
+async fn case_12_an_old_record_that_is_replayed_after_the_cancellation_restores_no_sale() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&pending).await;
@@ -165,7 +165,7 @@ async fn case_13_the_records_of_an_order_may_arrive_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_slow_predecessor_with_an_older_head_overwrites_no_newer_row() {
+async fn a_slow_consumer_with_an_older_head_overwrites_no_newer_row() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;
@@ -180,7 +180,7 @@ async fn a_slow_predecessor_with_an_older_head_overwrites_no_newer_row() {
 }
 
 #[tokio::test]
-async fn rows_of_different_ages_are_each_brought_up_to_the_head() {
+async fn current_and_outdated_rows_are_all_updated_to_the_head() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 3), order("o1", OrderStatus::Cancelled, 2, 3));
     shop.place(&cancelled).await;
@@ -193,7 +193,7 @@ async fn rows_of_different_ages_are_each_brought_up_to_the_head() {
 }
 
 #[tokio::test]
-async fn an_order_that_an_operator_removed_leaves_its_sales_in_the_books() {
+async fn the_sales_of_an_order_that_an_operator_removed_remain() {
     let shop = Shop::open().await;
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     shop.place(&pending).await;
@@ -205,7 +205,7 @@ async fn an_order_that_an_operator_removed_leaves_its_sales_in_the_books() {
 }
 
 #[tokio::test]
-async fn an_order_whose_head_cannot_be_read_any_more_is_set_aside() {
+async fn the_record_of_an_order_with_an_unreadable_head_is_quarantined() {
     let shop = Shop::open().await;
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     let mut broken = pending.to_item().unwrap();

@@ -290,7 +290,7 @@ fn two_changes_have_two_ids_despite_equal_fields() {
 }
 
 #[test]
-fn an_imported_item_is_no_event_and_its_later_changes_are() {
+fn an_imported_item_sends_no_event_and_its_later_changes_do() {
     let imported = |mut record: Value| {
         record["dynamodb"]["NewImage"]["req"] = json!({"S": IMPORTED});
         record
@@ -298,6 +298,6 @@ fn an_imported_item_is_no_event_and_its_later_changes_are() {
     let (pending, paid) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Paid, 2, 1));
     assert!(data(insert("1", &pending)).is_some());
     assert_eq!(data(imported(insert("1", &pending))), None);
-    // A change that names no request leaves the mark of the import in the item.
+    // A change without a request id does not overwrite the import's mark in the item.
     assert!(data(imported(modify("2", &pending, &paid))).is_some());
 }

@@ -74,7 +74,7 @@ async fn case_39_copies_equal_their_sources_after_any_failure() {
 /// The skipped schedules have the same ends as the explored ones.
 ///
 /// Each kind of schedule has one test, because each explores for a long time on one core.
-mod schedules_that_are_left_out_end_as_those_that_stand_for_them {
+mod skipped_schedules_have_the_same_ends_as_explored_ones {
     use super::{Bounds, CRASH_AND_REPETITION, FAILURE, History, REDUCED, explored, history};
 
     fn compare(name: &str, history: &History, bounds: Bounds) {

@@ -6,9 +6,9 @@
 //! and object belongs to one actor alone. This gives four rules:
 //!
 //! - A call that touches nothing shared succeeds, fails or crashes before any other actor moves. A
-//!   move in between would have the same effect after the call. A crash counts against the common
-//!   bound. This hides no schedule: if another delivery crashes first, this call has succeeded
-//!   before.
+//!   move in between would have the same effect after the call. All deliveries share one limit of
+//!   crashes. The rule still hides no schedule. If another delivery crashes first, this call has
+//!   succeeded before that crash.
 //! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
 //!   the item at once. A delivery of fewer records remains possible.
 //! - Shards that share nothing run one after the other.

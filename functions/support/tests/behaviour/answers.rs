@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::desk::{Desk, answer, each, open, question, questions_of, support_of};
 
 #[tokio::test]
-async fn an_answer_shows_with_its_question_and_takes_it_from_the_queue() {
+async fn an_answer_is_shown_with_its_question_and_removes_it_from_the_queue() {
     let desk = Desk::open(&["ann"]).await;
     let id = desk.asked("ann", "Ice").await;
     assert_eq!(each(desk.read(open()).await["items"].as_array().unwrap(), "id"), [id.as_str()]);

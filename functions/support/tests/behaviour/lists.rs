@@ -27,7 +27,7 @@ async fn a_thousand_questions_are_read_page_by_page_in_both_lists() {
 }
 
 #[tokio::test]
-async fn questions_and_answers_between_two_pages_hide_and_repeat_no_other_question() {
+async fn questions_and_answers_between_two_pages_neither_hide_nor_repeat_other_questions() {
     let desk = Desk::open(&["ann"]).await;
     let asked = desk.filled("ann", 40).await;
     for list in [questions_of("ann"), open()] {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
 
 #[tokio::test]
-async fn a_question_has_one_form_alone_in_the_list_and_beside_the_profile() {
+async fn a_question_has_the_same_form_alone_in_the_list_and_with_the_profile() {
     // The ids contain all characters with a meaning in keys or paths. One has the maximum length.
     for customer in ["ann", "a#b~2F+c d", "ä&蘇黎世", &"#".repeat(128)] {
         let desk = Desk::open(&[customer]).await;
@@ -105,7 +105,7 @@ async fn an_invalid_question_is_refused_field_by_field() {
     }
 }
 
-/// Otherwise one customer could fill staff's list.
+/// Without a quota, one customer could fill staff's list.
 #[tokio::test]
 async fn a_customer_asks_no_more_questions_a_day_than_the_quota() {
     let desk = Desk::open(&["ann", "ben"]).await;

@@ -88,7 +88,7 @@ async fn a_transfer_sent_many_times_at_once_moves_money_once_and_has_one_respons
 }
 
 #[tokio::test]
-async fn one_of_two_concurrent_payloads_under_one_key_counts() {
+async fn one_of_two_concurrent_bodies_with_one_key_takes_effect() {
     let bank = bank().await;
     for round in 0..5 {
         let key = format!("round {round}");

@@ -8,13 +8,17 @@ use serde_json::json;
 use crate::bank::{Bank, balance_of, deposit, euros, transfer, usd};
 
 #[tokio::test]
-async fn a_coin_of_a_stranger_changes_no_deposit_or_transfer_in_the_shops_currency() {
+async fn a_received_amount_in_another_currency_changes_no_deposit_or_transfer_in_the_shops_currency() {
     let bank = Bank::open(&["victim", "rich", "stranger"]).await;
     bank.pay_in("stranger", &euros(2)).await;
     let unopened = bank.send(balance_of("victim").customer("victim")).await;
     let nothing = json!({ "customer_id": "victim", "balance": usd(0), "balances": [], "version": 0 });
     assert_eq!((unopened.version(), unopened.body), (None, nothing));
-    assert_eq!(bank.send(transfer("stranger", "victim", &euros(1), "k1")).await.status, 201, "the first money");
+    assert_eq!(
+        bank.send(transfer("stranger", "victim", &euros(1), "k1")).await.status,
+        201,
+        "the transfer opens the wallet"
+    );
     assert_eq!(bank.balance_in("victim", "EUR").await, 1);
     bank.pay_in("victim", &usd(10)).await;
     bank.pay_in("rich", &usd(5)).await;
@@ -45,7 +49,8 @@ async fn money_leaves_only_the_balance_in_its_currency() {
     assert_eq!((bank.balance("a").await, bank.balance_in("b", "EUR").await), (100, 3));
 }
 
-/// Two currencies of one wallet move at once in both directions. Each keeps its sum.
+/// Two currencies of one wallet move at once in both directions. The sum in each currency stays the
+/// same.
 #[tokio::test]
 async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_either() {
     let bank = Bank::open(&["a", "b"]).await;
@@ -77,7 +82,7 @@ async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_eith
 }
 
 #[tokio::test]
-async fn a_coin_of_every_currency_does_not_keep_a_wallet_from_moving_money() {
+async fn a_wallet_with_money_in_every_currency_can_still_pay() {
     let bank = Bank::open(&["victim", "other"]).await;
     for code in LISTED.split_ascii_whitespace() {
         bank.pay_in("victim", &json!({ "amount": 1, "currency": code })).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::bank::{Bank, balance_of, deposit, euros, usd};
 
 #[tokio::test]
-async fn the_first_deposit_opens_a_wallet_and_each_answers_the_balance_after_it() {
+async fn the_first_deposit_opens_a_wallet_and_each_response_has_the_new_balance() {
     let bank = Bank::open(&["a+b #1"]).await;
     let first = bank.send(deposit("a+b #1", &json!({ "amount": euros(500), "note": "gift card" }), "k1")).await;
     assert_eq!((first.status, first.version()), (201, Some(1)), "{}", first.body);
@@ -92,7 +92,7 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_has_no_effect() 
 }
 
 #[tokio::test]
-async fn deposits_at_once_all_count_each_answer_is_exact_and_the_same_one_counts_once() {
+async fn concurrent_deposits_each_count_once_and_their_responses_have_exact_balances() {
     let bank = Bank::open(&["a"]).await;
     let calls =
         (0..30).map(|n| bank.settled(deposit("a", &json!({ "amount": usd(n % 10 + 1) }), &format!("k{}", n % 10))));
@@ -123,7 +123,7 @@ async fn deposits_at_once_all_count_each_answer_is_exact_and_the_same_one_counts
 }
 
 #[tokio::test]
-async fn a_key_counts_for_a_day_whether_or_not_its_record_was_removed() {
+async fn a_key_is_valid_for_a_day_whether_or_not_its_record_was_removed() {
     let bank = Bank::open(&["a"]).await;
     let call = |amount| deposit("a", &json!({ "amount": usd(amount) }), "k");
     bank.send(call(1)).await;
@@ -138,6 +138,6 @@ async fn a_key_counts_for_a_day_whether_or_not_its_record_was_removed() {
     assert_eq!(refused.code(), Some("account_not_found"), "an expired record is not replayed");
     let anew = bank.send(call(2)).await;
     assert_eq!((anew.status, anew.header("idempotency-replayed"), &anew.body["balance"]), (201, None, &usd(3)));
-    assert_eq!(bank.send(call(2)).await.body, anew.body, "the key counts again");
+    assert_eq!(bank.send(call(2)).await.body, anew.body, "the new record is replayed");
     assert_eq!(bank.balance("a").await, 3);
 }

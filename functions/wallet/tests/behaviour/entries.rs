@@ -21,7 +21,7 @@ async fn a_customer_without_a_wallet_has_zero_and_a_missing_customer_gets_404() 
 }
 
 #[tokio::test]
-async fn the_pages_of_a_wallet_lead_through_all_its_movements_once_newest_first() {
+async fn the_pages_of_a_wallet_list_each_movement_once_newest_first() {
     let bank = Bank::open(&["a", "b"]).await;
     for n in 1..=7 {
         bank.pay_in("a", &usd(n)).await;

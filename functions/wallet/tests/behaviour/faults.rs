@@ -59,6 +59,6 @@ async fn a_transfer_that_always_conflicts_gets_503_and_moves_no_money() {
     }
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (100, 0));
     for call in calls {
-        assert_eq!(bank.send(call).await.status, 201, "the key stays free");
+        assert_eq!(bank.send(call).await.status, 201, "a refused request does not use up its key");
     }
 }

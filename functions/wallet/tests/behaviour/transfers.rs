@@ -36,7 +36,7 @@ async fn a_transfer_moves_money_between_wallets_and_both_entries_have_its_note()
 }
 
 #[tokio::test]
-async fn a_transfer_may_empty_a_wallet_and_not_overdraw_it() {
+async fn a_transfer_may_empty_a_wallet_but_not_overdraw_it() {
     let bank = Bank::open(&["a", "b", "c"]).await;
     bank.pay_in("a", &usd(500)).await;
     let more = bank.send(transfer("a", "b", &usd(501), "k")).await;
@@ -45,7 +45,7 @@ async fn a_transfer_may_empty_a_wallet_and_not_overdraw_it() {
     assert_eq!(
         bank.send(transfer("a", "b", &usd(500), "k")).await.status,
         201,
-        "the key of a refused request stays free"
+        "a refused request does not use up its key"
     );
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 500));
     for from in ["a", "c"] {
@@ -76,7 +76,7 @@ async fn a_missing_account_is_reported_before_a_low_balance() {
 }
 
 #[tokio::test]
-async fn a_transfer_may_fill_a_wallet_and_not_exceed_its_limit() {
+async fn a_transfer_may_fill_a_wallet_but_not_exceed_its_limit() {
     let bank = Bank::open(&["a", "b"]).await;
     for customer in ["a", "b"] {
         bank.pay_in(customer, &usd(100)).await;

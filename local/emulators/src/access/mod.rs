@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_in_a_functions_name_count_and_permission_checks_do_not() {
+    fn calls_for_a_function_are_counted_and_permission_checks_are_not() {
         let (_, access) = guard(vec![rule(true, "s:Get", "x")]);
         assert!(access.may("F", "s:Get", "x").is_ok() && access.check_call("F", "s:Get", "x").is_ok());
         let refused = access.may("F", "s:Put", "x").unwrap_err();

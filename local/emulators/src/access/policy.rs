@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_allows_is_the_one_that_was_needed() {
+    fn the_first_rule_that_allows_a_call_decides() {
         let rules = [rule(true, "s3:PutObject", "x"), rule(true, "s3:GetObject", "*"), rule(true, "s3:GetObject", "x")];
         assert_eq!(decided(&rules, "s3:GetObject", "x"), Decision::Allowed(1));
     }
 
     #[test]
-    fn actions_have_wildcards_and_no_case() {
+    fn actions_match_with_wildcards_and_without_regard_to_case() {
         for (pattern, action, expected) in [
             ("*", "s3:GetObject", true),
             ("s3:*", "s3:GetObject", true),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_have_wildcards_and_case() {
+    fn resources_match_with_wildcards_and_by_case() {
         for (pattern, resource, expected) in [
             ("*", TABLE, true),
             ("arn:aws:dynamodb:*:*:table/shop", TABLE, true),

@@ -16,7 +16,7 @@ use crate::faults::{FaultKind, Faults};
 
 const TARGET: &str = "GraniteServiceVersion20100801.GetInsightRuleReport";
 const RULES: &str = "DynamoDBContributorInsights-PKT-";
-/// Number of contributors if the request does not name one.
+/// Number of contributors in a response if the request does not limit it.
 const CONTRIBUTORS: usize = 10;
 const MAX_CONTRIBUTORS: usize = 100;
 

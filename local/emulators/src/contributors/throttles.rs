@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_keys_nor_minutes_pile_up() {
+    fn the_numbers_of_keys_and_minutes_are_limited() {
         let throttles = Throttles::default();
         for number in 0..2 * KEPT_KEYS {
             throttles.record_at(&format!("key {number}"), 0);

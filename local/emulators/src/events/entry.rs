@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Bytes that AWS counts for a time in any form.
+/// Number of bytes that AWS counts for an entry's time, in any format.
 const TIME_BYTES: usize = 14;
 /// Name of the bus that every account has.
 const DEFAULT_BUS: &str = "default";

@@ -1,12 +1,13 @@
 //! Emulates EventBridge's `PutEvents`.
 //!
 //! [`EventBusServer`] accepts the entries that EventBridge accepts, and rejects others with
-//! EventBridge's messages. It keeps accepted events and passes them to its subscribers, which play
-//! the part of rules and targets. The module replaces `winterbaume-eventbridge` 0.2, which answers
-//! `PutEvents` with ids and drops the events.
+//! EventBridge's messages. It keeps accepted events and passes them to its subscribers, which
+//! represent rules and targets. The crate `winterbaume-eventbridge` 0.2 is no alternative, because
+//! it drops the events.
 //!
 //! Two rules are stricter than EventBridge's on purpose. Only the buses that the caller names at
-//! the start exist. The size limit of a request is 256 KB, which AWS documents for every region.
+//! the start exist. A request has at most 256 KB, the limit that AWS documents for all regions,
+//! even if a region accepts more.
 //!
 //! # Faults
 //!

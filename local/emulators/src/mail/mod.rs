@@ -2,8 +2,8 @@
 //!
 //! [`MailServer`] accepts simple messages (a subject, a text, optionally HTML) as SES does. It
 //! rejects messages that SES rejects, and features that it does not support. It sends nothing, and
-//! keeps accepted messages for inspection. The module replaces `winterbaume-sesv2`, which supports
-//! all of SES but cannot inject faults.
+//! keeps accepted messages for inspection. The crate `winterbaume-sesv2` supports all of SES, but
+//! cannot inject faults.
 //!
 //! # Bounces and complaints
 //!

@@ -138,7 +138,7 @@ mod tests {
 
     /// Tests the example of S3's documentation, "Authenticating Requests: Using Query Parameters".
     #[test]
-    fn the_signature_of_the_documentation_is_the_one_that_is_computed() {
+    fn the_computed_signature_equals_the_one_in_the_documentation() {
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
         let uri = "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE\
                    %2F20130524%2Fus-east-1%2Fs3%2Faws4_request\

@@ -317,7 +317,7 @@ fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Pro
     }
     let mut extended = definition.clone();
     let Some(properties) = extended.pointer_mut("/mappings/properties").and_then(Value::as_object_mut) else {
-        return Err(Problem::mapping("fields can only be added to a mapping that has some"));
+        return Err(Problem::mapping("a mapping without fields accepts no new fields"));
     };
     let before = properties.len();
     for (name, property) in added.into_iter().flatten() {

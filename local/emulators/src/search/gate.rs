@@ -19,7 +19,7 @@ use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, BrokenOff, Endpoint, HangUp, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
-/// OpenSearch's maximum request size. The emulator's responses are smaller.
+/// Maximum size of a response. It is OpenSearch's maximum size of a request.
 const MAX_ANSWER: usize = 100 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -138,7 +138,7 @@ mod tests {
     use crate::access::Rule;
 
     #[tokio::test]
-    async fn an_allowed_call_reaches_the_engine_and_any_other_is_refused_before_it() {
+    async fn an_allowed_call_reaches_the_engine_and_a_refused_call_does_not() {
         let engine = SearchServer::start(None).await.unwrap();
         let allowed = |action: &str, resource: &str| Rule {
             sid: None,

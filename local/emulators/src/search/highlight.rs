@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_fit_are_marked_and_everything_is_encoded() {
+    fn matching_words_are_marked_and_the_whole_text_is_escaped() {
         let analyzer = TextAnalyzer::builder(SimpleTokenizer::default()).filter(LowerCaser).build();
         let mark = |token: &str, edits| Mark { field: 0, token: token.to_owned(), edits };
         let (ice, cube) = (mark("ice", 0), mark("cubde", 1));

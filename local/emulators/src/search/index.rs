@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_never_waits_for_more_than_a_few_writes() {
+    fn a_search_commits_fewer_than_the_maximum_of_uncommitted_writes() {
         let definition = json!({
             "settings": {"analysis": {}},
             "mappings": {"dynamic": "strict", "properties": {"name": {"type": "keyword"}}},

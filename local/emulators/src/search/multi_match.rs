@@ -79,8 +79,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// Whether a text matches everything if the analyzer removes all its words. Otherwise such a
-    /// text matches nothing.
+    /// The result if the analyzer removes all words of the text. If true, every document matches.
+    /// Otherwise no document matches.
     all_without_words: bool,
 }
 

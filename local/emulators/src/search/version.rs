@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_external_version_must_rise_or_at_least_not_fall() {
+    fn an_external_version_must_rise_and_an_external_gte_version_must_not_fall() {
         let at_version = |version| Some(Current { version, seq_no: 3, primary_term: 1 });
         for (version, current, deleted, conflicts) in [
             (WriteVersion::External(5), None, None, false),

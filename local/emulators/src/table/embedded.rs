@@ -68,8 +68,8 @@ impl EmbeddedTable {
         &self.url
     }
 
-    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`, which no
-    /// reader needs any more. Returns the number of deleted records.
+    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`. Call it
+    /// only with records that no reader needs any more. Returns the number of deleted records.
     ///
     /// It never deletes the newest record of a table, because the engine derives the next number
     /// from it. Blocks for about a millisecond per 500 records.
@@ -82,8 +82,8 @@ impl EmbeddedTable {
     }
 
     /// Writes items, in DynamoDB's JSON, directly into the engine: all or none, and without stream
-    /// records. It is much faster than the server and meant for filling a table before its first
-    /// use. Blocks for about a second per 10,000 items.
+    /// records. It is much faster than requests to the server. Use it to fill a table before its
+    /// first use. Blocks for about a second per 10,000 items.
     ///
     /// # Errors
     /// [`Error::Item`] if a value is not an item, [`Error::Engine`] if the engine rejects one.

@@ -19,7 +19,7 @@ pub enum Error {
     #[error("the embedded table failed: {0}")]
     Engine(#[from] dynoxide::DynoxideError),
     /// An imported value is not DynamoDB's JSON.
-    #[error("no item of a table: {0}")]
+    #[error("not an item in DynamoDB's JSON: {0}")]
     Item(#[source] serde_json::Error),
     /// The connection that this crate opens to the engine's database failed.
     #[error("the database of the embedded table failed: {0}")]

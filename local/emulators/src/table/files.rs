@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_folder_serves_one_system_at_a_time_and_stays() {
+    fn a_data_folder_serves_one_system_at_a_time_and_is_not_deleted() {
         let folder = Files::scratch().unwrap();
         let data = folder.folder.join("data");
         let first = Files::kept(&data).unwrap();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_with_another_schema_is_refused_by_name() {
+    fn an_engine_with_another_schema_is_refused_and_the_missing_column_named() {
         let files = Files::scratch().unwrap();
         Connection::open(files.database())
             .unwrap()

@@ -160,7 +160,7 @@ async fn a_request_over_a_limit_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn another_call_and_invalid_json_are_refused() {
+async fn an_unsupported_operation_and_invalid_json_are_refused() {
     let server = EventBusServer::start(&[]).await.unwrap();
     for (target, body, code) in [
         ("AWSEvents.PutRule", "{}", "UnknownOperationException"),
@@ -188,7 +188,7 @@ async fn a_publisher_waits_for_a_full_subscriber_and_no_event_is_lost() {
 }
 
 #[tokio::test]
-async fn a_publisher_that_left_while_it_waited_published_only_the_received_events() {
+async fn only_received_events_of_a_disconnected_publisher_count_as_published() {
     let (server, url) = start().await;
     let mut subscriber = server.subscribe(1);
     let putting = tokio::spawn(async move { put(&url, (0..3).map(entry)).await });
@@ -204,7 +204,7 @@ async fn a_publisher_that_left_while_it_waited_published_only_the_received_event
 }
 
 #[tokio::test]
-async fn a_subscriber_that_left_does_not_block_the_others() {
+async fn a_dropped_subscriber_does_not_block_the_others() {
     let (server, url) = start().await;
     drop(server.subscribe(1));
     let mut staying = server.subscribe(20);

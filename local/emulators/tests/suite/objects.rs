@@ -186,7 +186,7 @@ async fn no_name_leads_out_of_the_folder() {
 }
 
 #[tokio::test]
-async fn a_file_that_the_store_did_not_write_is_named() {
+async fn the_error_names_a_file_that_the_store_did_not_write() {
     let folder = Folder::new("damaged");
     start(Some(&folder.0)).await.put(BUCKET, "a", Bytes::from_static(b"12345")).unwrap();
     let path = folder.files().pop().unwrap();
@@ -207,7 +207,7 @@ async fn a_file_that_the_store_did_not_write_is_named() {
 }
 
 #[tokio::test]
-async fn in_process_objects_are_listed_in_pages_and_written_over() {
+async fn in_process_calls_list_objects_in_pages_and_replace_them() {
     let server = start(None).await;
     for name in ["b", "a", "c", "a"] {
         server.put(BUCKET, name, Bytes::from(name.to_owned())).unwrap();
@@ -305,7 +305,7 @@ async fn a_preflight_request_returns_the_rules_of_the_bucket() {
 }
 
 #[tokio::test]
-async fn a_page_may_read_the_answers_of_a_bucket_that_lets_it_in() {
+async fn a_web_page_may_read_the_responses_of_a_bucket_that_allows_its_origin() {
     let server = with_pages().await;
     server.put(BUCKET, "a", Bytes::from_static(b"1")).unwrap();
     for (path, status) in [("archive/a", 200), ("archive/none", 404)] {

@@ -178,7 +178,7 @@ fn the_file_is_bounded_by_the_unsettled_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_repeats_the_deliveries_under_way_and_no_finished_ones() {
+async fn a_restart_repeats_deliveries_in_progress_and_no_finished_ones() {
     let folder = Folder::new();
     let first = Bus::start(&folder, &willing(), &willing()).await;
     first.put("done").await;
@@ -206,7 +206,7 @@ async fn a_restart_repeats_the_deliveries_under_way_and_no_finished_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abandoned_delivery_survives_restarts_until_it_is_put_back_and_finished() {
+async fn a_given_up_delivery_survives_restarts_until_it_is_redriven_and_finished() {
     let folder = Folder::new();
     let first = Bus::start(&folder, &failing(), &failing()).await;
     first.put("e").await;

@@ -13,8 +13,8 @@ use crate::mapping::{Attention, MappingState, ShardState};
 use crate::source::SharedSource;
 use crate::{Start, StreamCall, reader};
 
-/// Interval between two searches for new shards. When a shard ends, its children are searched at
-/// once.
+/// Interval between two searches for new shards. When a shard ends, the search for its
+/// children begins at once.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// Follows the shards. The caller subscribes to `attention` first, so that no request is missed.

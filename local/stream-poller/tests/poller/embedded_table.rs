@@ -100,7 +100,7 @@ async fn every_record_reaches_every_mapping_and_may_then_be_trimmed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_without_change_are_silent_and_a_ttl_deletion_names_its_service() {
+async fn a_write_without_change_is_not_delivered_and_a_ttl_deletion_names_dynamodb() {
     let shop = Shop::open().await;
     let ttl = json!({"AttributeName": "ttl", "Enabled": true});
     shop.ask("UpdateTimeToLive", json!({"TableName": "shop", "TimeToLiveSpecification": ttl})).await;

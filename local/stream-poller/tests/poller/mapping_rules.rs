@@ -298,7 +298,7 @@ async fn the_latest_position_skips_existing_records() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_of_the_stream_lose_and_repeat_no_record() {
+async fn faults_of_the_stream_neither_lose_nor_repeat_a_record() {
     let stream = MemoryStream::new();
     let function = Function::willing();
     let poller = start(&stream, vec![mapping(settings(), &function)]).await;
@@ -315,7 +315,7 @@ async fn faults_of_the_stream_lose_and_repeat_no_record() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_ends_although_the_stream_never_rests() {
+async fn draining_ends_although_the_stream_never_pauses() {
     let stream = MemoryStream::new();
     let function = Function::willing();
     let poller = start(&stream, vec![mapping(settings(), &function)]).await;
@@ -364,7 +364,7 @@ async fn an_answer_that_cannot_be_understood_fails_the_whole_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lowest_sequence_number_counts_as_a_number_and_not_as_a_text() {
+async fn reported_sequence_numbers_are_compared_as_numbers() {
     let stream = MemoryStream::new();
     stream.insert(9..=11);
     let function = Function::new(|call, _| Ok(if call == 0 { failures(&[11, 10]) } else { Value::Null }));
@@ -374,7 +374,7 @@ async fn the_lowest_sequence_number_counts_as_a_number_and_not_as_a_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_bisected_where_the_function_failed_and_cut_where_it_reported() {
+async fn a_reported_failure_shortens_the_batch_and_a_failed_call_halves_it() {
     let stream = MemoryStream::new();
     stream.insert(1..=8);
     // The response to the first call names a failed record. The second call fails, and the later

@@ -44,7 +44,7 @@ async fn the_role_of_each_mapping_is_checked_for_every_call_even_on_a_shared_pag
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_without_the_right_to_read_stops_and_reports_its_own_mapping_until_it_may() {
+async fn a_mapping_without_read_permission_reports_the_error_and_continues_when_permitted() {
     for call in [StreamCall::GetShardIterator, StreamCall::GetRecords] {
         let stream = MemoryStream::new();
         stream.insert(1..=5);
@@ -67,7 +67,7 @@ async fn a_role_without_the_right_to_read_stops_and_reports_its_own_mapping_unti
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_that_may_not_see_the_shards_has_no_mapping() {
+async fn a_poller_does_not_start_if_a_role_may_not_list_the_shards() {
     let stream = MemoryStream::new();
     let refused =
         mapping(settings(), &Function::willing()).with_role(Arc::new(Lacking::of(&[StreamCall::DescribeStream])));

@@ -76,8 +76,12 @@ fn the_bus_its_rules_and_queues_are_read_with_the_services_defaults() {
 fn unknown_settings_of_the_bus_are_refused_with_their_place() {
     for (from, to, expected) in [
         ("Properties: {Name: things}", "Properties: {Name: things, Speed: 3}", "Speed: this property is not supported"),
-        ("{prefix: x}", "{cidr: x}", "EventPattern: no event pattern: `cidr` is no operator"),
-        ("detail-type: [Placed]", "detail-type: Placed", "EventPattern: no event pattern: the value of `detail-type`"),
+        ("{prefix: x}", "{cidr: x}", "EventPattern: invalid event pattern: the operator `cidr`"),
+        (
+            "detail-type: [Placed]",
+            "detail-type: Placed",
+            "EventPattern: invalid event pattern: the value of `detail-type`",
+        ),
         ("EventBusName: !Ref Bus", "EventBusName: other", "Rule: there is no bus other"),
         (
             "EventBusName: !Ref Bus",
@@ -184,5 +188,5 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     let queue = template.queues.iter().find(|queue| queue.arn == mapping.queue).unwrap();
     assert_eq!(queue.redrive.as_ref().unwrap().arn, failures("PickingFailures"));
     let timeout = template.function("Fulfilment").unwrap().timeout;
-    assert!(queue.visibility_timeout >= 6 * timeout, "as Lambda wants it");
+    assert!(queue.visibility_timeout >= 6 * timeout, "Lambda's guide recommends six times the timeout");
 }

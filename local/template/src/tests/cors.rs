@@ -7,12 +7,12 @@ fn with_cors(settings: &str) -> Result<Template, TemplateError> {
 }
 
 #[test]
-fn an_api_without_a_configuration_lets_no_page_in() {
+fn an_api_without_a_cors_configuration_allows_no_origin() {
     assert_eq!(small("3", "3").unwrap().cors, None);
 }
 
 #[test]
-fn the_configuration_is_read_as_browsers_compare_it() {
+fn methods_are_read_in_upper_case_and_headers_in_lower_case() {
     let settings = "AllowOrigins: ['https://a.example', 'http://localhost:5173'], AllowMethods: [get, PUT], \
                     AllowHeaders: [Authorization], ExposeHeaders: [ETag], MaxAge: 5";
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -59,7 +59,7 @@ fn unusable_and_unsupported_cors_settings_are_refused_with_their_line() {
 }
 
 #[test]
-fn the_real_api_lets_in_the_origins_of_its_parameter_and_no_deployed_site_by_default() {
+fn the_real_api_allows_the_origins_of_its_parameter_and_no_deployed_site_by_default() {
     assert_eq!(real().cors.unwrap().origins, Origins::These(vec!["https://localhost".to_owned()]));
     let deployment = local().parameter("CorsOrigins", "https://shop.example,https://admin.example");
     let cors = Template::read_for(&real_path(), &deployment).unwrap().cors.unwrap();
@@ -68,7 +68,7 @@ fn the_real_api_lets_in_the_origins_of_its_parameter_and_no_deployed_site_by_def
 }
 
 #[test]
-fn a_buckets_rules_are_read_as_s3_compares_them() {
+fn a_buckets_cors_rules_are_read_and_unsupported_ones_refused() {
     let bucket = |properties: &str| {
         small("  One:\n", &format!("  Pictures: {{Type: AWS::S3::Bucket{properties}}}\n  One:\n"))
             .map(|template| template.buckets[0].cors.clone())

@@ -7,8 +7,8 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     let template = real();
     let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
     assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
-    // SAM would create the same ids for events of functions. So a stack that was deployed with such
-    // events keeps its mappings.
+    // SAM creates these ids for stream and queue events of functions. A stack that was deployed
+    // with such events therefore keeps its mappings.
     let ids: Vec<&str> = template.streams.iter().map(|mapping| mapping.logical_id.as_str()).collect();
     assert_eq!(
         (ids, template.queue_mappings[0].logical_id.as_str()),
@@ -59,7 +59,10 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
         (", FunctionResponseTypes: [Other]", "only ReportBatchItemFailures is known"),
         (", FilterCriteria: {Filters: [{Pattern: '{'}]}", "the pattern is not JSON"),
         (", FilterCriteria: {Filters: [{Pattern: '[]'}]}", "must be a JSON object"),
-        (", FilterCriteria: {Filters: [{Pattern: '{\"a\": [{\"wildcard\": \"x*\"}]}'}]}", "`wildcard` is no operator"),
+        (
+            ", FilterCriteria: {Filters: [{Pattern: '{\"a\": [{\"wildcard\": \"x*\"}]}'}]}",
+            "the operator `wildcard` does not exist",
+        ),
         (", BisectBatchOnFunctionError: maybe", "must be true or false, not maybe"),
         (
             ", DestinationConfig: {OnFailure: {Destination: 'arn:aws:sqs:r:a:x'}}",
@@ -99,7 +102,7 @@ fn a_mapping_connects_resources_of_the_template() {
 }
 
 #[test]
-fn the_events_by_which_sam_opens_every_stream_and_queue_are_refused() {
+fn stream_and_queue_events_of_functions_are_refused() {
     for event in [
         "Table: {Type: DynamoDB, Properties: {Stream: !GetAtt Table.StreamArn, StartingPosition: LATEST}}",
         "Jobs: {Type: SQS, Properties: {Queue: 'arn:aws:sqs:r:a:x'}}",

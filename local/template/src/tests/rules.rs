@@ -11,7 +11,7 @@ fn read(parameters: &[(&str, &str)]) -> Result<Template, TemplateError> {
 }
 
 #[test]
-fn parameters_that_belong_together_are_refused_apart() {
+fn a_parameter_without_the_ones_that_it_needs_is_refused() {
     let (url, arn) = ("https://search.example.com", "arn:aws:es:eu-west-1:111122223333:domain/shop");
     let (issuer, api, certificate) = ("https://issuer.example", "api.example.com", "arn:aws:acm:eu-west-1:1:x");
     let together: [&[(&str, &str)]; 8] = [
@@ -43,7 +43,7 @@ fn parameters_that_belong_together_are_refused_apart() {
 }
 
 #[test]
-fn a_rule_without_its_assertion_is_no_rule() {
+fn a_template_rule_needs_assertions_and_refuses_violations() {
     let with = |rule: &str| Template::parse_for(&format!("Rules: {{R: {rule}}}\n{SMALL}"), &Deployment::new("r", "a"));
     assert!(with("{Assertions: [{Assert: !Equals [a, a]}]}").is_ok());
     assert!(with("{RuleCondition: !Equals [a, b], Assertions: [{Assert: !Equals [a, b]}]}").is_ok());

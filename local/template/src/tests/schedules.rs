@@ -32,7 +32,7 @@ fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
         ("Schedule: rate(+2 minutes)", ", not rate(+2 minutes)"),
         ("Schedule: rate(30 seconds)", "must be rate(<n> minutes), hours or days"),
         ("Schedule: rate(99999 days)", ", not rate(99999 days)"),
-        ("Schedule: 'cron(0 12 * * ? *)'", "cron expressions are not run here"),
+        ("Schedule: 'cron(0 12 * * ? *)'", "cron expressions are not supported"),
         ("Schedule: every minute", ", not every minute"),
         ("Description: d", "Schedule is missing"),
         ("Schedule: rate(1 minute), Input: '{'", "the input is not JSON"),

@@ -1,4 +1,4 @@
-//! Products, their copies and further categories, and reviews in the list of the newest.
+//! Products, their copies and further categories, and reviews in the list of the newest reviews.
 
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
@@ -164,12 +164,13 @@ fn month_of(review: &Stored<Review>) -> Result<Key, key_schema::key::KeyError> {
     Ok(recent::month(&Month::of(review.meta.created_at))?.key().clone())
 }
 
-/// Checks that a review has its entry in the list of the newest reviews, in a noted month.
+/// Checks that a review has its entry in the list of the newest reviews, and that the item of its
+/// month exists.
 fn newest(item: &Stored<Review>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let (right, mut problems) = (RecentReview::of(item), Vec::new());
     match seen.find::<RecentReview>(&right.key()?)? {
         None => {
-            let problem = Problem::of(&right, Kind::Copy, "the entry of a review in the list of the newest is missing");
+            let problem = Problem::of(&right, Kind::Copy, "the entry in the list of the newest reviews is missing");
             problems.push(problem.repaired_by(seen.put(&right)?));
         }
         Some(entry) if entry.data != right.data => {
@@ -182,7 +183,7 @@ fn newest(item: &Stored<Review>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> 
     if !seen.others.contains_key(&month_of(item)?) {
         let note = ReviewMonth { month: Month::of(item.meta.created_at) };
         let note = Stored::new(note, item.meta.born.clone(), item.meta.created_at);
-        let problem = Problem::of(&note, Kind::Link, "the month of a review is not noted");
+        let problem = Problem::of(&note, Kind::Link, "the item of the review's month is missing");
         problems.push(problem.repaired_by(seen.put(&note)?));
     }
     Ok(problems)

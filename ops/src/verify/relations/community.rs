@@ -1,4 +1,4 @@
-//! Invitations and the lists of the invited, and shards of counters.
+//! Invitations and the lists of invited customers, and shards of counters.
 
 use key_schema::counter::{self, Counter};
 use key_schema::entity::AnyEntity;

@@ -1,8 +1,8 @@
 //! Relations between an item and items of other partitions, or between two items that change at
 //! different times.
 //!
-//! Each function has two parts. `needs` names the other items. `check` compares them, and has no
-//! effect. So the same comparison runs over a page of the scan, and again over a consistent read.
+//! Each module has two functions. `needs` names the other items. `check` compares them, and writes
+//! nothing. So the same comparison runs over a page of the scan, and again over a consistent read.
 
 mod catalogue;
 mod community;

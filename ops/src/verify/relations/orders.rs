@@ -17,7 +17,7 @@ use crate::items::sets;
 use crate::items::{Check, Repair};
 use crate::verify::report::Kind;
 
-/// How long the item of a customer's open orders stays after the last of them was due.
+/// The time between the last due date of a customer's open orders and the expiry of their item.
 const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// The attributes of the customer's copy that are copies of the order's.
 const COPIED: [&str; 5] = ["line_count", "placed_at", "reference", "status", "total"];
@@ -163,7 +163,7 @@ fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     Ok(problems)
 }
 
-/// Checks that the stream has counted the order at its place.
+/// Checks that the stream's consumer has counted the order in the sales of its place.
 fn counted(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let place = seen.find::<SalePlace>(&place_of(item).key()?)?;
     let is_right = |place: &SalePlace| place.total == item.total && place.reversed != item.status.is_sale();
@@ -173,7 +173,7 @@ fn counted(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> 
     Ok(vec![Problem::new(Kind::Behind, "the sales of the order are not derived").lagging().derived(&item.id)])
 }
 
-/// Checks that the stream has derived the row of a line.
+/// Checks that the stream's consumer has derived the row of a line.
 fn sold(item: &Stored<OrderLine>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let Some(head) = seen.find::<Order>(order::head(&item.order_id)?.key())? else { return Ok(Vec::new()) };
     if head.status == OrderStatus::Placing {

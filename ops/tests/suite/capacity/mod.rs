@@ -105,7 +105,7 @@ fn even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand() {
     assert_eq!(rare.recommended, Mode::OnDemand, "{rare}");
     assert_eq!(rare.parameters, BTreeMap::from([("CapacityMode", "on-demand".to_owned())]));
 
-    // A series of a few hours says little.
+    // The recommendation from a series of a few hours is marked as weak.
     assert!(report(&load(120, 70)).to_string().contains("WEAK: the data cover 2 hours"));
     // Provisioned capacity would be cheaper, but it would throttle requests.
     let steep = report(&[load(720, 10), load(720, 200)].concat().repeat(8));
@@ -129,7 +129,7 @@ fn metrics_of_the_api_and_of_the_cli_are_the_same_series() {
 }
 
 #[test]
-fn metrics_that_are_not_these_are_refused() {
+fn invalid_metrics_are_refused() {
     let with = |change: fn(&mut Value)| {
         let mut value: Value = serde_json::from_str(DOCUMENTED).unwrap();
         change(&mut value);

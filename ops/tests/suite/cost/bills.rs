@@ -212,7 +212,7 @@ proptest! {
 
 /// The table of the report has the same amounts as the bill of a shop that chose the mode.
 #[test]
-fn a_bill_with_provisioned_capacity_has_it_in_place_of_single_units() {
+fn the_comparison_of_modes_has_the_amounts_of_a_bill_with_provisioned_capacity() {
     let routes = "[routes]\n\"GET /v1/products/{id}\" = { per_hour = 400_000 }\n";
     let (on_demand, provisioned) =
         (report_of(routes), report_of(&format!("[parameters]\nCapacityMode = \"provisioned\"\n{routes}")));

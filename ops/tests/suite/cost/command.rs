@@ -25,7 +25,7 @@ fn with_profile(profile: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn the_example_profile_is_a_profile() {
+fn the_example_profile_is_valid() {
     let printed = cost(&["--example-profile"]);
     assert_eq!(printed.status.code(), Some(0), "{}", said(&printed));
     assert_eq!(String::from_utf8(printed.stdout).unwrap().trim_end(), EXAMPLE.trim_end());
@@ -34,7 +34,7 @@ fn the_example_profile_is_a_profile() {
 }
 
 #[test]
-fn a_profile_that_cannot_be_is_a_usage_error_with_the_wrong_value() {
+fn an_invalid_profile_is_a_usage_error_that_names_the_wrong_value() {
     let order = "[routes]\n\"POST /v1/orders\"";
     for (profile, part) in [
         (format!("{order} = -1"), "expected a number of requests"),

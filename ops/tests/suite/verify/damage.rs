@@ -337,7 +337,7 @@ async fn a_team_that_is_missing_is_reported() {
 
 /// The repair creates the missing count. The orphan has no source of truth.
 #[tokio::test]
-async fn a_like_of_nobody_is_counted_and_reported() {
+async fn a_like_by_a_missing_customer_is_counted_and_reported() {
     let table = TestTable::create().await;
     world::fill(&table).await;
     table.put(&seed::stored(Like { customer_id: id("nobody"), product_id: milk() })).await;

@@ -237,7 +237,7 @@ async fn texts(table: &TestTable) {
     table.transact(&document::add_editor(&old, &id("bob"), Right::Own(&ann), &born, now).unwrap()).await;
 }
 
-/// Does what the consumer of the stream does.
+/// Derives data from the shop's changes, as the stream's consumer does.
 pub async fn derived(table: &TestTable) {
     for order in [PENDING, PAID] {
         let head = stored_order(table, order).await;

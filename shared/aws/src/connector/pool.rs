@@ -1,7 +1,7 @@
 //! A pool of open, idle connections.
 //!
 //! The wall clock measures how long a connection has been idle. Lambda freezes an environment
-//! between requests, and its monotonic clock does not count that time, but the server does.
+//! between requests. Its monotonic clock does not count that time, but the server's clock does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};

@@ -170,7 +170,10 @@ impl Fallback {
 /// metric only after [`telemetry::init`], because other programs do not send metrics to standard
 /// output.
 fn report(host: &str) {
-    tracing::warn!(host, "no embedded root fits this host: the system's roots do; deploy a current version");
+    tracing::warn!(
+        host,
+        "the host's certificate chains to a root of the system, and to no embedded root: deploy a new version"
+    );
     if telemetry::is_initialized() {
         line(host).print();
     }
@@ -202,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_of_aws_is_counted_apart_from_others() {
+    fn hosts_of_aws_and_other_hosts_are_counted_separately() {
         for (host, kind) in [("dynamodb.eu-central-1.amazonaws.com", "aws"), ("search.example", "other")] {
             let line: Value = serde_json::from_str(&line(host).to_json(UNIX_EPOCH)).unwrap();
             assert_eq!((&line["Host"], &line["UnknownIssuers"]), (&json!(kind), &json!(1.0)), "{host}");
@@ -210,11 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_five_roots_and_the_systems_to_fall_back_to() {
+    fn a_function_trusts_five_embedded_roots_and_falls_back_to_the_systems_roots() {
         let tls = crate::embedded().unwrap();
         assert_eq!(format!("{tls:?}"), "Tls { roots: 5, falls_back: true }");
         // A system without any roots must not cause a panic.
         assert!(matches!(Tls::of_system(), Ok(_) | Err(SetupError::Roots)));
-        assert!(tls.fallback.is_some_and(|fallback| fallback.loaded.get().is_none()), "loaded too early");
+        assert!(
+            tls.fallback.is_some_and(|fallback| fallback.loaded.get().is_none()),
+            "the fallback roots were loaded too early"
+        );
     }
 }

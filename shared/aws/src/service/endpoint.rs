@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_hosts_of_aws_are_trusted_by_its_roots() {
+    fn only_hosts_of_aws_are_recognized_as_such() {
         for (host, aws) in [
             ("cognito-idp.eu-west-1.amazonaws.com", true),
             ("cognito-idp.cn-north-1.amazonaws.com.cn", true),

@@ -49,7 +49,7 @@ pub struct Service {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The time limit of one attempt, from connecting to the head of the response. Each wait for a
-    /// further part of the body has the same limit. A long body may take longer than that, until
+    /// further part of the body has the same limit. The whole body has no other time limit than
     /// the call's deadline.
     pub attempt: Duration,
     /// The time limit of the whole call with all attempts and pauses.
@@ -167,8 +167,8 @@ impl Limits {
         !is_over
     }
 
-    /// Returns the upper bound of the random pause. It doubles with each attempt, so callers that
-    /// failed at the same time do not retry at the same time.
+    /// Returns the upper bound of the pause. The bound doubles with each attempt. The pause below
+    /// it is random, so callers that failed at the same time do not retry at the same time.
     fn longest_pause(&self, attempts: u32) -> Duration {
         self.backoff.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)))
     }
@@ -253,8 +253,8 @@ impl Service {
         }
     }
 
-    /// Returns a presigned address. Anyone may make the request at it with these headers, from the
-    /// time `from` and for the duration `life`.
+    /// Returns a presigned address. Anyone may send this request with these headers to the address,
+    /// from the time `from` and for the duration `life`.
     ///
     /// # Errors
     /// [`Failure::Invalid`], also when calls of this service are not signed.

@@ -105,7 +105,7 @@ async fn a_session_and_the_hash_of_the_body_are_signed() {
 }
 
 #[test]
-fn a_trace_is_passed_on_by_functions_alone() {
+fn only_functions_pass_the_trace_on() {
     let environment = |function: Option<&str>, trace: Option<&str>| {
         let (function, trace) = (function.map(str::to_owned), trace.map(str::to_owned));
         let trace = trace_of_lambda(|name| match name {
@@ -139,7 +139,7 @@ async fn an_endpoint_without_a_host_is_refused_before_it_is_signed() {
 }
 
 #[test]
-fn a_pause_never_exceeds_its_doubling_ceiling() {
+fn a_pause_never_exceeds_its_doubling_upper_bound() {
     let limits = Limits { backoff: Duration::from_millis(50), ..Limits::default() };
     for (attempts, ceiling) in [(1, 50), (2, 100), (3, 200), (40, u64::from(u32::MAX) * 50)] {
         assert_eq!(limits.longest_pause(attempts), Duration::from_millis(ceiling));
@@ -147,7 +147,7 @@ fn a_pause_never_exceeds_its_doubling_ceiling() {
 }
 
 #[test]
-fn an_error_code_has_no_namespace_wherever_it_is() {
+fn an_error_code_is_read_from_header_or_body_without_its_namespace() {
     let response = |header: Option<&'static str>, body: &'static str| {
         let mut response = Response { status: 400, body: body.into(), ..Response::default() };
         if let Some(header) = header {

@@ -30,7 +30,7 @@ async fn a_transient_response_is_followed_by_another_attempt() {
 }
 
 #[tokio::test]
-async fn the_last_response_is_returned_and_the_caller_says_which_are_transient() {
+async fn only_responses_that_the_caller_calls_transient_are_retried_and_the_last_is_returned() {
     let server = Server::plain().await;
     let service = service(server.port, LIMITS);
     let response = call(&service, "/always-busy").await.unwrap();
@@ -56,7 +56,7 @@ async fn a_call_arrives_with_its_path_headers_and_body() {
 }
 
 #[tokio::test]
-async fn without_a_connection_no_request_was_sent() {
+async fn without_a_connection_the_error_says_that_nothing_was_sent() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
     let hasty = aws::Connector::new(aws::tls().unwrap(), Duration::from_millis(50));
@@ -91,7 +91,7 @@ async fn a_request_without_a_response_may_have_arrived_and_is_sent_as_often_as_t
 }
 
 #[tokio::test]
-async fn a_response_that_does_not_come_is_awaited_for_an_attempt_and_for_a_call() {
+async fn the_limits_of_an_attempt_and_of_a_call_end_the_wait_for_a_response() {
     let server = Server::plain().await;
     let attempt = Duration::from_millis(100);
     for (limits, attempts, least) in [

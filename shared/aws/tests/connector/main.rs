@@ -1,5 +1,5 @@
-//! Tests of the connector and of calls over it, against a server that imitates healthy and faulty
-//! servers.
+//! Tests of the connector and of calls over it. The test server can behave correctly or in several
+//! faulty ways.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -59,7 +59,7 @@ async fn requests_one_after_the_other_share_a_connection() {
 }
 
 #[tokio::test]
-async fn requests_at_once_have_a_connection_each_and_those_serve_the_next_ones() {
+async fn concurrent_requests_have_a_connection_each_and_later_requests_reuse_them() {
     let server = Server::plain().await;
     let (connector, url) = (connector(), format!("http://127.0.0.1:{}/body", server.port));
     for _ in 0..3 {
@@ -82,7 +82,7 @@ async fn a_request_has_its_host_and_its_path() {
     let named = Request::get(format!("http://127.0.0.1:{port}/x")).header("host", "bucket.example");
     let response = connector.call(named.body(SdkBody::empty()).unwrap().try_into().unwrap()).await.unwrap();
     let head = response.into_body().collect().await.unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&head).contains("\nhost: bucket.example"), "a given host header stays");
+    assert!(String::from_utf8_lossy(&head).contains("\nhost: bucket.example"), "the request keeps its host header");
     for url in ["/x", "ftp://127.0.0.1/x"] {
         assert!(ask(&connector, url, "").await.unwrap_err().is_user(), "{url}");
     }
@@ -109,7 +109,7 @@ async fn a_failed_or_half_read_connection_is_not_used_again() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_has_closed_meanwhile_fails_no_request() {
+async fn a_request_succeeds_although_the_server_has_closed_an_idle_connection() {
     let server = Server::plain().await;
     let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
     for turn in 1..=20 {
@@ -156,7 +156,7 @@ fn falling_back(first: &str, then: String) -> (Tls, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn an_unknown_issuer_causes_one_lookup_in_the_other_roots() {
+async fn an_unknown_issuer_causes_one_attempt_with_the_fallback_roots() {
     let (server, issuer) = Server::encrypted("localhost").await;
     let (stranger, other) = Server::encrypted("localhost").await;
     let url = |server: &Server| format!("https://localhost:{}/body", server.port);
@@ -193,7 +193,7 @@ async fn an_unknown_issuer_causes_one_lookup_in_the_other_roots() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_open_in_time_is_given_up() {
+async fn an_attempt_to_connect_ends_after_its_time_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let connector = Connector::new(aws::tls().unwrap(), Duration::from_millis(100));
     let (started, url) = (Instant::now(), format!("https://localhost:{}/", silent.local_addr().unwrap().port()));
@@ -205,7 +205,7 @@ async fn a_connection_that_is_not_open_in_time_is_given_up() {
 }
 
 #[test]
-fn roots_are_certificates_and_at_least_one() {
+fn a_set_of_roots_must_contain_only_certificates_and_at_least_one() {
     for bad in ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         assert!(matches!(Tls::trusting(bad.as_bytes()), Err(SetupError::Roots)), "{bad:?}");
     }

@@ -51,7 +51,7 @@ fn a_group_that_only_looks_like_staff_is_not() {
 }
 
 #[test]
-fn the_group_claim_of_cognito_wins_over_another() {
+fn the_group_claim_of_cognito_takes_precedence_over_the_claim_groups() {
     assert!(!caller(r#"{"sub":"c1","cognito:groups":"[other]","groups":"[staff]"}"#).is_staff());
 }
 
@@ -136,7 +136,7 @@ fn an_invalid_subject_is_forbidden_with_the_reason() {
 }
 
 #[test]
-fn each_identity_reaches_only_its_caller() {
+fn callers_get_only_the_identities_that_their_tokens_allow() {
     let (c1, c2) = (CustomerId::new("c1").unwrap(), CustomerId::new("c2").unwrap());
     let customer = caller(r#"{"sub":"c1"}"#);
     let staff = caller(r#"{"sub":"s1","cognito:groups":"[staff]"}"#);

@@ -23,7 +23,7 @@ const P256_COORDINATE_BYTES: usize = 32;
 /// The first byte of an uncompressed point, before both coordinates (SEC 1, section 2.3.3).
 const UNCOMPRESSED: u8 = 4;
 
-/// One public key, which verifies exactly one algorithm.
+/// A public key for one signature algorithm.
 pub(super) struct Key {
     id: String,
     public: Public,

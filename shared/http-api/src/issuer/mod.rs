@@ -59,7 +59,7 @@ pub enum IssuerError {
     #[error(transparent)]
     Environment(#[from] aws::SetupError),
     /// The issuer's URL does not use https.
-    #[error("the issuer is at no https URL: {0}")]
+    #[error("the issuer must have an https URL: {0}")]
     Url(String),
 }
 
@@ -67,8 +67,8 @@ impl Issuer {
     /// How long cached keys are used before they are fetched again. So a revoked key is refused
     /// after this time.
     pub const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-    /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys as
-    /// long.
+    /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys for
+    /// the same time.
     pub const MAX_STALE: Duration = Duration::from_secs(2 * 60 * 60);
     /// The minimum interval between two fetches because of an unknown key id.
     pub const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(30);
@@ -160,7 +160,7 @@ impl Issuer {
     }
 }
 
-/// Returns the token of an `Authorization` header. As with API Gateway, the scheme may be missing.
+/// Returns the token of an `Authorization` header. The scheme may be missing, as in API Gateway.
 fn bearer(header: &str) -> Option<&str> {
     let token = match header.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),

@@ -1,9 +1,9 @@
 //! Fetches the issuer's keys. The discovery document (OpenID Connect Discovery 1.0, section 4) has
 //! their URL.
 //!
-//! There are two calls: for the document and for the keys. Each has one attempt, limits for time
-//! and size, and follows no redirect. Each opens a new connection, because the next fetch is an
-//! hour away.
+//! There are two calls: for the document and for the keys. Each call has one attempt, and limits
+//! for time and size. It follows no redirect. It opens a new connection, because the next fetch is
+//! an hour away.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -37,13 +37,13 @@ pub(super) enum FetchError {
     Timeout,
     #[error("the issuer of tokens gave no usable response: {0}")]
     Call(Failure),
-    #[error("the issuer of tokens cannot be trusted")]
+    #[error("no TLS client can be built for the issuer of tokens")]
     Trust(#[from] aws::SetupError),
-    #[error("the issuer of tokens answered {0}")]
+    #[error("the issuer of tokens answered with status {0}")]
     Status(u16),
     #[error("the issuer of tokens answered with no {0}")]
     Document(&'static str),
-    #[error("the issuer of tokens is left alone after it did not answer")]
+    #[error("the issuer of tokens failed recently, so no request is sent for a few seconds")]
     Resting,
 }
 
@@ -64,12 +64,12 @@ impl Source {
 
     async fn fetch(&self) -> Result<Vec<Arc<Key>>, FetchError> {
         let document = get(&self.discovery).await?;
-        let place = self.keys_url(&document).ok_or(FetchError::Document("discovery document of its own"))?;
+        let place = self.keys_url(&document).ok_or(FetchError::Document("valid discovery document"))?;
         Key::read_set(&get(&place).await?).ok_or(FetchError::Document("set of keys"))
     }
 
-    /// Returns the URL of the keys from a discovery document. Returns `None` if the document is not
-    /// this issuer's.
+    /// Returns the URL of the keys from a discovery document. Returns `None` if the document
+    /// belongs to another issuer, or if the URL is less secure than that of the document.
     fn keys_url(&self, document: &str) -> Option<Uri> {
         let mut members = Value::parse(document).ok()?.into_members();
         let mut text = |name: &str| members.remove(name).and_then(Value::into_text);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issuer_is_reached_over_https_or_on_this_machine() {
+    fn an_issuer_must_use_https_or_run_on_this_machine() {
         for (endpoint, asked) in [
             ("https://issuer.example", "https://issuer.example/.well-known/openid-configuration"),
             ("https://issuer.example/", "https://issuer.example/.well-known/openid-configuration"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_issuers_document_names_the_address_of_the_keys_at_the_same_safety() {
+    fn the_url_of_the_keys_must_be_as_secure_as_that_of_the_document() {
         let place = |endpoint: &str, issuer: &str, jwks_uri: &str| {
             let source = Source::new("https://issuer", endpoint).unwrap();
             let place = source.keys_url(&format!(r#"{{"issuer":"{issuer}","jwks_uri":"{jwks_uri}","x":1}}"#));

@@ -75,7 +75,7 @@ async fn an_unknown_query_parameter_is_refused_before_any_effect() {
 }
 
 #[tokio::test]
-async fn bad_query_parameters_are_refused() {
+async fn invalid_query_parameters_are_refused() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
     for limit in ["0", "-1", "101", "99999999999999999999", "", "1.5", "ten"] {
         is(&send(list().query("limit", limit)).await, 400, "invalid_parameter");

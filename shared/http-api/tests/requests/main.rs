@@ -143,7 +143,7 @@ fn is(answer: &Answered, status: u16, code: &str) {
 }
 
 #[tokio::test]
-async fn a_valid_request_creates_and_returns_the_location_and_the_version() {
+async fn a_creation_returns_the_location_and_the_version() {
     let answer = send(post().json(&json!({"name": "a#b", "lines": [{"product_id": "p#1", "quantity": 2}]}))).await;
     assert_eq!(answer.status, 201);
     assert_eq!(answer.header("location"), Some("/v1/things/a%23b"));
@@ -200,7 +200,7 @@ async fn a_record_gives_the_response_of_its_own_request_until_it_expires() {
 }
 
 #[tokio::test]
-async fn the_entry_from_text_to_text_gives_the_response_of_the_gateway() {
+async fn an_event_as_text_gets_its_response_as_text() {
     let event = Call::new("GET /v1/things/{id}").path("id", "x").event().to_string();
     let text = routes().answer_text(&app(), &event).await.unwrap();
     let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -229,7 +229,7 @@ async fn callers_reach_only_their_own_items() {
 }
 
 #[tokio::test]
-async fn ids_of_any_script_work_and_ids_that_break_the_rule_are_invalid() {
+async fn ids_in_any_script_are_valid_and_ids_that_break_the_rule_are_refused() {
     let get = |id: &str| Call::new("GET /v1/things/{id}").path("id", id);
     for id in ["p1", "a b", "a#b", "100$", "_41", "a~b", "Ωμέγα", "商品", "🛒", &"x".repeat(128)] {
         let answer = send(get(id)).await;
@@ -271,7 +271,7 @@ async fn a_put_creates_or_replaces_as_its_precondition_says() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_required_and_bounded() {
+async fn an_idempotency_key_is_required_and_has_1_to_255_characters() {
     let call = || Call::new("POST /v1/things").customer("c1").json(&json!({"name": "a"}));
     is(&send(call()).await, 400, "idempotency_key_missing");
     assert_eq!(send(call().header("idempotency-key", &"k".repeat(255))).await.status, 201);
@@ -281,7 +281,7 @@ async fn an_idempotency_key_is_required_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_fingerprint_tells_requests_apart_by_caller_path_and_body() {
+async fn requests_of_another_caller_path_or_body_have_another_fingerprint() {
     let patch =
         |id: &str, body: &str| Call::new("PATCH /v1/things/{id}").path("id", id).header("if-match", "\"1\"").body(body);
     let one = send(patch("a", "{}").customer("c1")).await.body;
@@ -335,7 +335,7 @@ async fn a_route_that_the_function_does_not_have_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_anonymous_caller_may_have_a_key_too() {
+async fn an_anonymous_caller_may_send_an_idempotency_key() {
     let (routes, app) = (routes(), app());
     let call = || Call::new("POST /v1/once/anybody").json(&json!({}));
     assert_eq!(call().send(&routes, &app).await.body, json!(null));

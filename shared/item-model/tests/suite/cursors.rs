@@ -96,7 +96,7 @@ fn a_cursor_opens_for_no_other_list_parameter_or_caller() {
 }
 
 #[test]
-fn a_cursor_expires_to_the_second() {
+fn a_cursor_expires_exactly_at_the_end_of_its_lifetime() {
     let cursors = cursors(&[key("k", 1)]);
     let sealed = cursors.seal(&SCOPE, SORT_KEY, now()).unwrap();
     let end = now().plus_seconds(LIFETIME_SECONDS);
@@ -105,7 +105,7 @@ fn a_cursor_expires_to_the_second() {
 }
 
 #[test]
-fn a_new_key_seals_and_the_old_one_still_opens_until_it_is_gone() {
+fn the_first_key_seals_and_an_old_key_opens_until_it_is_removed() {
     let (old, new) = (cursors(&[key("old", 1)]), cursors(&[key("new", 2), key("old", 1)]));
     let before = old.seal(&SCOPE, SORT_KEY, now()).unwrap();
     let after = new.seal(&SCOPE, SORT_KEY, now()).unwrap();
@@ -121,7 +121,7 @@ fn a_new_key_seals_and_the_old_one_still_opens_until_it_is_gone() {
 }
 
 #[test]
-fn two_cursors_of_one_place_differ() {
+fn two_cursors_of_the_same_sort_key_differ() {
     let cursors = cursors(&[key("k", 1)]);
     assert_ne!(cursors.seal(&SCOPE, SORT_KEY, now()), cursors.seal(&SCOPE, SORT_KEY, now()), "a nonce was used twice");
 }

@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn byte_strings_sort_as_their_key_text_and_never_share_one(a in bytes(12), b in bytes(12)) {
+    fn byte_strings_sort_as_their_key_texts_and_different_strings_have_different_texts(a in bytes(12), b in bytes(12)) {
         prop_assert_eq!(encoded(&a).cmp(&encoded(&b)), a.cmp(&b));
     }
 
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_is_cut_into_the_parts_that_it_was_joined_from(parts in vec(text(8), 0..5)) {
+    fn a_key_is_split_into_the_parts_that_were_joined(parts in vec(text(8), 0..5)) {
         let mut expected = vec!["PREFIX".to_owned()];
         expected.extend(parts.iter().cloned());
         prop_assert_eq!(split(&joined(&parts)), Some(expected));
@@ -104,14 +104,14 @@ proptest! {
     }
 
     #[test]
-    fn numbers_before_a_text_order_first(a: u64, b in 0u64..3, x in text(4), y in text(4)) {
+    fn a_number_before_a_text_decides_the_order_first(a: u64, b in 0u64..3, x in text(4), y in text(4)) {
         let key = |number: u64, id: &String| join("P", &[&number, id]);
         prop_assert_eq!(key(a, &x).cmp(&key(b, &y)), (a, &x).cmp(&(b, &y)));
     }
 }
 
 #[test]
-fn numbers_have_twenty_digits_with_the_sign_folded_in() {
+fn numbers_have_twenty_digits_and_negative_numbers_sort_first() {
     assert_eq!(joined(&[0u64]), "PREFIX#00000000000000000000");
     assert_eq!(joined(&[u64::MAX]), "PREFIX#18446744073709551615");
     assert_eq!(joined(&[i64::MIN]), "PREFIX#00000000000000000000");
@@ -132,7 +132,7 @@ fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
 /// Tests all pairs of ASCII characters after a `%`. A lenient parser would accept signs and lower
 /// case, and characters that need no escape.
 #[test]
-fn only_the_one_spelling_of_an_escape_decodes() {
+fn only_the_encoders_spelling_of_an_escape_decodes() {
     for high in 0..=0x7Fu8 {
         for low in 0..=0x7Fu8 {
             let escape = format!("%{}{}", char::from(high), char::from(low));

@@ -9,7 +9,7 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn an_instant_survives_its_text_which_always_has_24_characters(instant in instant()) {
+    fn an_instant_is_read_back_from_its_text_of_24_characters(instant in instant()) {
         let text = instant.to_string();
         prop_assert_eq!(text.len(), 24);
         prop_assert_eq!(text.parse(), Ok(instant));
@@ -78,7 +78,7 @@ fn an_invalid_instant_is_refused() {
 }
 
 #[test]
-fn an_instants_parts_are_those_of_utc() {
+fn the_year_and_day_of_an_instant_are_in_utc() {
     assert_eq!(
         (at("2017-01-01T00:30:00+01:00").year(), at("2017-01-01T00:30:00+01:00").day()),
         (2016, "2016-12-31".to_owned())

@@ -13,7 +13,7 @@ item_model::ids! { check_id:
 }
 
 item_model::ids! { check:
-    /// A name that is never an unencoded path segment.
+    /// A name that a path contains only in an encoded form.
     Reference
 }
 
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn time_ordered_ids_sort_by_their_millisecond_and_keep_to_the_rule(
+    fn time_ordered_ids_sort_by_their_millisecond_and_are_valid_ids(
         a in instant_since_epoch(), b in instant_since_epoch(), x: [u8; 10], y: [u8; 10],
     ) {
         let (first, second) = (time_ordered(a, x), time_ordered(b, y));
@@ -80,13 +80,13 @@ proptest! {
     }
 
     #[test]
-    fn a_shard_is_one_of_the_list(member in text(20), shards in 0u32..50) {
+    fn the_shard_of_a_member_is_among_all_shards(member in text(20), shards in 0u32..50) {
         prop_assert!(Shards(shards).all().any(|shard| shard == Shards(shards).of(&member)));
     }
 }
 
 #[test]
-fn the_id_rule_says_which_part_was_broken() {
+fn an_id_error_names_the_broken_part_of_the_rule() {
     assert_eq!(BookId::new(""), Err(IdError::Empty));
     assert_eq!(BookId::new("é".repeat(65)), Err(IdError::TooLong));
     assert_eq!(BookId::new("a\u{85}b"), Err(IdError::ControlCharacter));
@@ -104,7 +104,7 @@ fn the_id_rule_says_which_part_was_broken() {
 /// The shard of an item must not change when a compiler or a library changes. The first three
 /// hashes are the published test vectors of FNV-1a with 64 bits.
 #[test]
-fn shards_are_where_they_have_always_been() {
+fn the_shard_of_an_item_never_changes() {
     for (member, hash) in
         [("", 0xcbf2_9ce4_8422_2325_u64), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
     {

@@ -3,11 +3,11 @@
 //! A product and its categories are a many-to-many relation. One item, the list
 //! [`ProductCategories`], names the further categories of a product. For each of them, an item
 //! [`Membership`] copies the attributes that a category's list shows. It has a key in that list's
-//! index, so one Query lists a category's own products and its further products. One transaction
+//! index, so one Query lists a category's own products and the memberships in it. One transaction
 //! changes a membership and the list, on the condition that the list's `rev` is unchanged. So
 //! concurrent writes cannot exceed the limit of memberships.
 //!
-//! # Why a membership ends with the newest attributes
+//! # Why a membership finally has the newest attributes
 //!
 //! A membership stores the `rev` of the product from which it was copied. The stream's consumer
 //! refreshes it from the image in a record, and only if the copy is older. A request creates a
@@ -158,7 +158,7 @@ pub enum MembershipAction {
     Product,
     /// The list of the product's further categories has changed since it was read.
     List,
-    /// The membership item already exists, or it does not exist.
+    /// The membership to add already exists, or the membership to remove does not exist.
     Member,
 }
 
@@ -338,7 +338,7 @@ pub fn of_product(id: &ProductId) -> Result<Query<Stored<Membership>>, KeyError>
     Ok(Query::new(&OF_PRODUCT, product::partition(id)?, Range::under("IN")).limit(MAX_MEMBERSHIPS))
 }
 
-/// Returns whether the product's memberships show the difference between `old` and `new`.
+/// Returns whether the change from `old` to `new` is visible in the product's memberships.
 #[must_use]
 pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
     let shown = |product: &Stored<Product>| {

@@ -260,7 +260,7 @@ fn signed(rating: u64) -> i64 {
     i64::try_from(rating).unwrap_or(0)
 }
 
-/// Writes a review of a customer with a profile, and counts it.
+/// Writes and counts a review. Its author must have a profile.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -6,7 +6,7 @@
 //! million followers spread over several partitions. The list of followers merges these partitions,
 //! newest first.
 //!
-//! # Why only the follower has a condition
+//! # Why the transaction checks only the follower
 //!
 //! The condition of a new edge is that the follower's profile exists. After an erasure a token that
 //! is still valid can therefore create no edge.

@@ -8,8 +8,8 @@
 //! | `bought` | a product | [`crate::sales::bought`], an index of the sales rows that the stream derives |
 //! | `lives-in` | a place | the profile itself, indexed by place ([`crate::residence::of_place`]) |
 //!
-//! One request reads each kind of edge from a node. An edge has no second copy that could disagree
-//! with it.
+//! For each kind, one request reads the edges of a node. An edge has no second copy that could
+//! differ from it.
 
 use std::fmt;
 use std::str::FromStr;

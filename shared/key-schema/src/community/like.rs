@@ -7,22 +7,22 @@
 //!
 //! # Why the count is exact
 //!
-//! The transaction that writes or removes the like also moves the count. A new like must not exist
-//! yet, and a removed like must exist. A retry, by a client or by the SDK, finds the like already
-//! written or removed and changes no counter.
+//! The transaction that writes or removes the like also changes the count. Its condition is that a
+//! new like does not exist yet, or that a removed like exists. A retry, by a client or by the SDK,
+//! finds the like already written or removed and changes no counter.
 //!
 //! # Why the count is spread over several items
 //!
 //! Two transactions on the same item conflict, and one of them must retry. A single counter would
 //! limit a product to some forty likes a second. So a product's count is the sum of [`COUNTERS`]
-//! items. The customer's id decides which item a like moves. A like and its removal move the same
-//! item, so that no item is ever below 0.
+//! items. The customer's id selects the item that counts a like. The removal of the like changes
+//! the same item, so no item is ever below 0.
 //!
 //! For the same reason the transaction does not check the product: all likes of a product would
-//! conflict on that check. The function reads the product before. So a request may like a product
-//! that is just being retired. That has the same result as a like a moment earlier, because likes
-//! outlive the retirement. The transaction does check the customer's profile. So after an erasure a
-//! token that is still valid can create no like.
+//! conflict on that check. The function reads the product before the transaction. So a request may
+//! like a product that is just being retired. That has the same result as a like a moment earlier,
+//! because likes outlive the retirement. The transaction does check the customer's profile. So
+//! after an erasure a token that is still valid can create no like.
 //!
 //! # Where the counters are
 //!
@@ -137,7 +137,7 @@ fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
 /// An action of a like's transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LikeAction {
-    /// The like already exists, or does not exist.
+    /// The like to add already exists, or the like to remove does not exist.
     Like,
     /// The customer does not exist.
     Customer,

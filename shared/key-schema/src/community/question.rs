@@ -4,7 +4,7 @@
 //! copies sort directly after the profile, newest first. So one Query reads the profile and the
 //! newest questions (see [`crate::customer`]). One transaction writes question and copy, so they
 //! never differ. A question that waits for its first answer is in a sharded, sparse list, and the
-//! first answer removes it.
+//! first answer removes the question from the list.
 //!
 //! # Erasure
 //!

@@ -19,14 +19,14 @@
 //! 3. Only the janitor deletes objects. First it marks the note as *doomed* ([`doom`]), and from
 //!    then on DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the
 //!    object is referenced ([`references`]). If it is not, no transaction can reference it any
-//!    more, and the janitor deletes the object. In both cases it deletes the doomed note at last
+//!    more, and the janitor deletes the object. In both cases it finally deletes the doomed note
 //!    ([`forget`]), and the object may be copied again.
 //!
-//! So every referenced object was copied after a note that was never doomed, and no deletion
-//! happened in between, however slow the copy was. An object whose copy starts before a deletion
-//! and ends after it would stay for ever. Therefore the janitor selects only notes that are older
-//! than any copy can last. It also waits that long before it takes over a note that another janitor
-//! has doomed.
+//! So every referenced object has had a note from before the copy until the reference, and the note
+//! was never doomed. The janitor deleted nothing in that time, however slow the copy was. An object
+//! whose copy starts before a deletion and ends after it would stay for ever. Therefore the janitor
+//! selects only notes that are older than any copy can last. It also waits that long before it
+//! takes over a note that another janitor has doomed.
 //!
 //! A function that fails between two of these steps leaves a note. The janitor finds the note
 //! through a sparse index. A referenced object may still have a note, for example when two requests
@@ -252,8 +252,8 @@ pub(crate) fn unsettled(object: &Stored<UnsettledObject>) -> Result<Guarded, Enc
 }
 
 /// Returns the action that deletes an object's note, for the transaction that references the
-/// object. The note must be the one that was written before the copy, which proves that the janitor
-/// has not deleted the object since.
+/// object. The note must be the one that was written before the copy, so that the janitor has not
+/// deleted the object since.
 pub(crate) fn settled(note: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     let same = Condition::Is("born", value(&note.meta.born)?).and(Condition::Lacks("doomed"));
     Ok(Guarded::delete(note.key()?, same))
@@ -268,8 +268,8 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// Dooms an object with a note from `before` or earlier, and returns the note. If the doomed note
-/// is that old too, the janitor that doomed it has failed, and the note can be doomed again.
+/// Dooms an object with a note from `before` or earlier, and returns the note. A note that was
+/// already doomed by then can be doomed again, because the janitor that doomed it has failed.
 ///
 /// # Errors
 /// [`EncodeError`].

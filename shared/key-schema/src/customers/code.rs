@@ -1,4 +1,4 @@
-//! The codes that prove an email address.
+//! The codes that verify an email address.
 //!
 //! A code is stored nowhere. It is derived from a key, the customer, the address and a random nonce
 //! with HMAC-SHA-256. The table holds the nonce. The function that checks a code and the function
@@ -73,12 +73,12 @@ impl CodeKeys {
         self.keys.first().map_or("", |(name, _)| name)
     }
 
-    /// Returns the code, or `None` if this is not one of the keys.
+    /// Returns the code, or `None` if no key has this name.
     #[must_use]
     pub fn code(&self, key: &str, subject: &Subject<'_>) -> Option<String> {
         let (_, key) = self.keys.iter().find(|(name, _)| name == key)?;
         let tag = sign(key, &subject.bytes());
-        // 64 bits over a million codes: the bias is below 2^-44.
+        // With a 64-bit number modulo a million, the bias is below 2^-44.
         let number = tag.as_ref().first_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes) % CODES)?;
         Some(format!("{number:0width$}", width = DIGITS))
     }

@@ -1,12 +1,12 @@
 //! Notes of erased customers, for the work that remains outside the table.
 //!
 //! The request that erases a customer removes the customer's items from the table. Archived items
-//! are in a bucket, which no transaction reaches. So the transaction that removes the profile also
-//! notes the erasure. The janitor then empties the customer's archive
+//! are in a bucket, which no transaction can include. So the transaction that removes the profile
+//! also notes the erasure. The janitor then empties the customer's archive
 //! ([`crate::archive::belongings`]) and removes the note. If a round is interrupted, the note stays
 //! and the next round continues.
 //!
-//! # Why nothing is archived afterwards
+//! # Why nothing is archived after the erasure
 //!
 //! The stream's consumer archives a session or a cart only after it has read the customer's
 //! profile, strongly ([`crate::archive::owner`]). Once the profile is removed, no consumer can read

@@ -1,8 +1,8 @@
-//! Daily quotas: how many requests of a kind one customer may make on a day of UTC.
+//! Daily quotas: how many requests of a kind one customer may make on one UTC day.
 //!
-//! Some requests add an item each, and their number has no other limit. Each such transaction also
-//! counts the request in one item of the customer and the day. DynamoDB refuses the transaction
-//! beyond the quota.
+//! Some requests add an item each, and their number has no other limit. The transaction of such a
+//! request also counts it in an item for the customer and the day. Above the quota, DynamoDB
+//! refuses the transaction.
 //!
 //! The key holds a hash of the customer's id, and the item outlives an erasure by its time to live.
 //! So a customer who is erased and signs up again on the same day gets no new quota.
@@ -82,7 +82,7 @@ entity! {
         fixed {
             /// The hash of the customer's id.
             customer: CustomerHash,
-            /// The day of UTC.
+            /// The UTC day.
             day: String,
             /// The instant at which the counts expire, which is also the time to live.
             expires_at: Instant,

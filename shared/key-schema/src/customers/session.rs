@@ -221,8 +221,8 @@ patterns! {
     }
 }
 
-/// Creates a session of a customer with a profile. An erasure removes the profile. So it ends every
-/// session that began before it, and no session begins after it.
+/// Creates a session of a customer who has a profile and is not being erased. So no session begins
+/// after an erasure has begun.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -264,8 +264,8 @@ pub fn sign_ins(session: &Session) -> Vec<SignIn> {
     std::iter::once(own).chain(session.sign_in.clone()).collect()
 }
 
-/// Ends a session and revokes its sign-ins. It also does so if the session has expired and DynamoDB
-/// has removed it.
+/// Ends a session and revokes its sign-ins. It revokes them even if the session has expired and
+/// DynamoDB has removed it.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -11,7 +11,7 @@
 //!   a second account gives a customer more codes, and so more tries, for an address.
 //! - A try is counted before the code is compared. After [`MAX_TRIES`] tries, no try is accepted.
 //! - The profile is verified only while it has the address, and together with the unique claim of
-//!   the address. A request proves an address at most once.
+//!   the address. A request verifies an address at most once.
 
 use item_model::prelude::*;
 
@@ -44,15 +44,15 @@ entity! {
         fixed {
             /// The customer.
             customer_id: CustomerId,
-            /// The address that the code proves, as the profile held it.
+            /// The address that the code verifies, as the profile held it.
             email: Email,
             /// The instant at which the item expires, which is also its time to live. The last mail
             /// no longer counts from then on.
             expires_at: Instant,
         }
         mutable by EmailVerificationChanges {
-            /// The random text from which the code is derived. Absent once it has proven the
-            /// address.
+            /// The random text from which the code is derived. Absent once the code has verified
+            /// the address.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             nonce: Option<String>,
             /// The name of the key from which the code is derived.
@@ -130,7 +130,7 @@ impl EmailVerification {
         Ok(stored)
     }
 
-    /// Returns the nonce if a code of this request can still prove the address at `now`.
+    /// Returns the nonce if the code of this request can still verify the address at `now`.
     #[must_use]
     pub fn open_nonce(&self, email: &Email, now: Instant) -> Option<&str> {
         self.nonce.as_deref().filter(|_| self.email == *email && now < self.code_expires_at)
@@ -153,7 +153,7 @@ pub enum VerificationAction {
 patterns! {
     READ {
         id: "verification.read",
-        purpose: "Read what a customer wants to verify",
+        purpose: "Read the address and the latest request to verify it",
         request: BatchGetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION",
         returns: "the profile, the latest request",
@@ -238,7 +238,7 @@ pub fn count_try(
 }
 
 /// Verifies the email address of a profile and claims it. `nonce` is the nonce of the entered code.
-/// It is [`None`] if the caller's token proves the address.
+/// It is [`None`] if the caller's token has the address as verified.
 ///
 /// # Errors
 /// [`EncodeError`].

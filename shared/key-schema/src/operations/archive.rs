@@ -91,7 +91,7 @@ patterns! {
         request: GetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
         returns: "the profile",
-        consistency: Consistency::Strong("the archive must get nothing more of an erased customer"),
+        consistency: Consistency::Strong("no item of an erased customer may be archived"),
         callers: "system",
     }
     RESTORE {
@@ -117,9 +117,9 @@ pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
 /// An order and its parts lose their time to live. A session or a cart must have one, so it expires
 /// at `until`.
 ///
-/// The restored item is the same incarnation. Its removal used the next `rev`, and the search index
-/// may have it. So the restored item has the `rev` after that. Its `version` grows by one, so that
-/// clients see a new version.
+/// The restored item is the same incarnation. Its removal used the next `rev`, which the search
+/// index may have stored. So the `rev` of the restored item grows by two. Its `version` grows by
+/// one, so that clients see a new version.
 ///
 /// # Errors
 /// [`RestoreError`].

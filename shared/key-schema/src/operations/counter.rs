@@ -1,9 +1,9 @@
 //! Counters with many concurrent writers, such as `product:<id>` for the views of a product.
 //!
 //! A counter is the sum of its shards. The shards are in separate partitions, because a partition
-//! takes only 1,000 write units a second. A counter begins with one shard. When its shards become
-//! too hot, their number doubles, up to [`MAX_SHARDS`]. The counter's head records the number. The
-//! first split creates the head, so a counter without a head has one shard.
+//! takes only 1,000 write units a second. A counter begins with one shard. When its shards get too
+//! many writes, their number doubles, up to [`MAX_SHARDS`]. The counter's head records the number.
+//! The first split creates the head, so a counter without a head has one shard.
 //!
 //! # Why a sum is right before, during and after a split
 //!
@@ -13,8 +13,8 @@
 //! nothing and is one write of the head.
 //!
 //! A reader reads the head and all its shards strongly ([`read`], [`rest`]). It starts these reads
-//! after its own request began. So it knows at least as many shards as every writer that got a
-//! response before. The sum contains the additions of those writers.
+//! after its own request began. So it reads every shard that a writer has used, if the writer got
+//! its response before. The sum contains the additions of all these writers.
 //!
 //! # Why nothing is counted twice
 //!
@@ -44,7 +44,7 @@ pub const MAX_ADD: u32 = 1000;
 /// The minimum time from a split to the next one that conflicting additions cause. During that time
 /// the last split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
 pub const PAUSE_SECONDS: i64 = 10;
-/// The number of throttled requests in a minute that makes a counter hot. Retries absorb a smaller
+/// The number of throttled requests in a minute that causes a split. Retries absorb a smaller
 /// number.
 pub const THROTTLED_A_MINUTE: f64 = 10.0;
 

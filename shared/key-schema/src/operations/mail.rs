@@ -106,7 +106,7 @@ patterns! {
     }
     SETTLE {
         id: "mail.settle",
-        purpose: "Record that a message was sent, or never will be",
+        purpose: "Record that a message was sent or permanently rejected",
         request: UpdateItem,
         key: "PK = MAIL#<event>, SK = MAIL",
         requires: "unfinished",
@@ -114,7 +114,7 @@ patterns! {
     }
     RELEASE {
         id: "mail.release",
-        purpose: "Release a claim whose message was certainly not sent",
+        purpose: "Release the claim of a message that was not sent",
         request: UpdateItem,
         key: "PK = MAIL#<event>, SK = MAIL",
         requires: "unfinished, and this attempt has the lease",

@@ -1,8 +1,9 @@
-//! Marks: proofs that a consumer has processed an event, so that a repeated delivery is not
+//! Marks: records that a consumer has processed an event, so that a repeated delivery is not
 //! processed again.
 //!
-//! A consumer writes the mark after the work, never before. Work without a mark is repeated. A mark
-//! without the work would lose the work. So a mark cannot protect work that must not run twice.
+//! A consumer writes the mark after the work, never before. If it fails in between, the work is
+//! repeated. With the mark written first, a failure would lose the work. So marks do not suffice
+//! for work that must never run twice.
 
 use item_model::prelude::*;
 
@@ -19,7 +20,7 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction};
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 
 entity! {
-    /// A proof that a consumer has processed an event.
+    /// A record that a consumer has processed an event.
     Mark = "Mark" {
         fixed {
             /// The name of the consumer that processed the event.

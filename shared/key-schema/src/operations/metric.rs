@@ -3,7 +3,7 @@
 //! A series has many writers and few readers, so its keys spread the writes. One day of a series
 //! uses [`SHARDS`] partitions, and a point's shard is computed from its id. The shard is not
 //! random, because a point that is sent again must overwrite the first one. For the same reason a
-//! point stores only data from its sender, so both writes are equal to the last byte.
+//! point stores only data from its sender, so both writes have the same bytes.
 //!
 //! # Reading
 //!
@@ -226,7 +226,8 @@ pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> R
     Ok(BatchWrite::new(&STORE, puts))
 }
 
-/// Reads one point. Its id names the shard, so the read takes one request, not one a shard.
+/// Reads one point. Its id names the shard, so one request is enough, instead of one request for
+/// each shard.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -19,7 +19,7 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
 use crate::request::{Guarded, Single};
 use crate::text::Email;
 
-/// The maximum number of mails to one address on a day of UTC.
+/// The maximum number of mails to one address on one UTC day.
 pub const MAX_MAILS: u64 = 50;
 /// The maximum number of mails with codes among these mails. Any customer can request a code for
 /// any address, so mails with codes must leave room for other mail.
@@ -64,7 +64,7 @@ entity! {
         fixed {
             /// The hash of the address.
             recipient: RecipientHash,
-            /// The day of UTC.
+            /// The UTC day.
             day: String,
             /// The instant at which the count expires, which is also its time to live.
             expires_at: Instant,

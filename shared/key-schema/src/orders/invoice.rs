@@ -132,8 +132,8 @@ pub enum InvoiceAction {
     Order,
 }
 
-/// Issues the invoice for the order that was read and that has none. Its number is the one after
-/// the counter's.
+/// Issues the invoice for the order that was read, which has no invoice yet. The invoice number is
+/// the counter's number plus one.
 ///
 /// # Errors
 /// [`EncodeError`].

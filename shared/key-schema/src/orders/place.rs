@@ -2,7 +2,7 @@
 //!
 //! The hierarchy country / city / shop / day is a composite sort key, in one partition per country
 //! and month. So one Query reads the totals of any prefix of the hierarchy, and no collection grows
-//! for ever. [`crate::sales`] adds to the totals and keeps the proof of each addition.
+//! for ever. [`crate::sales`] adds to the totals and keeps a record of each addition.
 //!
 //! An order has one currency, and amounts of different currencies are never added. Each currency of
 //! a day has its own total.
@@ -17,11 +17,11 @@
 //!
 //! # Why the sum is exact
 //!
-//! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation
-//! takes the amount from that shard. A function of an earlier release takes it from shard 0
-//! instead, so shard 0 may be negative. No other shard can. A reader reads every shard that may
-//! have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is the partition of
-//! earlier releases, which counted the orders whose proof has no shard.
+//! The record of an addition ([`SalePlace`]) has the number of the shard that counted the order. A
+//! cancellation takes the amount from that shard. A function of an earlier release takes it from
+//! shard 0 instead, so shard 0 may be negative. The other shards are never negative. A reader reads
+//! every shard that may have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0
+//! is the partition of earlier releases. It counts the orders whose record has no shard.
 
 mod path;
 
@@ -85,7 +85,7 @@ fn key(id: &StoreId) -> Result<Key, KeyError> {
 }
 
 entity! {
-    /// The place that counts an order, and the proof that it was counted. A cancellation or return
+    /// The place that counts an order, and the record that it was counted. A cancellation or return
     /// subtracts from the same place, even if the shop has moved since.
     SalePlace = "SalePlace" {
         fixed {
@@ -229,7 +229,7 @@ fn totals_partition(country: &str, month: &str, shard: u32) -> Result<PartitionK
 }
 
 /// Adds orders and an amount to the total of a place. Negative values subtract. The action belongs
-/// to the transaction that writes the proof.
+/// to the transaction that writes `place`.
 pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
     let SalePlace { country, city, store_id, placed_at, total, shard, .. } = &place.data;
     let (date, currency) = (placed_at.day(), total.currency);

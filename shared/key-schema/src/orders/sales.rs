@@ -7,12 +7,12 @@
 //!
 //! # Why nothing is counted twice
 //!
-//! A row also proves whether its line is counted. The transaction that writes the row also changes
+//! A row also records whether its line is counted. The transaction that writes the row also changes
 //! the product's counter, by the difference between the old and the new row. Its condition is that
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
-//! not reversed. That holds even if many writers derive an order, repeatedly, late or out of order.
-//! One more item, `PLACE`, proves in the same way that the totals of the order's place contain the
-//! order ([`crate::place`]).
+//! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
+//! in any sequence. One more item, `PLACE`, records in the same way that the totals of the order's
+//! place contain the order ([`crate::place`]).
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
@@ -247,9 +247,9 @@ pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
 /// The maximum number of rows in one transaction: two actions each, plus two for the place.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 2;
 
-/// Returns the transactions that update the sales of an order to its head. The list is empty if the
-/// sales are up to date. Each transaction is independent of the others. `place` applies only to an
-/// order that was not counted before. Any other order keeps its stored place.
+/// Returns the transactions that make the sales of an order match its head. The list is empty if
+/// the sales are up to date. Each transaction is independent of the others. `place` applies only to
+/// an order that was not counted before. Any other order keeps its stored place.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -302,7 +302,8 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, 
     Ok(transaction)
 }
 
-/// Writes the proof of the order's place, and changes the total of that place if the count changes.
+/// Writes the record of the order's place, and changes the total of that place if the count
+/// changes.
 fn count_place(
     transaction: Transaction<()>,
     head: &Stored<Order>,

@@ -1,19 +1,19 @@
 //! Wallets: a customer's balances with the shop, one in each currency, and every movement of them.
 //!
 //! A wallet is one item with its balances, and each movement is an entry in the same partition. One
-//! transaction writes both. It adds to the balance instead of setting one that was read. So
-//! concurrent movements are safe, and the sum of a wallet's entries in a currency always equals its
-//! balance in that currency. A transfer gives one wallet the amount that it takes from another. Its
-//! two entries share one id, the transfer's.
+//! transaction writes both. It adds to the stored balance, and never writes a balance that was
+//! computed from a read. So concurrent movements are safe, and the sum of a wallet's entries in a
+//! currency always equals its balance in that currency. A transfer gives one wallet the amount that
+//! it takes from another. Its two entries share one id, the transfer's.
 //!
 //! The balance in the shop's currency is the attribute `amount`. Each other balance is an attribute
 //! with the currency's code as its name, because DynamoDB adds only to top-level attributes.
-//! Clients can send only listed currencies ([`Currency::is_listed`]). So the money of strangers
-//! cannot fill an item: with every currency it has less than 4 KB.
+//! Clients can send only listed currencies ([`Currency::is_listed`]). So transfers from other
+//! customers cannot make the item too large. With every currency it has less than 4 KB.
 //!
 //! # Guarantees of the conditions
 //!
-//! - Money of one currency neither needs nor changes the balance in another currency.
+//! - A movement in one currency neither depends on nor changes the balance in another currency.
 //! - Money is taken only from a balance of at least that amount. So no balance is ever negative.
 //! - Money is given only to a balance with enough room. So no balance is ever above
 //!   [`MAX_BALANCE`], which is far below the limit of 64 bits.

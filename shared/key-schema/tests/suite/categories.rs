@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn a_path_survives_its_form_in_a_url(names in vec(text(10), 1..4)) {
+    fn a_category_path_is_read_back_from_its_url(names in vec(text(10), 1..4)) {
         if let Ok(path) = CategoryPath::new(names) {
             let segment = path.to_segment();
             prop_assert!(segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte)));
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn a_category_has_one_address(segment in segment()) {
+    fn a_category_has_only_one_url(segment in segment()) {
         if let Ok(path) = CategoryPath::from_segment(&segment) {
             prop_assert_eq!(path.to_segment(), segment);
         }
@@ -55,14 +55,14 @@ proptest! {
 }
 
 #[test]
-fn the_form_in_a_url_is_the_one_of_the_contract() {
+fn the_url_of_a_category_has_the_documented_form() {
     let ice = path(&["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"]);
     assert_eq!(ice.to_segment(), "GROCERY~FRZN_20ICE~ICE_20-_20CRUSHED_2FCUBED");
     assert_eq!(path(&["Käse", "a_b~c"]).to_segment(), "K_C3_A4se~a_5Fb_7Ec");
 }
 
 #[test]
-fn other_spellings_of_an_address_are_refused() {
+fn other_spellings_of_the_url_of_a_category_are_refused() {
     for other in ["_41", "_2f", "_4", "_", "A_", "_+1", "_C3", "_FF", "A B", "A/B", "A.B", "Ä", "A%20B"] {
         assert_eq!(CategoryPath::from_segment(other), Err(CategoryError::Segment), "{other}");
     }

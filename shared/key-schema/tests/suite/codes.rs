@@ -1,4 +1,4 @@
-//! Tests of the codes that prove email addresses.
+//! Tests of the codes that verify email addresses.
 
 use std::collections::BTreeSet;
 

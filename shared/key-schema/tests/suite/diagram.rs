@@ -77,8 +77,8 @@ attributes.
 
 - A solid line leads from the root of an item collection to another item of the same partition. One
   Query reads them together.
-- A dotted line leads from an item to another one that has its id in the named attribute. The two
-  items are in different partitions.
+- A dotted line leads from an item to another item, which has the first item's id in the named
+  attribute. The two items are in different partitions.
 ",
     );
     for (folder, title) in AREAS {

@@ -65,10 +65,10 @@ fn entities(goldens: &[Golden]) -> String {
 
 Each row is an entity, with the keys of a stored example. Every item also has `entity`, `version`, `rev`, `born`, \
 `created_at` and `updated_at`. \
-Items that expire have `ttl` in seconds. Items that a request wrote have the request's id in `req`. An item has an \
-index key in *italics* only while it qualifies. \
-A retired product, a reversed sale and the copy of an unshipped order have none. An order in status `placing` has only \
-the one of `UNFINISHED`.
+Items that expire have `ttl` in seconds. `req` has the id of the request that wrote the item; BatchWriteItem stores no \
+`req`. An item has an index key in *italics* only while it qualifies. \
+A retired product, a reversed sale and the copy of an unshipped order have no such key. An order in status `placing` \
+has only the key that begins with `UNFINISHED`.
 
 | Entity | PK | SK | In indexes | Own attributes | Expires |\n|---|---|---|---|---|---|";
     let mut kinds: BTreeMap<&str, Vec<&Golden>> = BTreeMap::new();

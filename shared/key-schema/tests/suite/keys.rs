@@ -45,7 +45,7 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
         sort_keys.extend(INDEXES.iter().filter_map(|index| text(index.sort_attribute())));
     }
     // A cursor contains unescaped names, so it is longest when no character of the path needs
-    // escaping. A sort key is longest when every character does, as `#`.
+    // escaping. A sort key is longest when every character needs escaping, such as `#`.
     for category in [&world.category, &world.unescaped_category] {
         sort_keys.push(
             CategoryIndexKey { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
@@ -62,7 +62,7 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
 }
 
 #[test]
-fn an_id_that_an_earlier_version_took_stays_readable() {
+fn an_id_that_an_earlier_version_accepted_is_still_read() {
     for old in ["a/b", "a?b", "50%", r"a\b", ".", ".."] {
         let id = CustomerId::stored(old).unwrap();
         assert_eq!(serde_json::from_value::<CustomerId>(old.into()).unwrap(), id);
@@ -71,12 +71,13 @@ fn an_id_that_an_earlier_version_took_stays_readable() {
     }
 }
 
-/// Technique F3 in `docs/patterns.md`. Three views read a part of their own index key, because the
-/// index does not carry the attribute. `ops verify` hides personal texts by the prefix of a key.
-/// Two cursors continue from the instant in a sort key. CloudWatch names a throttled partition by
-/// its key alone, and `ops hot` explains it by the prefix.
+/// Technique F3 in `docs/patterns.md`: code reads attributes instead of keys, with few exceptions.
+/// Three views read a part of their own index key, because the index does not carry the attribute.
+/// `ops verify` hides personal texts by the prefix of a key. Two cursors continue from the instant
+/// in a sort key. CloudWatch names a throttled partition by its key alone, and `ops hot` explains
+/// it by the prefix.
 #[test]
-fn a_key_is_taken_apart_in_the_named_places_only() {
+fn only_the_listed_lines_of_code_split_a_key() {
     let named = BTreeSet::from([
         "category_path.rs: Self::new(encoding::split(text)?).ok()",
         "counter.rs: let parts = encoding::split(partition)?;",

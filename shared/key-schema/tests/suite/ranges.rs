@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn months_before_a_month_are_all_earlier_ones(one in instant(), other in instant()) {
+    fn the_months_before_a_month_are_all_earlier_months(one in instant(), other in instant()) {
         let (one, other) = (Month::of(one), Month::of(other));
         let before = review::recent::months_before(&one).unwrap();
         let found = covers(&before, other.as_str()) && before.page_end() != Some(other.as_str());
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn children_are_those_of_the_category_alone(asked in vec(part(), 1..3), stands in vec(part(), 1..4)) {
+    fn only_the_children_of_a_category_are_listed(asked in vec(part(), 1..3), stands in vec(part(), 1..4)) {
         let (Ok(asked), Ok(stands)) = (CategoryPath::new(asked), CategoryPath::new(stands)) else { return Ok(()) };
         let known = category::known([&stands]).unwrap();
         let (query, node) = (category::children(Some(&asked)).unwrap(), &known.keys()[0]);
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn a_subtree_has_the_categories_below_each_before_its_own(
+    fn a_subtree_lists_each_category_before_its_own_subtree(
         asked in vec(part(), 1..3), stands in vec(vec(part(), 1..5), 1..20),
     ) {
         let Ok(asked) = CategoryPath::new(asked) else { return Ok(()) };

@@ -108,7 +108,7 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
 /// A backward read from the profile returns the newest orders, and a forward read returns the
 /// newest questions. Another item between them would be part of every overview.
 #[test]
-fn only_orders_profile_and_questions_sort_between_them_in_a_customers_partition() {
+fn no_other_item_sorts_between_the_orders_and_the_questions_of_a_customer() {
     for golden in goldens(&World::plain()) {
         let key = key_of(&golden.item).unwrap();
         if !key.pk.as_str().starts_with("CUSTOMER#") {

@@ -154,7 +154,7 @@ fn no_update_changes_an_attribute_twice() {
 /// `rev` orders copies and search documents, so every update must move it. A visible change also
 /// moves the ETag and `updated_at`.
 #[test]
-fn every_update_moves_rev_and_a_visible_one_the_version_too() {
+fn every_update_moves_rev_and_a_visible_update_also_moves_the_version() {
     for (constructor, steps) in updates() {
         assert!(steps.contains(&Step::Add("rev", 1)), "{constructor}");
         let dated = steps.iter().any(|step| matches!(step, Step::Set("updated_at", _)));
@@ -184,7 +184,7 @@ fn no_request_names_an_item_twice() {
 }
 
 #[test]
-fn an_order_takes_as_many_actions_as_are_counted_beforehand() {
+fn placing_an_order_takes_as_many_actions_as_were_calculated() {
     let (world, now) = (World::plain(), at("2017-02-05T12:00:00.000Z"));
     let line = world.order_line();
     for lines in [1, 47, 48, 49] {

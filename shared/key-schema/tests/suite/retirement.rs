@@ -45,7 +45,7 @@ fn condition(guarded: &Guarded) -> String {
 const AS_READ: &str = "#0 = :0 AND (#1 = :1 OR #1 = :2 OR #1 = :3) AND attribute_not_exists(#2)";
 
 #[test]
-fn an_order_that_one_transaction_takes_is_retired_by_one() {
+fn an_order_that_fits_one_transaction_is_retired_in_one_transaction() {
     let world = World::plain();
     let order = world.order(OrderStatus::Delivered);
     for (count, transactions) in [(1, 1), (96, 1), (97, 2)] {
@@ -85,7 +85,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     assert!(steps(head).contains(&date) && steps(head).contains(&Step::Add("version", 1)));
     assert!(
         !steps(head).iter().any(|step| matches!(step, Step::Set("ttl", _) | Step::Remove(_))),
-        "the order is in its lists and does not expire"
+        "the head must stay in its list and not expire yet"
     );
     assert_eq!(condition(head), format!("({AS_READ})"));
     let head = &second.actions()[0].1;
@@ -116,7 +116,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
 }
 
 #[test]
-fn an_interrupted_retirement_continues_with_the_remaining_items_and_its_own_time() {
+fn an_interrupted_retirement_continues_with_the_remaining_items_and_the_stored_expiry() {
     let world = World::plain();
     let (mut lines, history) = parts(&world, 3);
     lines[0].data.expires_at = Some(world.expiry());

@@ -59,7 +59,7 @@ fn a_code_is_valid_for_ten_minutes_and_a_response_is_replayed_for_a_day() {
 }
 
 #[test]
-fn pieces_belong_to_the_product_whose_mark_the_stock_stores() {
+fn a_revived_stock_belongs_only_to_the_incarnation_whose_birth_mark_it_stores() {
     let world = World::plain();
     let (own, other) = (world.product().meta.born, Born::generate(at("2017-02-01T09:00:00.000Z"), [3; 10]));
     assert_ne!(own, other);
@@ -70,7 +70,7 @@ fn pieces_belong_to_the_product_whose_mark_the_stock_stores() {
 }
 
 #[test]
-fn a_stock_moves_between_zero_and_the_maximum() {
+fn an_adjusted_stock_stays_between_zero_and_the_maximum() {
     let mut stock = World::plain().stock().data;
     stock.available = MAX_STOCK - 1;
     assert_eq!((stock.moved(1), stock.moved(2)), (Ok(MAX_STOCK), Err(StockError::TooLarge)));
@@ -79,7 +79,7 @@ fn a_stock_moves_between_zero_and_the_maximum() {
 }
 
 #[test]
-fn a_category_and_its_place_after_a_move_lead_to_each_other() {
+fn the_source_of_a_moved_category_is_the_inverse_of_its_destination() {
     let path = |names: &[&str]| CategoryPath::new(names.iter().map(ToString::to_string).collect()).unwrap();
     let moving = CategoryMove::new(path(&["A", "B"]), path(&["C"]), at("2017-02-01T09:00:00.000Z"));
     let (before, after) = (path(&["A", "B", "D"]), path(&["C", "D"]));
@@ -108,7 +108,7 @@ fn a_membership_that_moves_with_its_product_has_the_products_next_version() {
 }
 
 #[test]
-fn a_transaction_loses_exactly_the_actions_of_a_label() {
+fn without_removes_exactly_the_actions_that_have_the_label() {
     let world = World::plain();
     let whole = session::create(&world.session()).unwrap();
     let labels: Vec<_> = whole.actions().iter().map(|(label, _)| *label).collect();
@@ -136,7 +136,7 @@ fn the_sales_of_one_shop_are_read_from_two_shards_and_those_of_the_online_shop_f
 }
 
 #[test]
-fn known_settings_have_the_version_and_values_of_any_copy() {
+fn known_settings_have_the_version_and_values_of_the_copy_that_was_read() {
     let stored = World::plain().settings();
     let known = Known::from(stored.clone());
     let Stored { meta, data } = stored;
@@ -157,7 +157,7 @@ fn an_erasure_finds_the_archived_sessions_of_a_customer() {
 }
 
 #[test]
-fn invitations_count_until_they_expire_except_that_of_the_same_organization() {
+fn open_invitations_count_for_the_limits_but_the_same_organization_can_renew_its_own() {
     let (world, now) = (World::plain(), at("2026-12-01T12:00:00.000Z"));
     let inviter = CustomerId::new("household-1").unwrap();
     let mut list = world.invitations().data;
@@ -179,12 +179,12 @@ fn invitations_count_until_they_expire_except_that_of_the_same_organization() {
 /// A transaction has at most 100 actions. With fewer lines in each, an order would take more
 /// transactions.
 #[test]
-fn the_steps_of_a_large_order_use_a_whole_transaction() {
+fn each_step_of_a_large_order_takes_as_many_lines_as_fit_a_transaction() {
     assert_eq!((RESERVED_AT_ONCE, UNDONE_AT_ONCE, GIVEN_BACK_AT_ONCE), (49, 48, 99));
 }
 
 #[test]
-fn names_in_messages_are_those_of_the_api() {
+fn roles_quotas_and_statuses_have_the_names_of_the_api() {
     assert_eq!(Role::ALL.map(|role| role.to_string()), ["admin", "member"]);
     assert_eq!(
         Quota::ALL.map(|quota| (quota.name(), quota.limit())),
@@ -201,7 +201,7 @@ fn names_in_messages_are_those_of_the_api() {
 }
 
 #[test]
-fn a_new_day_counts_its_orders_from_the_beginning() {
+fn the_count_of_placed_orders_restarts_on_a_new_day() {
     let mut open = World::plain().open_orders();
     (open.data.day, open.data.placed) = (Some("2017-02-01".into()), 7);
     assert_eq!(open.placed_on_day(at("2017-02-01T23:59:59.999Z")), 7);
@@ -260,7 +260,7 @@ fn memberships_show_the_name_and_price_of_a_product_but_not_its_copied_stock() {
 }
 
 #[test]
-fn a_point_is_accepted_up_to_30_days_after_its_time_and_a_level_begins_at_the_threshold() {
+fn a_point_is_too_old_after_30_days_and_a_stock_is_low_below_its_threshold() {
     let now = at("2017-02-01T09:00:00.000Z");
     let oldest = now.plus_seconds(-30 * 86_400).plus_millis(1);
     assert_eq!(metric::check_time(oldest, now), Ok(()));
@@ -278,31 +278,31 @@ fn a_retired_event_expires_with_its_order() {
     assert_eq!(event.expires(), Some(end));
 }
 
-/// The id of the request is the only attribute that may be missing.
+/// If an item would be too large with the request's id, it is stored without the id.
 #[test]
 fn a_put_has_the_id_of_its_request_if_the_item_then_has_at_most_400_kb() {
     let id = "r".repeat(20);
     let added = CAUSE.len() + id.len();
     for (room, expected) in [(added, true), (added - 1, false)] {
         let mut put = cart::create(&World::plain().cart(), Instant::EPOCH).unwrap().guarded().clone();
-        let Write::Put { item } = &mut put.write else { panic!("a put") };
+        let Write::Put { item } = &mut put.write else { panic!("not a put") };
         let length = MAX_ITEM_BYTES - room - size(item) - "text".len();
         item.inner_mut().insert("text".to_owned(), AttributeValue::S("a".repeat(length)));
         assert_eq!(size(item), MAX_ITEM_BYTES - room);
-        let Write::Put { item } = put.caused_by(Some(&id)).write else { panic!("a put") };
+        let Write::Put { item } = put.caused_by(Some(&id)).write else { panic!("not a put") };
         assert_eq!(item.contains_key(CAUSE), expected, "{room}");
     }
 }
 
 #[test]
-fn a_place_is_one_segment_of_a_url_that_reads_back() {
+fn a_place_is_written_as_one_segment_of_a_url() {
     let place = World::plain().customer().data.place.unwrap();
     assert!(place.to_segment().starts_with(place.country.as_str()), "{}", place.to_segment());
     assert!(place.to_segment().contains('~'), "{}", place.to_segment());
 }
 
 #[test]
-fn the_sales_of_the_largest_order_are_derived_in_whole_transactions() {
+fn the_sales_of_the_largest_order_take_transactions_of_49_lines() {
     let world = World::plain();
     let head = world.order(OrderStatus::Paid);
     let lines: Vec<_> = (1..=500)
@@ -315,7 +315,7 @@ fn the_sales_of_the_largest_order_are_derived_in_whole_transactions() {
 }
 
 #[test]
-fn a_cursor_of_a_sale_names_its_time_and_its_order() {
+fn the_sort_key_of_a_sale_has_its_time_and_its_order() {
     let sale = World::plain().sale(false);
     let summary = SaleSummary {
         order_id: sale.order_id.clone(),
@@ -327,7 +327,7 @@ fn a_cursor_of_a_sale_names_its_time_and_its_order() {
 }
 
 #[test]
-fn a_code_is_open_for_the_address_for_which_it_was_requested() {
+fn a_code_verifies_only_the_address_for_which_it_was_requested() {
     let verification = World::plain().verification();
     let now = verification.code_expires_at.plus_millis(-1);
     assert_eq!(verification.open_nonce(&verification.email, now), verification.nonce.as_deref());
@@ -336,7 +336,7 @@ fn a_code_is_open_for_the_address_for_which_it_was_requested() {
 }
 
 #[test]
-fn an_address_that_an_earlier_version_claimed_otherwise_is_looked_up_there_too() {
+fn only_an_address_with_invisible_characters_may_have_an_earlier_claim() {
     let plain: Email = "zoe@example.com".parse().unwrap();
     assert!(customer::by_earlier_email(&plain).unwrap().is_none());
     let invisible: Email = "zo\u{200d}e@example.com".parse().unwrap();

@@ -52,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn a_query_covers_exactly_the_kept_points() {
+fn a_query_covers_exactly_the_points_that_have_not_expired() {
     let days = metric::of_name(&name(), Instant::MIN, Instant::MAX, at("2017-03-01T23:58:00.000Z")).unwrap();
     assert_eq!(days.len(), MAX_DAYS);
     let first = days.first().unwrap().bounds().unwrap();
@@ -61,7 +61,7 @@ fn a_query_covers_exactly_the_kept_points() {
 }
 
 #[test]
-fn a_number_keeps_its_digits_and_no_more_than_38() {
+fn a_number_keeps_its_digits_and_has_at_most_38() {
     let digits = "9".repeat(38);
     let fraction = format!("-0.{}", "1".repeat(37));
     for good in ["0", "-0", "1.50", "-12", "1e3", "1E+125", "2.5e-130", &digits, &fraction] {

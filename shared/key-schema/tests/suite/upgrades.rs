@@ -38,8 +38,8 @@ fn items_of_earlier_releases_can_be_read() {
     }
 }
 
-/// Every profile of that release has a claim on its address, so it counts as verified. Otherwise
-/// its customer would get no mail after the upgrade.
+/// Every profile of an earlier release has a claim on its address, so the address counts as
+/// verified. Otherwise its customer would get no mail after the upgrade.
 #[test]
 fn a_profile_of_an_earlier_release_counts_as_verified() {
     let item = parse_item(&std::fs::read_to_string(released("Customer.json")).unwrap());

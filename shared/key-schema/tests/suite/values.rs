@@ -34,12 +34,12 @@ proptest! {
     }
 
     #[test]
-    fn a_text_and_its_upper_and_lower_case_of_ascii_meet(text in text(12)) {
+    fn upper_and_lower_case_of_a_text_fold_to_the_same_text(text in text(12)) {
         prop_assert_eq!(fold(&text.to_ascii_uppercase()), fold(&text.to_ascii_lowercase()));
     }
 
     #[test]
-    fn an_email_address_that_is_taken_has_one_at_sign_and_no_white_space(
+    fn an_accepted_email_address_has_one_at_sign_and_no_white_space(
         candidate in text(12), tail in "(@[a-z.]{0,4})?",
     ) {
         let candidate = candidate + &tail;
@@ -59,7 +59,7 @@ fn money_of_two_currencies_is_never_added_and_a_sum_that_does_not_fit_is_refused
     assert_eq!(usd(i64::MAX).plus(usd(1)), Err(MoneyError::Overflow));
     assert_eq!(usd(i64::MIN).plus(usd(-1)), Err(MoneyError::Overflow));
     assert_eq!(usd(i64::MAX).times(2), Err(MoneyError::Overflow));
-    assert_eq!(usd(0).times(u64::MAX), Err(MoneyError::Overflow), "a quantity over 63 bits is no quantity");
+    assert_eq!(usd(0).times(u64::MAX), Err(MoneyError::Overflow), "a quantity above 63 bits is refused");
     assert_eq!(total(&[]), Ok(None));
     assert_eq!(total(&[usd(129), usd(-29)]), Ok(Some(usd(100))));
     assert_eq!(total(&[usd(1), Money::new(1, eur)]), Err(MoneyError::Mixed));
@@ -67,7 +67,7 @@ fn money_of_two_currencies_is_never_added_and_a_sum_that_does_not_fit_is_refused
 }
 
 #[test]
-fn a_total_that_left_64_bits_is_read_as_the_largest_and_one_that_is_no_number_is_not() {
+fn a_total_beyond_64_bits_is_read_as_the_limit_and_a_fraction_is_refused() {
     let total = |amount: &str| {
         let mut item = World::plain().place_sales().to_item().unwrap();
         item.inner_mut().insert("amount".into(), AttributeValue::N(amount.into()));
@@ -87,7 +87,7 @@ fn a_total_that_left_64_bits_is_read_as_the_largest_and_one_that_is_no_number_is
 }
 
 #[test]
-fn money_has_the_shape_of_the_contract_and_no_other() {
+fn json_other_than_an_integer_amount_and_a_currency_is_not_money() {
     let money = Money::new(129, Currency::USD);
     assert_eq!(serde_json::to_string(&money).unwrap(), r#"{"amount":129,"currency":"USD"}"#);
     for wrong in [
@@ -105,7 +105,7 @@ fn money_has_the_shape_of_the_contract_and_no_other() {
 }
 
 #[test]
-fn spellings_of_one_name_meet() {
+fn spellings_of_the_same_name_fold_to_the_same_text() {
     for (one, other) in [
         ("Straße", "STRASSE"),
         ("ｆｕｌｌ－ｗｉｄｔｈ", "full-width"),
@@ -155,7 +155,7 @@ fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
 }
 
 #[test]
-fn a_new_name_has_no_character_without_an_appearance_and_a_stored_one_may() {
+fn a_new_name_with_an_unprintable_character_is_refused_and_a_stored_one_is_read() {
     for c in
         ['\u{2028}', '\u{2029}', '\u{FFF9}', '\u{FFFB}', '\u{E000}', '\u{10FFFD}', '\u{FDD0}', '\u{FFFE}', '\u{1FFFF}']
     {
@@ -185,7 +185,7 @@ fn no_visible_character_folds_to_an_invisible_one() {
 /// A name that was folded, stored in a claim and folded again must be equal to itself. The test
 /// covers the planes up to U+2FFFF, and no character above has a mapping.
 #[test]
-fn folding_is_stable_for_every_letter_and_for_those_that_it_changes_with_every_accent() {
+fn a_second_folding_changes_no_letter_with_or_without_an_accent() {
     let accents = ["\u{300}", "\u{301}", "\u{308}", "\u{30C}", "\u{323}", "\u{345}", "\u{344}", "\u{F71}", "\u{1DCE}"];
     for letter in (0..0x3_0000).filter_map(char::from_u32).map(String::from) {
         let folded = fold(&letter);
@@ -217,7 +217,7 @@ fn an_invalid_email_address_or_user_name_is_refused() {
 /// The life of an order in the design: placing → pending → paid → picking → shipped → delivered. A
 /// pending, paid or picking order can be cancelled. A delivered order can be returned.
 #[test]
-fn an_orders_life_is_that_of_the_design() {
+fn an_order_allows_exactly_the_designed_status_changes() {
     use OrderStatus::{Cancelled, Delivered, Paid, Pending, Picking, Placing, Returned, Shipped};
     let all = [Placing, Pending, Paid, Picking, Shipped, Delivered, Cancelled, Returned];
     let steps = [
@@ -249,10 +249,10 @@ fn an_orders_life_is_that_of_the_design() {
     assert_eq!(["placing", "Paid", "", "lost"].map(str::parse::<OrderStatus>), [Err(UnknownStatus); 4]);
 }
 
-/// The search engine reads `rev` as a signed 64-bit version. If one is higher, it refuses the whole
-/// request with all documents.
+/// The search engine reads `rev` as a signed 64-bit version. If one document has a higher version,
+/// the engine refuses the whole request with all documents.
 #[test]
-fn counts_beyond_the_engines_versions_are_malformed() {
+fn a_version_or_rev_above_the_limit_of_the_search_engine_is_malformed() {
     let product = || World::plain().product().to_item().unwrap();
     for count in ["version", "rev"] {
         let with = |number: u64| {

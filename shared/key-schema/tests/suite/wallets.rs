@@ -95,7 +95,7 @@ fn a_balance_stays_between_zero_and_its_limit() {
 }
 
 fn added(guarded: &Guarded) -> i64 {
-    let Write::Update { steps, .. } = &guarded.write else { panic!("no update") };
+    let Write::Update { steps, .. } = &guarded.write else { panic!("not an update") };
     let amounts = steps.iter().filter_map(|step| match step {
         Step::AddNamed(name, amount) if name == "amount" => Some(*amount),
         _ => None,
@@ -104,7 +104,7 @@ fn added(guarded: &Guarded) -> i64 {
 }
 
 fn put(guarded: &Guarded) -> &Item {
-    let Write::Put { item } = &guarded.write else { panic!("no put") };
+    let Write::Put { item } = &guarded.write else { panic!("not a put") };
     item
 }
 
@@ -154,7 +154,7 @@ fn writes_add_to_a_balance_under_conditions_and_never_set_it() {
     let names = render(in_euros.condition.as_ref().unwrap()).names;
     assert_eq!(names.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["PK", "currency", "EUR"]);
     for guarded in [debit, credit, in_euros] {
-        let Write::Update { steps, .. } = guarded.write else { panic!("no update") };
+        let Write::Update { steps, .. } = guarded.write else { panic!("not an update") };
         let set = |step: &Step| matches!(step, Step::Set(name, _) | Step::SetIfMissing(name, _) if *name == "amount");
         assert!(!steps.iter().any(set));
     }
@@ -180,7 +180,7 @@ fn an_earlier_wallet_in_another_currency_is_converted_with_the_same_balance() {
     let foreign = World::plain().foreign_wallet();
     assert_eq!((foreign.balance(Currency::USD), foreign.balances()), (usd(0), vec![euros(4_500)]));
     let convert = wallet::convert(&foreign).unwrap().unwrap();
-    let Guarded { write: Write::Update { steps, .. }, condition } = convert.guarded() else { panic!("no update") };
+    let Guarded { write: Write::Update { steps, .. }, condition } = convert.guarded() else { panic!("not an update") };
     let shop = AttributeValue::S("USD".into());
     let moved = [Step::Set("currency", shop), Step::Set("amount", number(0)), Step::AddNamed("EUR".into(), 4_500)];
     assert_eq!((&steps[0], &steps[1..]), (&Step::Add("rev", 1), &moved[..]));

@@ -66,7 +66,8 @@ impl From<CallError> for MediaError {
     }
 }
 
-/// Classifies the response of a failed call. After all retries, the failure may still be transient.
+/// Classifies the response of a failed call. The call was already retried, but the failure may
+/// still be transient.
 fn refused(response: &Response) -> MediaError {
     let code = s3::error_code(response);
     // S3 reports some internal errors with status 200 and an error document.

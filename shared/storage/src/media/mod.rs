@@ -1,9 +1,10 @@
 //! Objects that clients upload and read directly, with presigned URLs for one object each.
 //!
-//! A function computes a URL without a request to S3. The URL has a Signature Version 4 in its
-//! query, which also covers the headers that the client must send. S3 refuses a request with
-//! another name, media type or length, or after the URL has expired. The calls of a function
-//! (describe, copy, delete) are signed in their headers. All three are idempotent and are retried.
+//! A function computes a URL without a request to S3. The URL's query contains a signature
+//! (Signature Version 4). It also covers the headers that the client must send. S3 refuses a
+//! request with another name, media type or length, or after the URL has expired. The calls of a
+//! function (describe, copy, delete) are signed in their headers. All three are idempotent and are
+//! retried.
 //!
 //! Errors contain the error code of S3, never an object's name or a URL, because anyone with a URL
 //! may use it.

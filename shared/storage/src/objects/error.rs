@@ -18,7 +18,7 @@ pub enum ObjectError {
     #[error("the object store refused the request: {0}")]
     Refused(String),
     /// The name was refused before the request was sent.
-    #[error("not a name of an object: {0}")]
+    #[error("the name of the object is invalid: {0}")]
     Name(&'static str),
     /// The object is larger than [`MAX_BYTES`](crate::objects::MAX_BYTES), so it was not read.
     #[error("the object is too large to be read")]

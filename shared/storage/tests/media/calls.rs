@@ -28,7 +28,7 @@ async fn an_object_is_described_copied_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_busy_store_gets_another_request_and_a_store_that_stays_busy_is_unavailable() {
+async fn a_call_to_a_busy_store_is_retried_and_fails_if_the_store_stays_busy() {
     let (server, media) = start().await;
     server.put(BUCKET, "a", Bytes::from_static(b"1")).unwrap();
     let break_with = |kind, count| server.faults().add(Fault { kind, rate: 1.0, count: Some(count), seed: 1 }).unwrap();
@@ -44,7 +44,7 @@ async fn a_busy_store_gets_another_request_and_a_store_that_stays_busy_is_unavai
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_given_up_in_time() {
+async fn a_call_to_a_store_that_does_not_answer_ends_in_time() {
     let (server, media) = start().await;
     server.faults().add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 1 }).unwrap();
     let begun = Instant::now();

@@ -16,7 +16,7 @@ fn allow(action: &str, resource: &str) -> Rule {
 }
 
 #[tokio::test]
-async fn a_presigned_url_has_only_the_rights_of_its_signer() {
+async fn a_presigned_url_has_only_the_permissions_of_its_signer() {
     let (server, _) = start().await;
     let rules = vec![
         allow("s3:PutObject", "/pending/*"),
@@ -48,8 +48,8 @@ async fn a_presigned_url_has_only_the_rights_of_its_signer() {
     assert_eq!(send(Method::GET, &reading.url, &[], b"").await.0, 200);
     let used: Vec<u64> = access.report()[0].grants.iter().map(|grant| grant.used).collect();
     assert_eq!(used, [1, 1, 1, 1]);
-    // No function signs with a forged session. S3 refuses its signature, and the call is in no
-    // function's report.
+    // S3 refuses the signature of a URL with another session. The report does not count the call,
+    // because no function has made it.
     let before = access.report();
     let forged = reading.url.replace("X-Amz-Security-Token=F", "X-Amz-Security-Token=G");
     assert_eq!(send(Method::GET, &forged, &[], b"").await, (403, "SignatureDoesNotMatch".to_owned()));

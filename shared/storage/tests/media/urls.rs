@@ -24,7 +24,7 @@ async fn upload(media: &Media) -> String {
 }
 
 #[tokio::test]
-async fn an_agreed_upload_is_accepted_and_read_back() {
+async fn an_upload_with_the_signed_headers_is_accepted_and_read_back() {
     let (server, media) = start().await;
     let (now, sum) = (SystemTime::now(), STANDARD.encode(digest(&SHA256, BODY)));
     let upload = media.upload(NAME, Expected { sha256: Some(&sum), ..expected() }, now).await.unwrap();
@@ -116,7 +116,7 @@ async fn a_url_is_valid_only_for_its_object_and_its_method() {
 }
 
 #[tokio::test]
-async fn a_url_is_valid_only_for_its_time() {
+async fn a_url_is_valid_only_until_it_expires() {
     let (server, media) = start().await;
     let second = Duration::from_secs(1);
     let refused = (403, "AccessDenied".to_owned());
@@ -136,7 +136,7 @@ async fn a_url_is_valid_only_for_its_time() {
 }
 
 #[tokio::test]
-async fn within_a_quarter_of_an_hour_an_object_is_read_by_one_url() {
+async fn the_url_of_an_object_stays_the_same_for_a_quarter_of_an_hour() {
     let (_server, media) = start().await;
     let quarter = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000 / 900 * 900);
     let at = async |seconds| media.reading(NAME, quarter + Duration::from_secs(seconds)).await.unwrap();

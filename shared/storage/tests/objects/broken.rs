@@ -45,7 +45,7 @@ async fn a_body_that_breaks_off_or_was_altered_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_body_that_keeps_breaking_off_is_no_body() {
+async fn a_body_that_is_incomplete_or_altered_at_every_attempt_is_an_error() {
     for answers in [&[SHORT; 4], &[ALTERED; 4]] {
         let (store, given) = serve(answers);
         let error = store.get("a").await.unwrap_err();

@@ -31,11 +31,11 @@ async fn in_the_child() {
 }
 
 #[tokio::test]
-async fn the_endpoint_of_the_environment_is_reached_by_path_with_the_bucket_of_the_variable() {
+async fn the_endpoint_and_the_bucket_come_from_the_environment_and_the_bucket_is_in_the_path() {
     for variable in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
         let (server, _) = start().await;
-        // With a host name, unlike an IP address, a client might put the bucket's name before the
-        // host.
+        // A client could put the bucket's name before a host name, but not before an IP address. So
+        // the test uses a host name.
         let url = server.url().replace("127.0.0.1", "localhost");
         let output = run(&[
             (variable, &url),
@@ -52,7 +52,7 @@ async fn the_endpoint_of_the_environment_is_reached_by_path_with_the_bucket_of_t
 }
 
 #[tokio::test]
-async fn a_missing_or_empty_variable_is_named() {
+async fn the_error_names_a_missing_or_empty_variable() {
     for variables in [&[][..], &[("ARCHIVE_BUCKET", "")]] {
         let output = run(variables).await;
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -56,7 +56,7 @@ async fn a_call_gives_up_when_its_attempts_are_used_up() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_lost_is_found_by_its_next_attempt() {
+async fn after_a_lost_response_the_next_attempt_finds_the_written_object() {
     let (server, store) = hasty().await;
     fail(&server, FaultKind::Timeout, Some(1));
     assert_eq!(store.put_new("a", b"1".to_vec(), Class::Standard).await.unwrap(), Put::AlreadyThere);
@@ -64,7 +64,7 @@ async fn a_write_whose_answer_is_lost_is_found_by_its_next_attempt() {
 }
 
 #[tokio::test]
-async fn a_store_that_never_answers_is_given_up_in_time() {
+async fn calls_to_a_store_that_never_answers_end_in_time() {
     let (server, store) = hasty().await;
     fail(&server, FaultKind::Timeout, None);
     for error in [

@@ -118,7 +118,7 @@ async fn a_deleted_object_is_gone_and_its_name_is_free_again() {
 }
 
 #[tokio::test]
-async fn a_hostile_name_is_a_name_like_any_other() {
+async fn objects_with_unusual_names_are_written_read_listed_and_deleted() {
     let (_server, store) = start().await;
     for name in hostile_names() {
         let put = store.put_new(&name, name.clone().into_bytes(), Class::Standard).await;
@@ -158,7 +158,7 @@ async fn an_invalid_name_is_refused_and_no_object_is_written() {
 }
 
 #[tokio::test]
-async fn a_list_has_the_prefix_in_byte_order_after_a_name_and_sizes() {
+async fn a_list_has_the_sizes_of_objects_with_a_prefix_after_a_name_in_byte_order() {
     let (server, store) = start().await;
     for (name, size) in [("b/2", 2), ("b/10", 1), ("b", 0), ("b/B", 3), ("c", 9), ("a", 9), ("b/é", 4)] {
         store.put_new(name, vec![b'x'; size], Class::Cold).await.unwrap();
@@ -184,7 +184,7 @@ async fn a_list_has_the_prefix_in_byte_order_after_a_name_and_sizes() {
 }
 
 #[tokio::test]
-async fn a_cold_object_is_json_of_its_class_and_read_at_once() {
+async fn a_cold_object_has_its_storage_class_and_is_readable_at_once() {
     let (server, store) = start().await;
     store.put_new("cold", b"{}".to_vec(), Class::Cold).await.unwrap();
     store.put_new("warm", b"{}".to_vec(), Class::Standard).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_cold_object_is_json_of_its_class_and_read_at_once() {
 }
 
 #[tokio::test]
-async fn an_empty_and_the_largest_object_come_back_and_a_larger_one_is_not_read() {
+async fn an_empty_object_and_one_of_the_maximum_size_are_read_and_a_larger_one_is_not() {
     let (server, store) = start().await;
     store.put_new("empty", vec![], Class::Standard).await.unwrap();
     assert_eq!(store.get("empty").await.unwrap().unwrap(), b"");
@@ -209,7 +209,7 @@ async fn an_empty_and_the_largest_object_come_back_and_a_larger_one_is_not_read(
 }
 
 #[tokio::test]
-async fn a_body_of_megabytes_is_written_whole() {
+async fn a_body_of_several_megabytes_is_written_completely() {
     let (server, store) = start().await;
     let body: Vec<u8> = (0..2 << 20).map(|n| u8::try_from(n % 251).unwrap()).collect();
     assert_eq!(store.put_new("large", body.clone(), Class::Standard).await.unwrap(), Put::Created);

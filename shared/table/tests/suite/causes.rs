@@ -1,4 +1,4 @@
-//! Tests that an error names the kind of its cause.
+//! Tests that the message of an error names the kind of its cause.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -60,7 +60,7 @@ async fn an_unreadable_response_is_reported_as_unreadable() {
 }
 
 #[tokio::test]
-async fn a_table_that_cannot_be_reached_says_why() {
+async fn the_error_says_why_a_table_cannot_be_reached() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     for (address, said) in [
         (format!("http://{closed}"), "the connection was refused"),

@@ -1,15 +1,16 @@
 //! Measures the cost of every access pattern on items of typical size, and compares it with
 //! `docs/cost.json` and `docs/cost.md`.
 //!
-//! Read units are the table's own figures. Write units are computed by DynamoDB's published rules
-//! from the sizes of the items before and after the write. The emulators do not agree on the units
-//! of transactions. The rules are:
+//! Read units are those that the table reports. Write units are computed by DynamoDB's published
+//! rules from the sizes of the items before and after the write. The emulators do not agree on the
+//! units of transactions. The rules are:
 //!
-//! - A write costs one unit for each started KB of the larger image, and twice that in a
-//!   transaction. Condition checks cost the same.
+//! - A write costs one unit for each started KB of the larger image. In a transaction it costs
+//!   twice as much. A condition check costs as much as a write.
 //! - Each index entry that is added, changed or removed costs further units.
 //!
-//! For a write outside a transaction, the table's own figure must be the same.
+//! For a write outside a transaction, the computed units must equal the units that the table
+//! reports.
 
 mod community;
 mod documents;
@@ -88,13 +89,14 @@ struct Row {
     pattern: String,
     on: String,
     requests: u32,
-    /// Halves of a read unit, because an eventually consistent read costs a half.
+    /// The number of half read units. An eventually consistent read costs half a unit.
     half_read_units: u32,
     /// The write units of the table and of each index.
     write_units: BTreeMap<String, usize>,
     items: u32,
     bytes: u64,
-    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    /// The number of changed items of each entity. For a read, the number of items at its keys or
+    /// in its range.
     entities: BTreeMap<String, u32>,
 }
 
@@ -137,7 +139,7 @@ fn render(rows: &[Row]) -> String {
     text + &several_requests(rows)
 }
 
-/// Lists the patterns that take more than one request. Only sharded lists may.
+/// Lists the patterns that take more than one request. Checks that all of them are sharded lists.
 fn several_requests(rows: &[Row]) -> String {
     let several =
         registry::all().filter(|pattern| rows.iter().any(|row| row.pattern == pattern.id && row.requests > 1));
@@ -216,7 +218,7 @@ async fn rest(bench: &mut Bench) {
     subscribers(bench).await;
 }
 
-/// Measures the read at a function's start. The meter does not count it.
+/// Measures the read at a function's start, which [`table::Meter`] does not count.
 async fn start(bench: &mut Bench) {
     let nothing = reach::nothing().unwrap();
     let key = nothing.key();

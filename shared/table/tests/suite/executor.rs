@@ -76,7 +76,7 @@ fn points(name: &MetricName, shards: impl IntoIterator<Item = u32>) -> Vec<Store
 }
 
 #[tokio::test]
-async fn a_page_reads_a_share_of_each_shard_and_more_of_a_shard_that_has_more() {
+async fn a_page_reads_a_share_of_each_shard_and_then_more_of_shards_with_further_items_of_the_page() {
     let test = TestTable::create().await;
     let table = test.table();
     let mut random = fastrand::Rng::with_seed(8);
@@ -182,7 +182,7 @@ async fn a_cancelled_transaction_names_every_refused_action_with_its_existing_it
 }
 
 #[tokio::test]
-async fn a_refused_write_gives_back_the_item_as_it_is() {
+async fn a_refused_write_returns_the_stored_item() {
     let test = with_customers(1).await;
     let mut stale = data::customer(1);
     stale.meta.version = 7;
@@ -226,11 +226,11 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     assert_eq!(table.meter().take(), []);
 }
 
-/// After a lost response the outcome of a write is unknown. A single write is not repeated: its own
-/// effect could make DynamoDB refuse the repetition. A transaction is repeated, because DynamoDB
-/// recognizes its token.
+/// After a lost response the outcome of a write is unknown. A single write is not sent again: if
+/// the first attempt took effect, DynamoDB could refuse the second. A transaction is sent again,
+/// because DynamoDB recognizes its token.
 #[tokio::test]
-async fn a_lost_response_neither_repeats_a_write_nor_fails_its_own_retry() {
+async fn after_a_lost_response_a_transaction_is_sent_again_and_a_single_write_is_not() {
     let lose_one = fault(FaultKind::Timeout, 1.0, Some(1));
     let single = async {
         let test = with_customers(1).await;

@@ -13,7 +13,7 @@ use crate::techniques::root;
 
 /// The maximum total size of the stored inputs of all targets.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
-/// The packages that only the fuzzer needs. The workspace must not depend on them.
+/// The packages that only the fuzz targets depend on.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
 /// A line of `targets.txt`.
@@ -87,7 +87,7 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
         assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"targets/{name}.rs\"\n")), "{name}");
         let mut kept = packed(name);
         kept.extend(files(&format!("regressions/{name}")).iter().map(|path| path.metadata().unwrap().len()));
-        assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} inputs kept, {inputs} made up", kept.len());
+        assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} stored inputs, {inputs} generated inputs", kept.len());
         assert!(kept.iter().all(|size| size <= longest), "{name}: an input is longer than {longest}");
         bytes += kept.iter().sum::<u64>();
         writeln!(rows, "| `{name}` | {} | {inputs} | {holds} |", kept.len()).unwrap();
@@ -99,11 +99,11 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     let default = run.lines().find(|line| line.trim().starts_with("steps=(")).unwrap();
     assert!(default.contains(" fuzz "), "{default}");
     let step = run.split_once("\nstep_fuzz() {\n").unwrap().1.split("\n}\n").next().unwrap();
-    assert_eq!(step.lines().last().unwrap().trim(), ".ci/fuzz", "all targets are run");
+    assert_eq!(step.lines().last().unwrap().trim(), ".ci/fuzz", "the step does not run all targets");
 
     let section = format!(
-        "{} targets, with {all_kept} kept inputs and {made} made-up inputs.\n\n\
-        | target | kept | made up | property of every input |\n| --- | --- | --- | --- |\n{}",
+        "{} targets, with {all_kept} stored inputs and {made} generated inputs.\n\n\
+        | target | stored | generated | property of every input |\n| --- | --- | --- | --- |\n{}",
         targets.len(),
         rows.trim_end(),
     );

@@ -38,21 +38,21 @@ fn at_endpoint(test: &TestTable, url: &str) -> Table {
 }
 
 #[tokio::test]
-async fn a_table_that_was_reached_answers_the_first_request_over_the_same_connection() {
+async fn the_first_request_reuses_the_connection_of_the_read_at_the_start() {
     let test = TestTable::create().await;
     test.table().transact(&customer::create(&data::customer(1)).unwrap()).await.unwrap().unwrap();
     let (url, connections) = counted(test.endpoint()).await;
     let table = at_endpoint(&test, &url);
     table.reach(&reach::nothing().unwrap()).await;
     assert_eq!(connections.load(Ordering::Relaxed), 1);
-    assert!(table.meter().take().is_empty(), "the first request is counted for a client");
+    assert!(table.meter().take().is_empty(), "the meter counted the read at the start");
     let found = table.get(&customer::get(&data::customer_id(1)).unwrap()).await.unwrap();
     assert!(found.is_some());
-    assert_eq!(connections.load(Ordering::Relaxed), 1, "the first request opens no connection");
+    assert_eq!(connections.load(Ordering::Relaxed), 1, "the first request opened another connection");
 }
 
 #[tokio::test]
-async fn a_table_that_refuses_gets_one_request() {
+async fn a_failed_read_at_the_start_is_not_retried() {
     let test = TestTable::create().await;
     for kind in [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset] {
         test.faults().add(Fault { kind, rate: 1.0, count: Some(9), seed: 1 }).unwrap();

@@ -49,7 +49,7 @@ fn targets(folder: &str) -> BTreeSet<String> {
     targets.map(|target| target.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// Not a test of its own: the next test runs it in a child process with a changed environment.
+/// The next test runs this one in a child process with a changed environment.
 #[tokio::test]
 async fn a_table_can_be_created() {
     TestTable::create().await;

@@ -32,7 +32,7 @@ const CHAPTERS: [(&str, &str, u32, &[Technique]); 6] = [
 const OPEN: &[(&str, &str)] =
     &[("T9", "A metrics table for each month"), ("X7", "The stock of one product in several shards")];
 
-/// The numbers that the page leaves out.
+/// The numbers of the articles' techniques that the page leaves out.
 const LEFT_OUT: &[&str] = &["X5"];
 
 /// A technique and its implementation.
@@ -125,7 +125,7 @@ fn cost_of(id: &str, costs: &BTreeMap<String, [String; 3]>) -> String {
 }
 
 #[test]
-fn every_technique_is_a_row_with_a_test_or_named_as_open() {
+fn every_technique_has_a_row_with_a_test_or_is_listed_as_open() {
     let ids: BTreeSet<String> = CHAPTERS
         .iter()
         .flat_map(|(letter, _, last, _)| (1..=*last).map(move |number| format!("{letter}{number}")))
@@ -135,7 +135,7 @@ fn every_technique_is_a_row_with_a_test_or_named_as_open() {
     let rows: BTreeSet<String> = techniques().map(|technique| technique.id.to_owned()).collect();
     let open: BTreeSet<String> = OPEN.iter().map(|(id, _)| (*id).to_owned()).collect();
     assert_eq!(rows.len(), techniques().count(), "a technique has two rows");
-    assert!(rows.is_disjoint(&open), "open, and yet there is a row");
+    assert!(rows.is_disjoint(&open), "a technique is open and has a row");
     assert_eq!(rows.union(&open).cloned().collect::<BTreeSet<_>>(), ids);
     let tests = tests();
     for technique in techniques() {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_wrong_until_it_is_set_right() {
+    fn a_clock_error_lasts_until_it_is_set_to_zero() {
         let folder = std::env::temp_dir().join(format!("clock-steps-{}", std::process::id()));
         assert_eq!(read(&folder), 0);
         for seconds in [3_600, -86_400] {

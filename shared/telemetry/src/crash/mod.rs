@@ -1,9 +1,9 @@
 //! Crash points: named places in the code where the local system can make a function crash.
 //!
-//! A function calls [`crash_point`] right after it has made something durable, while other work is
-//! still to be done. A crash at such a place must lose nothing and repeat nothing. Deployed
-//! functions are built without the feature `crash-points`, and the call does nothing. Only the
-//! local system has the feature, and `/_local/faults` arms the points.
+//! A function calls [`crash_point`] right after a durable write, while other work is still to be
+//! done. A crash at such a place must lose no work, and must not repeat the effect of a write.
+//! Deployed functions are built without the feature `crash-points`, and the call does nothing. Only
+//! the local system has the feature, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
 mod clock;
@@ -27,13 +27,18 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.transferred", "A product's memberships have moved. The memberships of other products have not."),
     (
         "customers.belongings.erased",
-        "Everything of a customer except the profile is erased. With the profile, a retry finds items added in \
-         between.",
+        "Everything of a customer except the profile is erased. A retry erases items that were added in \
+         between, and then the profile.",
     ),
-    ("customers.erasure.begun", "A customer's profile is marked, and gets no further items. Nothing is erased yet."),
+    (
+        "customers.erasure.begun",
+        "A customer's profile is marked, so the table refuses transactions that need the customer. Nothing is \
+         erased yet.",
+    ),
     (
         "customers.profile.erased",
-        "The profile is erased and the erasure is noted. Items added in between and archived items still exist.",
+        "The profile is erased and the erasure is noted. Archived items and items that were added in between still \
+         exist.",
     ),
     (
         "fulfilment.admitted",
@@ -49,10 +54,11 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ),
     ("notifier.claimed", "The right to send a message is claimed. The message is not sent."),
     ("notifier.sent", "A message is sent, and the table does not record it yet. The next attempt may send it again."),
-    ("orders.lapsed", "An order that has lapsed is cancelled. A large order's other stock is not returned."),
+    ("orders.lapsed", "An order that has lapsed is cancelled. The rest of a large order's stock is not returned."),
     (
         "orders.moved",
-        "An order has its new status. The client has no response, and a large order's other stock is not returned.",
+        "An order has its new status. The client has no response, and the rest of a large order's stock is not \
+         returned.",
     ),
     ("orders.placed", "An order is committed. The client has no response."),
     ("orders.staged.begun", "The head of a large order and its claims are written. No line is reserved."),

@@ -1,5 +1,5 @@
-//! Decides at which passes an armed crash point crashes the process. Each point has a plan, in a
-//! folder that the local system shares with the processes of one function.
+//! Decides whether an armed crash point crashes the process when the process passes it. Each point
+//! has a plan. The plans are in a folder that the local system shares with a function's processes.
 //!
 //! A plan is a small file, and a process changes it only while it holds the file's lock. So each
 //! pass counts once for any number of processes, and there are never more than `count` crashes.
@@ -36,7 +36,7 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// There is no point with this name.
-    #[error("{name} is no crash point: {known} are", known = names())]
+    #[error("{name} is not a crash point. The crash points are: {known}", known = names())]
     Unknown {
         /// The given name.
         name: String,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_armed_point_strikes_as_often_as_requested() {
+    fn an_armed_point_crashes_as_often_as_requested() {
         let folder = Folder::new("count");
         assert_eq!(folder.passes(1), [false], "nothing is armed");
         arm(&folder.0, POINT, &plan(1.0, Some(2), 0)).unwrap();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_strikes_the_same_passes_and_another_seed_others() {
+    fn the_same_seed_selects_the_same_passes_and_another_seed_selects_others() {
         let folder = Folder::new("seed");
         let run = |seed| {
             arm(&folder.0, POINT, &plan(0.3, None, seed)).unwrap();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_at_the_same_time_take_one_crash_each() {
+    fn concurrent_passes_never_crash_more_often_than_requested() {
         let folder = Folder::new("together");
         arm(&folder.0, POINT, &plan(1.0, Some(3), 0)).unwrap();
         let struck: usize = std::thread::scope(|scope| {
@@ -214,7 +214,7 @@ mod tests {
     fn an_unknown_point_and_an_invalid_rate_are_refused() {
         let folder = Folder::new("refused");
         let unknown = arm(&folder.0, "../stream", &plan(1.0, None, 0)).unwrap_err().to_string();
-        assert!(unknown.contains("no crash point") && unknown.contains(POINT), "{unknown}");
+        assert!(unknown.contains("is not a crash point") && unknown.contains(POINT), "{unknown}");
         assert!(matches!(arm(&folder.0, POINT, &plan(f64::NAN, None, 0)), Err(PlanError::Rate)));
         assert!(!folder.0.exists());
     }

@@ -13,7 +13,7 @@ use crate::relocation::{Mover, Stop};
 /// A category with children that are not yet processed.
 struct Open {
     children: Children,
-    /// Whether at least one child was kept.
+    /// Whether at least one child is kept.
     keeps: bool,
 }
 
@@ -67,8 +67,9 @@ impl Mover<'_> {
                         return Ok(false);
                     }
                 }
-                // The category is marked as moving but has a description, so the removal is
-                // refused. Without the mark, the next attempt copies the description.
+                // The category is marked as moving but has a description, so the table refuses the
+                // removal. `keep` removes the mark, and the next attempt then copies the
+                // description.
                 None => {
                     self.keep(moving, path).await?;
                 }

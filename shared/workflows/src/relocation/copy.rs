@@ -1,5 +1,5 @@
-//! Creates the successors of the moved categories at the new place. Also restores the ancestors of
-//! categories that clients created again at the old place.
+//! Creates the successors of the moved categories below the new path. Also creates the missing
+//! ancestors of categories that clients created again below the old path.
 
 use key_schema::category;
 use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, CategoryMoveAction};
@@ -11,7 +11,7 @@ use table::Backoff;
 use crate::relocation::walk::Walk;
 use crate::relocation::{Mover, Stop};
 
-/// The check changes no category. It records its progress after this many categories.
+/// The number of checked categories after which the check records its progress.
 const NOTED_EVERY: usize = 50;
 
 /// The result of copying a category.
@@ -19,7 +19,7 @@ const NOTED_EVERY: usize = 50;
 pub(crate) enum Copied {
     /// The category has a successor, or no longer exists.
     Yes,
-    /// The successor has a different description, so the category keeps its place and description.
+    /// The successor has a different description, so the category stays at its path.
     Stays,
 }
 

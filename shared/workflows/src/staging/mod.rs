@@ -32,12 +32,12 @@ const ATTEMPTS: usize = 8;
 /// An error that stopped the work. The steps so far remain, and the janitor finds the order.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
-    /// A condition of the order itself or of a line does not hold. The refused transaction changed
+    /// A condition on the order itself or on a line does not hold. The refused transaction changed
     /// nothing.
     #[error("refused: {:?}", .0.iter().map(|refusal| refusal.action).collect::<Vec<_>>())]
     Refused(Refusals<OrderAction>),
     /// Other workers kept changing the same order.
-    #[error("others work on the order")]
+    #[error("other workers keep changing the order")]
     Contended,
     /// The table did not execute a request.
     #[error(transparent)]

@@ -38,8 +38,8 @@ pub struct Placing<'a> {
 /// undoes the order.
 ///
 /// # Errors
-/// - [`StagingError::Refused`] with every reason. These include all lines with too little stock,
-///   unless the stocks of the other transactions cannot be read. The order is undone.
+/// - [`StagingError::Refused`] with every reason. If one line has too little stock, the function
+///   reads all stocks, and adds the other lines with too little stock. The order is undone.
 /// - [`StagingError::Contended`] when the outcome is unknown, or the order was not placed and could
 ///   not be undone yet.
 /// - [`StagingError::Table`] when a request failed. The order is undone.
@@ -58,7 +58,7 @@ pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingErr
             Err(StagingError::Contended)
         }
         Err(_) => {
-            tracing::warn!(order = %id, "an order is left to the janitor: undoing it takes too long");
+            tracing::warn!(order = %id, "an order is left to the janitor, because undoing it takes too long");
             Err(StagingError::Contended)
         }
     }
@@ -68,9 +68,9 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     let mut head = placing.order.clone();
     table.transact(&staged::begin(&head, placing.claim.clone(), placing.open.clone())?).await??;
     telemetry::crash_point("orders.staged.begun");
-    // If a line has too little stock, the order should not even briefly reserve stock that other
-    // orders could take. The claims come first, because a refused claim is the more useful
-    // response.
+    // This check comes before the first reservation: an order that cannot be placed must not
+    // reserve stock that other orders need. It comes after the claims, because a refused claim is
+    // the more useful response.
     let short = short(table, placing.lines).await?;
     if !short.is_empty() {
         return Err(short.into());
@@ -105,8 +105,8 @@ fn serves(stock: &Stock, line: &OrderLine) -> bool {
     stock.sellable && stock.available >= line.quantity && stock.is_of(line.product_born.as_ref())
 }
 
-/// Adds the lines of the other transactions that have too little stock. The order is already
-/// undone, so the stocks include the pieces that the order had reserved.
+/// If a line was refused for too little stock, adds the other lines with too little stock. The
+/// order is already undone, so the stocks include the pieces that the order had reserved.
 async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
     let StagingError::Refused(refusals) = error else { return error };
     if refusals.iter().any(|refusal| matches!(refusal.action, OrderAction::Stock(_)))

@@ -13,7 +13,7 @@ const TOPS: [&str; 2] = ["A", "Z"];
 #[derive(Debug, Clone)]
 enum Change {
     Create(CategoryPath),
-    /// A request has read the tree before the move began, and writes now.
+    /// A request read the categories before the move began, and creates its product now.
     CreateLate(CategoryPath),
     PutElsewhere(usize, CategoryPath),
     PutInto(usize, CategoryPath),

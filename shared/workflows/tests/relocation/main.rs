@@ -60,7 +60,7 @@ async fn furnished() -> Shop {
 }
 
 #[tokio::test]
-async fn a_move_takes_exactly_the_subtree_along() {
+async fn a_move_changes_exactly_the_products_and_categories_of_the_subtree() {
     let shop = furnished().await;
     let before = shop.categories(&TOPS).await;
     shop.begin(&from(), &to()).await;
@@ -115,7 +115,7 @@ async fn work_interrupted_at_any_point_continues_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn a_move_interrupted_once_at_any_point_ends_right() {
+async fn a_move_that_is_interrupted_once_at_any_point_ends_with_all_items_moved() {
     for waits in (0..160).step_by(4) {
         let shop = furnished().await;
         shop.begin(&from(), &to()).await;

@@ -149,7 +149,7 @@ impl Shop {
         self.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await;
     }
 
-    /// Returns a worker with so long a wait for requests in progress that no test reaches its end.
+    /// Returns a worker that waits for requests in progress longer than any test runs.
     pub fn mover(&self) -> Mover<'_> {
         Mover::new(self.own()).settling(FOREVER)
     }

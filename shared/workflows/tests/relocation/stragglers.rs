@@ -7,7 +7,7 @@ use crate::shop::{Shop, far, path};
 use crate::{TOPS, from, furnished, to};
 
 /// Returns a shop with a move that has removed the old categories. The move still waits for
-/// requests that have seen these.
+/// requests that may have read these categories.
 async fn settling() -> Shop {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
@@ -16,7 +16,7 @@ async fn settling() -> Shop {
 }
 
 #[tokio::test]
-async fn a_product_whose_request_has_seen_the_old_category_follows_it() {
+async fn a_product_that_a_late_request_creates_in_the_old_category_moves_too() {
     let mut shop = settling().await;
     shop.create_late("late", &from()).await;
     shop.create_late("late below", &path(&["A", "B #1", "x"])).await;
@@ -41,7 +41,7 @@ async fn a_move_ends_only_after_all_requests_that_saw_the_old_category() {
 }
 
 #[tokio::test]
-async fn a_category_that_returned_without_its_ancestors_gets_them_back() {
+async fn the_missing_ancestors_of_a_category_that_was_created_again_are_restored() {
     let shop = settling().await;
     // A request that saw the ancestors before their removal creates this category.
     let orphan = path(&["A", "B #1", "ä~/%", "new"]);
@@ -52,7 +52,7 @@ async fn a_category_that_returned_without_its_ancestors_gets_them_back() {
 }
 
 #[tokio::test]
-async fn a_category_created_behind_the_walk_moves_with_its_description() {
+async fn a_category_that_is_created_after_its_parent_was_copied_moves_with_its_description() {
     let mut shop = furnished().await;
     shop.begin(&from(), &to()).await;
     while shop.current().await.phase != Phase::Placing {
@@ -91,7 +91,7 @@ async fn a_product_with_a_path_too_deep_for_the_new_place_stays_with_its_categor
 }
 
 #[tokio::test]
-async fn two_descriptions_of_one_category_are_not_made_one() {
+async fn a_category_stays_if_its_new_path_has_another_description() {
     let mut shop = Shop::open().await;
     let (from, to) = (path(&["A", "B"]), path(&["Out", "B"]));
     shop.grow(&path(&["A", "B", "C"])).await;
@@ -110,7 +110,7 @@ async fn two_descriptions_of_one_category_are_not_made_one() {
 }
 
 #[tokio::test]
-async fn a_product_that_is_in_both_places_already_is_in_the_new_one_once() {
+async fn a_product_in_the_old_and_the_new_category_is_then_once_in_the_new_one() {
     let mut shop = furnished().await;
     shop.begin(&from(), &to()).await;
     shop.put_into("p7", &from()).await;

@@ -78,7 +78,7 @@ async fn a_refusal_names_every_short_line_of_every_transaction_and_leaves_no_ite
 }
 
 #[tokio::test]
-async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() {
+async fn a_taken_reference_is_refused_before_any_stock_is_read() {
     let shop = Shop::open(FEW).await;
     let first = shop.basket(1, FEW);
     shop.place(shop.own(), &first).await.unwrap();
@@ -94,7 +94,7 @@ async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() 
 }
 
 #[tokio::test]
-async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
+async fn an_order_is_refused_and_undone_if_its_stock_runs_out_in_the_meantime() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     let mut met = 0;
@@ -103,7 +103,7 @@ async fn an_order_whose_stock_runs_out_during_placing_is_refused_and_undone() {
         let mut placing = Box::pin(shop.place(&other, &basket));
         if let Some(placed) = crash_after(waits, &mut placing).await {
             placed.unwrap();
-            shop.assert_placed(&basket, "nobody in between").await;
+            shop.assert_placed(&basket, "without an interruption").await;
             break;
         }
         // Another client buys all pieces of the last line's product at this point.
@@ -180,7 +180,7 @@ async fn an_interrupted_undoing_is_continued() {
 }
 
 #[tokio::test]
-async fn a_slow_placer_takes_no_step_after_an_undoer_and_an_undoer_misses_no_step() {
+async fn lines_that_are_reserved_during_an_undo_are_refused_or_undone() {
     let shop = Shop::open(FEW).await;
     let (mut before, mut behind) = (0, 0);
     for waits in (0..).step_by(stride()) {
@@ -214,7 +214,7 @@ async fn a_slow_placer_takes_no_step_after_an_undoer_and_an_undoer_misses_no_ste
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_placer_and_two_undoers_end_with_a_whole_order_or_no_order() {
+async fn a_placer_and_two_undoers_leave_a_complete_order_or_none() {
     let shop = Shop::open(FEW).await;
     let (mut placed, mut gone) = (0, 0);
     for number in 1..=12 {
@@ -247,7 +247,7 @@ async fn a_placer_and_two_undoers_end_with_a_whole_order_or_no_order() {
 }
 
 #[tokio::test]
-async fn lost_responses_and_conflicts_repeat_no_effect() {
+async fn faults_of_the_table_leave_a_complete_order_or_none() {
     for (seed, kind) in
         [(1, FaultKind::Reset), (2, FaultKind::Conflict), (3, FaultKind::Throttle), (4, FaultKind::Error)]
     {
@@ -270,7 +270,7 @@ async fn lost_responses_and_conflicts_repeat_no_effect() {
 }
 
 #[tokio::test]
-async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
+async fn an_order_is_not_placed_if_its_customer_was_removed_in_the_meantime() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let mut head = basket.order.clone();

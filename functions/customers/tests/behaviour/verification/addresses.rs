@@ -1,4 +1,5 @@
-//! Tests of addresses that a customer changes, that two customers enter, or that a token proves.
+//! Tests of addresses that a customer changes, that two customers enter, or that a token contains
+//! as verified.
 
 use http_api::sample::Call;
 use key_schema::instant::Instant;
@@ -46,20 +47,20 @@ async fn any_number_of_customers_may_enter_an_address_and_one_may_verify_it() {
 }
 
 #[tokio::test]
-async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_proves_it() {
+async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_verifies_it() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "new@example.com" })).await;
     assert_eq!(changed.body["email_verified"], false);
     assert!(shop.find("ann@example.com").await.is_empty() && shop.find("new@example.com").await.is_empty());
-    // A token with another address, or an unverified one, proves nothing.
+    // A token with another address, or with an unverified one, does not verify the new address.
     let other = patch_call().customer_with_email("ann", "ann@example.com");
     let kept = patch(&shop, other, "ann", &json!({ "email": "NEW@example.com" })).await;
     assert_eq!(kept.body["email_verified"], false);
     let claims = json!({ "sub": "ann", "email": "new@example.com", "email_verified": "false" });
     let kept = patch(&shop, patch_call().claims(claims), "ann", &json!({ "name": "Anna" })).await;
     assert_eq!(kept.body["email_verified"], false);
-    // Any change with a token that proves the address verifies it.
+    // Any change verifies the address, if the caller's token contains it as verified.
     let proof = patch_call().customer_with_email("ann", "new@example.com");
     let proven = patch(&shop, proof, "ann", &json!({ "name": "Ann" })).await;
     assert_eq!((proven.status, &proven.body["email_verified"]), (200, &json!(true)));
@@ -85,7 +86,7 @@ async fn another_spelling_that_may_be_another_mailbox_is_unverified() {
 }
 
 #[tokio::test]
-async fn a_token_that_proves_the_address_needs_no_mail() {
+async fn a_token_that_contains_the_address_as_verified_needs_no_mail() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;
     let route = "POST /v1/customers/{id}/email/verification";
@@ -93,7 +94,7 @@ async fn a_token_that_proves_the_address_needs_no_mail() {
     assert_eq!((proven.status, proven.body), (202, json!({ "email_verified": true, "expires_at": null })));
     assert_eq!(pending(&shop, "ann").await, None);
     assert_eq!(shop.find("ann@example.com").await.len(), 1);
-    // When staff requests a mail for a customer, staff's own token proves nothing.
+    // When staff request a mail for a customer, staff's own token verifies no address.
     unverified(&shop, "bob").await;
     let claims =
         json!({ "sub": "s", "cognito:groups": "[staff]", "email": "bob@example.com", "email_verified": "true" });
@@ -152,8 +153,8 @@ async fn staff_who_gives_the_address_again_allows_mail_to_it() {
     assert!(!stopped().await);
 }
 
-/// SES cannot send mail to such an address. Another address may have the same folded form, and its
-/// codes must not be used up.
+/// SES cannot send mail to these addresses. A reachable address may have the same folded form, and
+/// its codes must not be used up.
 #[tokio::test]
 async fn an_unreachable_address_gets_no_code_and_uses_no_quota() {
     let shop = Shop::open().await;

@@ -35,7 +35,7 @@ async fn the_archived_belongings_of_a_customer_are_found_by_the_customers_id_alo
 }
 
 #[tokio::test]
-async fn an_erased_customers_expired_items_are_not_archived_and_audited_without_a_name() {
+async fn an_erased_customers_expired_items_are_audited_without_a_name_but_not_archived() {
     let shop = Shop::open().await;
     assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
     shop.erase("c1").await;
@@ -75,7 +75,7 @@ async fn a_record_is_retried_while_its_owners_profile_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn a_removal_without_a_believable_time_is_dated_by_the_item_in_every_delivery() {
+async fn a_removal_without_a_plausible_time_gets_the_time_of_the_expiry_in_every_delivery() {
     let shop = Shop::open().await;
     for time in [Value::Null, json!(0), json!("soon"), json!(1e30)] {
         let mut record = expire("7", &session("s1"));
@@ -136,7 +136,7 @@ async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clea
 
 /// DynamoDB may remove an item up to five years after its expiry.
 #[tokio::test]
-async fn a_late_removal_has_its_own_time_and_an_implausible_one_that_of_the_expiry() {
+async fn a_late_removal_keeps_its_time_and_the_expiry_replaces_an_implausible_time() {
     let shop = Shop::open().await;
     let removed = |sequence: &str, at: &str| {
         let mut record = expire(sequence, &session("s1"));

@@ -9,7 +9,7 @@ use crate::support::{consumer, earliest, insert, product, remove};
 const BEYOND: u64 = 1 << 63;
 
 #[tokio::test]
-async fn case_35_an_item_with_a_rev_that_no_engine_accepts_is_set_aside_alone() {
+async fn case_35_an_item_with_a_rev_that_no_engine_accepts_is_quarantined_alone() {
     let engine = Engine::start().await;
     let (consumer, shelf) = consumer([engine.sink().await]);
     let mut version = product("poison2", 1);
@@ -32,7 +32,7 @@ fn spoils(sequence: u64) -> Value {
 }
 
 #[tokio::test]
-async fn case_35_a_document_that_fails_the_whole_call_is_set_aside_and_others_are_written() {
+async fn case_35_a_document_that_fails_the_whole_call_is_quarantined_and_others_are_written() {
     let engine = Engine::start().await;
     let mut batch: Vec<Value> = (1..=20).map(|n| insert(&n.to_string(), &product(&format!("p{n:02}"), n))).collect();
     batch[4] = spoils(5);
@@ -44,7 +44,7 @@ async fn case_35_a_document_that_fails_the_whole_call_is_set_aside_and_others_ar
     assert_eq!(engine.products().await, written);
     assert_eq!(shelf.sequences(), ["5", "17"]);
     assert!(shelf.kept().iter().all(|kept| kept.kind == "index_rejects"), "{:?}", shelf.kept());
-    // The engine also refuses the tombstone in a call of its own.
+    // The engine also refuses the tombstone in a separate call.
     assert_eq!(earliest(&consumer, &[spoils(21)]).await, None);
     assert_eq!(shelf.sequences(), ["5", "17", "21"]);
 }

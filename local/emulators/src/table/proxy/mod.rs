@@ -195,7 +195,7 @@ async fn converse(stream: TcpStream, gate: Arc<Gate>) {
 
 /// The error that makes the server close the connection without a response.
 #[derive(Debug, thiserror::Error)]
-#[error("hung up on purpose")]
+#[error("a fault closes the connection")]
 struct HangUp;
 
 /// The throttle counts, and the name of the partition key attribute.

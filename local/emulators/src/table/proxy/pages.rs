@@ -15,8 +15,8 @@ pub(super) const MAX_PAGE: usize = 1 << 20;
 const FIRST: u64 = 128;
 /// DynamoDB's maximum and default number of records.
 const MOST: u64 = 1000;
-/// Minimum size of a record in bytes. A page with less than this for each requested record is not
-/// full.
+/// Minimum size of a record in bytes. If a page has fewer bytes for each requested record, it has
+/// fewer records than requested.
 const SMALLEST_RECORD: u64 = 256;
 
 /// The number of records that the proxy requests next.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_dynamodb_refuses_is_left_to_the_table() {
+    fn a_request_with_an_invalid_limit_is_left_to_the_table() {
         for (body, wanted) in [
             (r#"{"ShardIterator":"i"}"#, Some(1000)),
             (r#"{"Limit":7}"#, Some(7)),

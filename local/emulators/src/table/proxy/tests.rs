@@ -116,7 +116,7 @@ fn transaction(puts: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_slow_transaction_keeps_all_other_requests_off_its_items() {
+async fn requests_for_the_items_of_a_transaction_in_progress_conflict() {
     let shop = Shop::open().await;
     let (key, time) = (vec!["PK".to_owned()], Duration::from_millis(300));
     shop.proxy.let_transactions_take(TransactionTime { key, time });
@@ -171,7 +171,7 @@ async fn a_refused_request_has_no_effect_and_is_counted() {
 }
 
 #[tokio::test]
-async fn a_conflict_cancels_a_transaction_with_one_reason_of_its_own() {
+async fn a_conflict_cancels_a_transaction_and_one_action_has_the_reason() {
     let shop = Shop::open().await;
     shop.fault(FaultKind::Conflict);
     let actions = json!([{"Put": put("a")}, {"Put": put("b")}, {"Put": put("c")}]);
@@ -199,7 +199,7 @@ async fn a_request_with_a_lost_response_takes_effect_and_a_reset_one_does_not() 
 }
 
 #[tokio::test]
-async fn a_partial_batch_does_half_and_returns_the_rest() {
+async fn a_partial_fault_processes_half_of_a_batch_and_returns_the_rest() {
     let shop = Shop::open().await;
     shop.fault(FaultKind::Partial);
     // The proxy cannot split a single write or a batch of one entry.
@@ -238,7 +238,7 @@ async fn a_ttl_deletion_is_seen_in_the_stream_with_its_identity() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sweep_leaves_no_expired_item_although_the_table_grows_ahead_of_it() {
+async fn a_sweep_deletes_every_expired_item_although_the_table_grows_meanwhile() {
     let shop = Arc::new(Shop::open().await);
     let ttl = json!({"TableName": "shop", "TimeToLiveSpecification":
         {"AttributeName": "ttl", "Enabled": true}});
@@ -278,7 +278,7 @@ async fn a_sweep_leaves_no_expired_item_although_the_table_grows_ahead_of_it() {
 }
 
 #[tokio::test]
-async fn a_page_of_records_ends_at_a_megabyte_and_every_record_is_in_one() {
+async fn a_page_of_records_has_at_most_a_megabyte_and_no_record_is_missing() {
     let shop = Shop::open().await;
     let text = "x".repeat(390_000);
     let big = |n: usize| json!({"TableName": "shop", "Item": {"PK": {"S": format!("{n:02}")}, "text": {"S": text}}});
@@ -303,7 +303,7 @@ async fn a_page_of_records_ends_at_a_megabyte_and_every_record_is_in_one() {
 }
 
 #[tokio::test]
-async fn trimmed_records_are_gone_and_later_ones_are_numbered_on() {
+async fn trimmed_records_are_gone_and_later_records_get_higher_numbers() {
     let shop = Shop::open().await;
     for key in ["a", "b", "c"] {
         shop.put(key).await;
@@ -339,7 +339,7 @@ async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unreachable_table_is_unavailable_and_a_bad_address_is_refused() {
+async fn a_request_to_an_unreachable_table_gets_503_and_a_bad_address_is_refused() {
     let shop = Shop::open().await;
     let Shop { table, proxy, http } = shop;
     drop(table);

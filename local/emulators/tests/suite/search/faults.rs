@@ -118,7 +118,7 @@ async fn an_engine_that_does_not_answer_is_given_up_in_time() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_not_there_is_unavailable() {
+async fn a_call_to_an_unreachable_engine_fails_as_unavailable() {
     let server = SearchServer::start(None).await.unwrap();
     let client = client(&server, LIMITS);
     drop(server);
@@ -144,7 +144,7 @@ async fn a_call_waits_for_a_slow_response() {
 }
 
 #[tokio::test]
-async fn operations_that_were_refused_are_sent_again_alone() {
+async fn only_the_refused_operations_of_a_call_are_sent_again() {
     let (server, client) = start(None).await;
     fail(&server, FaultKind::Partial, 0.5, None);
     let outcomes = client.bulk(&writes(200)).await.unwrap();
@@ -173,7 +173,7 @@ async fn a_write_whose_answer_was_lost_can_be_sent_again() {
 }
 
 #[tokio::test]
-async fn indices_and_documents_outlive_the_engine_in_a_data_folder() {
+async fn indices_and_documents_in_a_data_folder_survive_a_restart() {
     let folder = Folder::new("outlive");
     let (server, client) = start(Some(&folder.0)).await;
     client.bulk(&writes(10)).await.unwrap();

@@ -129,7 +129,7 @@ async fn a_rebuild_loses_no_write_of_concurrent_writers() {
 async fn a_rebuild_that_was_interrupted_is_found_and_resumed() {
     let engine = Engine::with_products(&shop()).await;
     let begun = engine.client.begin_rebuild(PRODUCTS).await.unwrap();
-    // The client plays the part of another process after a crash.
+    // The client represents another process after a crash.
     let client = engine.client.clone();
     assert!(matches!(
         client.begin_rebuild(PRODUCTS).await,
@@ -300,7 +300,7 @@ async fn tombstones_are_copied_to_the_new_index_unless_it_has_a_newer_document()
 }
 
 #[tokio::test]
-async fn an_index_that_was_deleted_is_not_made_anew_by_a_late_write() {
+async fn a_late_write_does_not_create_a_deleted_index_again() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     let index = client.indices(PRODUCTS).await.unwrap().remove(0).name;

@@ -60,7 +60,7 @@ async fn answering(statuses: &'static [u16]) -> SearchClient {
 }
 
 #[tokio::test]
-async fn an_engine_that_does_not_keep_to_versions_is_not_used() {
+async fn an_engine_that_ignores_versions_is_not_used() {
     for (statuses, part) in [
         (&[201, 200, 200][..], "an older version was accepted"),
         (&[201, 409, 409], "the same version was refused"),
@@ -72,7 +72,7 @@ async fn an_engine_that_does_not_keep_to_versions_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_probe_that_always_meets_another_says_that_it_may_be_made_again() {
+async fn a_probe_that_always_conflicts_fails_with_a_retryable_error() {
     let error = answering(&[409, 409, 409]).await.probe().await.unwrap_err();
     assert!(error.is_retryable(), "{error}");
 }

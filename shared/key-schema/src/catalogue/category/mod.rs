@@ -1,9 +1,9 @@
 //! The category tree. A node is stored under its parent, so one Query reads a category's children
 //! without the rest of the subtree.
 //!
-//! A subtree is one range of the index. There a node's sort key is its whole path, so a category is
-//! followed by everything below it. A tree has one partition for each top category, because
-//! categories rarely change and shared caches answer most readers.
+//! A subtree is one range of the index. There a node's sort key is its whole path, so the
+//! categories below a category directly follow it. The tree of a top category has one partition and
+//! no shards. Categories rarely change, and shared caches answer most readers.
 //!
 //! A category has two items. The node only records that the category exists. All writers write the
 //! same node, so an import may write it without a condition. The description ([`CategoryAbout`]) is

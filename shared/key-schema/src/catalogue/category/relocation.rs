@@ -6,10 +6,10 @@
 //! A subtree has no size limit, so the work takes many transactions, in [`Phase`]s. One item,
 //! [`CategoryMove`], records the move and its progress. The table has one such item, so one move
 //! runs at a time. Every transaction of the work also changes that item, on the condition that it
-//! is still the same move in the same phase. A late worker therefore changes nothing, and each step
-//! counts once.
+//! is still the same move in the same phase. A worker that is late therefore changes nothing, and
+//! the item counts each step once.
 //!
-//! # Why nothing is lost and nothing doubled
+//! # Why a move neither loses nor duplicates an item
 //!
 //! - At any time a product has exactly one `category_path`. One attribute and one index key record
 //!   it, and one write changes both at the version that was read.

@@ -17,8 +17,8 @@
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
-//! the consumer confirms it. The retirement of a product changes the availability of its stock, so
-//! the consumer copies that record too.
+//! the consumer copies the same value later. The retirement of a product changes the availability
+//! of its stock, so the consumer copies that record too.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};

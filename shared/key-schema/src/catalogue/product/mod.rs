@@ -96,7 +96,8 @@ impl Product {
     }
 }
 
-/// The key of a product in the list of its category, which also serves every category above.
+/// The key of a product in the list of its category. The lists of all categories above use the same
+/// key.
 #[derive(Debug, Clone, Copy)]
 pub struct CategoryIndexKey<'a> {
     /// The category of the product.

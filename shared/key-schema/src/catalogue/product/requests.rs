@@ -103,7 +103,7 @@ pub fn revive(
         .enter(&CategoryIndexKey { category_path: &product.category_path, id: &product.id })?
         .set("retired", None::<bool>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // The condition is not on `rev`, because the stream's consumer moves it when it copies the
+    // The condition is not on `rev`, because the stream's consumer changes `rev` when it copies the
     // retirement onto the product.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)

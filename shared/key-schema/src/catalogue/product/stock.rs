@@ -15,7 +15,7 @@ use crate::request::{Get, Guarded, Single, Transaction};
 
 /// The maximum number of pieces in a stock, and in one adjustment.
 pub const MAX_STOCK: u64 = 1_000_000_000_000;
-/// The number of pieces below which a stock is low, where the deployment sets no other threshold.
+/// The number of pieces below which a stock is low, unless the deployment sets another threshold.
 pub const STOCK_LOW: u64 = 10;
 
 entity! {
@@ -28,7 +28,7 @@ entity! {
             /// The available pieces, never negative, because every write that takes pieces is
             /// conditional. Only functions of [`crate::product`] change it.
             available: u64,
-            /// Whether orders may take from the stock, which they may not after the product was
+            /// Whether orders may take pieces from the stock. It is false while the product is
             /// retired.
             sellable: bool,
             /// The `born` of the product to which the pieces belong. It is absent until the product
@@ -47,7 +47,7 @@ entity! {
 
 impl Stock {
     /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
-    /// Order lines of earlier versions have [`None`].
+    /// Order lines of earlier versions have no `born`, so it is [`None`].
     #[must_use]
     pub fn is_of(&self, born: Option<&Born>) -> bool {
         self.product_born.as_ref().is_none_or(|own| Some(own) == born)
@@ -95,7 +95,7 @@ pub struct Adjustment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StockError {
     /// The stock would become negative.
-    #[error("fewer pieces are in stock")]
+    #[error("would make the stock negative")]
     Insufficient,
     /// The stock would exceed [`MAX_STOCK`].
     #[error("would make the stock larger than {MAX_STOCK}")]
@@ -139,8 +139,8 @@ pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<S
     Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
 }
 
-/// Sets the stock to `available`. DynamoDB refuses it if the stock has changed since `seen` was
-/// read. So no concurrent change is lost, and the response reports the stock right after this
+/// Sets the stock to `available`. DynamoDB refuses the write if the stock has changed since `seen`
+/// was read. So no concurrent change is lost, and the response reports the stock right after this
 /// adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
@@ -172,7 +172,7 @@ fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
     i64::try_from(line.quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
 }
 
-/// Returns the condition that the stock is of the product that the line has sold
+/// Returns the condition that the stock belongs to the incarnation that the line sold
 /// ([`Stock::is_of`]).
 fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
     let never_revived = Condition::Lacks("product_born");
@@ -182,9 +182,10 @@ fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
     })
 }
 
-/// Returns the pieces of a cancelled or returned order line. The action is part of the order's
-/// transaction. The stock of a retired product takes pieces back too. The condition fails if the
-/// product was revived since the sale, because the new stock does not include these pieces.
+/// Gives the pieces of a cancelled or returned order line back to the stock. The action is part of
+/// the order's transaction. The stock of a retired product takes pieces back too. The condition
+/// fails if the product was revived since the sale, because the new stock does not include these
+/// pieces.
 pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
     Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))

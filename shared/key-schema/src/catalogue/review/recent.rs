@@ -4,7 +4,7 @@
 //! throughput. So each calendar month (UTC) has its own partitions, the shards. A reader starts
 //! with the month in which its page begins.
 //!
-//! # A copy
+//! # Why an entry is a copy
 //!
 //! The review already uses all three indexes, so the list needs a separate item for each review.
 //! This entry copies all attributes that the list shows. Each transaction that writes the review
@@ -15,7 +15,7 @@
 //! far more frequent than changes. The key of an entry never changes, because it contains the
 //! instant at which the review was first written.
 //!
-//! # Quiet months
+//! # Months without reviews
 //!
 //! One item per month notes that the month has reviews, so that a reader skips the other months. A
 //! request writes this note once, before the month's first review. A noted month without reviews

@@ -11,8 +11,8 @@
 //!   them removes the other, or checks that it does not exist. So a removed member cannot return by
 //!   an old invitation.
 //! - An invitation is accepted once, unchanged, and before it expires, while its inviter is an
-//!   admin. An inviter who stops being an admin makes it void for ever, because the membership of a
-//!   former admin gets another birth mark.
+//!   admin. If the inviter stops being an admin, the invitation is void for ever, because the
+//!   membership of a former admin gets another birth mark.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The function counts them
 //!   with a strong read. Before that read, it reads the head's `invited`, the number of invitations
 //!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So no other
@@ -20,8 +20,9 @@
 //!   so it does not change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
 //!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
-//!   transaction that makes or ends one writes it, on the condition that it is unchanged.
-//! - An inviter has at most [`MAX_OF_INVITER`] open invitations of the same customer. So one
+//!   transaction that makes or ends an invitation also writes this item, on the condition that the
+//!   item is unchanged.
+//! - An inviter has at most [`MAX_OF_INVITER`] open invitations to the same customer. So one
 //!   inviter alone cannot fill a customer's list.
 //!
 //! A customer whose list is full can decline invitations. Staff can add the customer without an
@@ -59,12 +60,12 @@ pub use requests::*;
 pub const MAX_OF_ORGANIZATION: usize = 100;
 /// The maximum number of open invitations of a customer.
 pub const MAX_OF_CUSTOMER: usize = 100;
-/// The maximum number of open invitations of a customer by one inviter.
+/// The maximum number of open invitations from one inviter to one customer.
 pub const MAX_OF_INVITER: usize = 10;
 /// The time for which an invitation can be accepted: 14 days.
 pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
-/// How long [`Invitations`] still names an expired invitation: 7 days. DynamoDB removes the item
-/// within days. Until then, an erasure must find it.
+/// How long [`Invitations`] still names an expired invitation: 7 days. DynamoDB removes the expired
+/// invitation within days. Until then, an erasure must find it.
 const NAMED_SECONDS: i64 = 7 * 24 * 60 * 60;
 
 entity! {
@@ -78,9 +79,9 @@ entity! {
             /// The name of the organization when the invitation was made. The customer cannot read
             /// the organization.
             title: String,
-            /// The role of the member to be.
+            /// The role of the future member.
             role: Role,
-            /// The team of the member to be, if any.
+            /// The team of the future member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
             /// The admin who made or renewed the invitation. Invitations of earlier versions have
@@ -220,9 +221,9 @@ pub struct InvitationSummary {
     pub customer_id: CustomerId,
     /// The name of the organization when the invitation was made.
     pub title: String,
-    /// The role of the member to be.
+    /// The role of the future member.
     pub role: Role,
-    /// The team of the member to be, if any.
+    /// The team of the future member, if any.
     #[serde(default)]
     pub team: Option<TeamId>,
     /// When the customer was invited.

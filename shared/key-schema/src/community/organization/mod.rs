@@ -29,7 +29,7 @@
 //! too. A remaining membership is only an id in a list. Staff can remove it, even if it is the last
 //! admin's.
 //!
-//! A count is not visible to clients, so a change of it moves `rev` alone and breaks no If-Match.
+//! Clients cannot see a count, so its change moves only `rev` and breaks no If-Match.
 
 pub mod invitation;
 mod patterns;

@@ -162,8 +162,8 @@ pub fn put_member(
     let (before, after) = (old.map(|old| old.role), Some(*role));
     transaction = match count_admins(id, before, after)? {
         Some(count) => transaction.action(OrganizationAction::Organization, count),
-        // Checks that the organization exists. In the other cases the caller's membership, or the
-        // changed one, proves that.
+        // Checks that the organization exists. In the other cases a condition on a membership
+        // ensures that.
         None if old.is_none() && matches!(authority, Authority::Staff) => {
             transaction.action(OrganizationAction::Organization, Guarded::check(key(id)?, Condition::Exists))
         }

@@ -25,7 +25,8 @@
 //! # Why the newest texts have no second copy
 //!
 //! If each section's newest text had a copy next to the head, one Query would read the current
-//! document. Without copies, this takes a GetItem and a BatchGetItem. There are two reasons for it:
+//! document. Without copies, this takes a GetItem and a BatchGetItem. There are two reasons to have
+//! no copies:
 //!
 //! - With copies, each publication would write every changed text a second time, up to fifty texts
 //!   of 100 KB. Without copies it writes only the head and the new version, which are small.
@@ -339,7 +340,8 @@ pub fn read_for_update(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyErro
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Reads the membership that decides about an organization's document, strongly.
+/// Reads a customer's membership, which decides about access to the organization's document,
+/// strongly.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -68,7 +68,7 @@ patterns! {
     }
     STANDING {
         id: "documents.standing",
-        purpose: "Read the membership that decides about a document",
+        purpose: "Read the membership that gives access to a document",
         request: GetItem,
         key: "PK = ORG#<organization>, SK = MEMBER#<caller>",
         returns: "the caller's own membership",

@@ -125,7 +125,7 @@ entity! {
             /// The email address. A verified one is unique in its folded form. It changes only
             /// together with its claim ([`rename`]).
             email: Email,
-            /// Whether the customer has proven that the address is theirs, or staff vouches for it.
+            /// Whether the customer has verified the address, or staff have entered it as verified.
             /// Only a verified address has a claim. Profiles of earlier versions lack this
             /// attribute. They all have a claim, and count as verified.
             #[serde(default = "verified_before")]

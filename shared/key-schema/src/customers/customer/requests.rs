@@ -277,7 +277,8 @@ pub fn by_tier(tier: Tier) -> Result<Query<CustomerSummary>, KeyError> {
 
 /// Lists all customers, oldest first. Every customer is in the list of a tier, with a sort key that
 /// does not depend on the tier. So the lists of all tiers are the shards of one list. While a
-/// customer changes the tier, the index may show the customer in two of them, on one page.
+/// customer's tier changes, the index may show the customer in two tiers. Both entries are on the
+/// same page.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,8 +1,9 @@
 //! The log lines of all orders by day.
 //!
-//! A day has several partitions in the index. The shard is computed from the id of the order, so a
-//! busy day never writes to one partition. The index carries the id of a line, and a reader reads
-//! the lines of a page by key. An index that carried whole lines would store their texts again.
+//! A day has several partitions in the index. The shard is computed from the id of the order, so
+//! the writes of a busy day are spread over these partitions. The index carries the id of a line,
+//! and a reader reads the lines of a page by key. An index that carried whole lines would store
+//! their texts again.
 //!
 //! Lines of earlier versions lack the index key. They are in the logs of their orders. They are not
 //! in the list of their day until the migration `list-entries` has written them.

@@ -57,7 +57,7 @@ entity! {
     /// The head of an order.
     Order = "Order" {
         fixed {
-            /// The id of the order. Its time is that of `placed_at`.
+            /// The id of the order. The id contains the time of `placed_at`.
             id: OrderId,
             /// The customer of the order.
             customer_id: CustomerId,
@@ -110,7 +110,8 @@ entity! {
 }
 
 impl Order {
-    /// Creates a pending order of staff. It has no reference, does not lapse, and is not paid.
+    /// Creates a pending order that staff place. It has no reference, does not lapse, and is not
+    /// paid.
     #[must_use]
     pub const fn new(id: OrderId, customer_id: CustomerId, placed_at: Instant, total: Money, line_count: u64) -> Self {
         Self {
@@ -165,7 +166,7 @@ impl Entity for Order {
 
 entity! {
     /// One line of an order, as sold. Name and price stay as they were at the sale, even if the
-    /// product's change.
+    /// product's name and price change.
     OrderLine = "OrderLine" {
         fixed {
             /// The id of the order.

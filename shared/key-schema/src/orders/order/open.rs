@@ -12,18 +12,21 @@
 //! The item `CUSTOMER#<id>`, `OPEN` has an entry for each order of the customer in status `placing`
 //! or `pending`, except those by staff. The transaction that places an order adds its entry, on the
 //! condition that the item has not changed since it was read. The limits were checked on that item,
-//! so races cannot exceed them. The transaction that ends these statuses removes the entry.
+//! so concurrent requests cannot exceed them. The transaction that gives the order another status
+//! removes the entry.
 //!
-//! The item also counts the orders of the newest day of UTC, so cancelled orders have a bound too.
+//! The item also counts the orders of the newest UTC day, so the number of cancelled orders is
+//! limited too.
 //!
 //! # Why an entry names no product
 //! 20 orders of 500 lines with ids of 128 bytes name 1.3 MB of products, and an item has at most
 //! 400 KB. So an entry has the largest quantity of a line instead. The sum over all entries is an
-//! upper bound for the pieces of every product, and it is usually below the limit. Only above the
-//! limit does the placing function read the lines of these orders. Lines never change, so it needs
-//! no condition on them. An item with [`MAX_ORDERS`] entries has less than 100 KB.
+//! upper bound for the pieces of every product, and it is usually below the limit. Above the limit,
+//! the placing function also reads the lines of these orders. Lines never change, so the
+//! transaction needs no condition on them. An item with [`MAX_ORDERS`] entries has less than 100
+//! KB.
 //!
-//! # Its end
+//! # When the item expires
 //! The item expires a week after the last of its orders was due. If an order has no entry any more,
 //! its transaction is sent without the removal of the entry
 //! ([`Transaction::without`](crate::request::Transaction::without)).
@@ -58,7 +61,8 @@ pub const PENDING_MINUTES: RangeInclusive<u64> = 1..=43_200;
 pub const MAX_PENDING_ORDERS: RangeInclusive<u64> = 1..=MAX_ORDERS;
 /// The permitted values of [`Limits::max_pending_quantity`].
 pub const MAX_PENDING_QUANTITY: RangeInclusive<u64> = 1..=1_000_000_000;
-/// The permitted values of [`Limits::max_pending_lines`]. Each of them permits the largest order.
+/// The permitted values of [`Limits::max_pending_lines`]. Every permitted value allows the largest
+/// order.
 pub const MAX_PENDING_LINES: RangeInclusive<u64> = MAX_LINES as u64..=MAX_ORDERS * MAX_LINES as u64;
 /// The permitted values of [`Limits::max_orders_per_day`].
 pub const MAX_ORDERS_PER_DAY: RangeInclusive<u64> = 1..=1_000_000;
@@ -79,7 +83,7 @@ pub struct Limits {
     /// The largest number of lines in a customer's open orders. It bounds what the placing function
     /// reads.
     pub max_pending_lines: u64,
-    /// The largest number of orders that a customer may place on a day of UTC.
+    /// The largest number of orders that a customer may place on one UTC day.
     pub max_orders_per_day: u64,
 }
 
@@ -168,7 +172,7 @@ entity! {
         mutable by OpenOrdersChanges {
             /// The orders by id.
             entries: BTreeMap<OrderId, OpenOrder>,
-            /// The newest day of UTC on which the customer placed an order.
+            /// The newest UTC day on which the customer placed an order.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             day: Option<String>,
             /// The orders that the customer placed on that day.

@@ -1,7 +1,8 @@
-//! The lines of an order alone, and its history alone.
+//! Reads of only the lines of an order, or only its history, together with the head.
 //!
-//! The sort keys of lines are before the head's, and those of the history are behind it. So one
-//! Query reads either part together with the head, which says who may see the order.
+//! The sort keys of the lines are before the head's sort key, and the sort keys of the history are
+//! after it. So one Query reads either part together with the head, which says who may see the
+//! order.
 
 use item_model::prelude::*;
 

@@ -53,7 +53,7 @@ patterns! {
         request: Query,
         key: "PK = ORDER#<id>, SK under ITEM#",
         returns: "lines",
-        consistency: Consistency::Strong("what is derived from them is written once"),
+        consistency: Consistency::Strong("a missed line would make sales or limits wrong"),
         callers: "owner",
     }
     HEAD {
@@ -116,7 +116,7 @@ patterns! {
     }
     REFERENCE {
         id: "orders.reference",
-        purpose: "Find the order that has a reference, when a customer may place no further one",
+        purpose: "Find the order that has a reference, when the customer may place no further order",
         request: GetItem,
         key: "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE",
         returns: "the claim on the reference",

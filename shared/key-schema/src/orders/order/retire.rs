@@ -6,12 +6,13 @@
 //! sales and its log never expire. Neither does the claim on its reference, because a reference is
 //! unique for ever.
 //!
-//! # Why no retirement of a large order stays incomplete
+//! # How an interrupted retirement is completed
 //!
 //! The retirement of a large order takes several transactions. The first transaction sets the
 //! head's `expires_at`, on the condition that the head is closed and unchanged since it was read.
-//! From then on the status cannot change, so no item of an order that stays ever gets a time to
-//! live. The last transaction removes the head from its list and sets the head's own time to live.
+//! From then on the status cannot change. So an item gets a time to live only if its whole order
+//! will expire. The last transaction removes the head from its list and sets the head's own time to
+//! live.
 //!
 //! So until the last transaction, the head stays in the list from which orders are retired, and
 //! DynamoDB does not remove it. If a run fails, a later run reads the order again and continues

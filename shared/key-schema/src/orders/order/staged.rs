@@ -17,8 +17,8 @@
 //! lines. A reader that reads during a transaction may see only some of the lines. The count shows
 //! the reader that lines are missing. So no stock is taken twice, given back twice, or lost.
 //!
-//! A large order that is cancelled or returned changes its status immediately, with as much stock
-//! as one transaction takes. Later transactions return the rest ([`give_back`]), and the head
+//! A large order that is cancelled or returned changes its status immediately. The same transaction
+//! returns as much stock as fits. Later transactions return the rest ([`give_back`]), and the head
 //! counts the lines that are done.
 //!
 //! The janitor finds unfinished orders through a sparse index ([`unfinished`]) and finishes or

@@ -61,9 +61,9 @@ pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
     Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
 }
 
-/// Pays an entry's money into the wallet. DynamoDB refuses it if the balance in this currency has
-/// changed since `seen`, the wallet, was read. So the balance in the response ([`plus`]) is the
-/// stored balance right after this deposit. `claim` is the idempotency record
+/// Pays an entry's money into the wallet. DynamoDB refuses the write if the balance in this
+/// currency has changed since the wallet, `seen`, was read. So the balance in the response
+/// ([`plus`]) is the stored balance right after this deposit. `claim` is the idempotency record
 /// ([`crate::idempotency::claim`]).
 ///
 /// # Errors

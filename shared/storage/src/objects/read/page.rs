@@ -77,7 +77,7 @@ mod tests {
 </ListBucketResult>"#;
 
     #[test]
-    fn a_page_has_its_names_decoded_and_says_whether_there_are_more() {
+    fn names_are_decoded_and_a_truncated_list_has_a_next_page() {
         let page = parse(PAGE.as_bytes()).unwrap();
         let names: Vec<&str> = page.items.iter().map(|item| item.name.as_str()).collect();
         assert_eq!((names, page.next.as_deref()), (vec!["a/b c+d\nä&amp;", "b"], Some("b")));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn another_document_is_not_taken_for_an_empty_page() {
+    fn an_invalid_page_is_refused_instead_of_read_as_an_empty_one() {
         let replaced = |from: &str, to: &str| PAGE.replace(from, to);
         for text in [
             String::new(),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_breaks_off_is_no_page() {
+    fn a_truncated_page_is_refused() {
         for length in 0..PAGE.len() - 1 {
             if let Some(text) = PAGE.get(..length) {
                 assert_eq!(parse(text.as_bytes()), None, "{text}");

@@ -11,7 +11,7 @@ use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction,
 use serde_dynamo::AttributeValue;
 use table::Table;
 
-/// The name of the table itself beside the names of the indexes.
+/// The key of the table's own write units, beside those of the indexes.
 const TABLE: &str = "table";
 
 /// The cost of one use of a pattern.
@@ -24,7 +24,8 @@ pub(super) struct Cost {
     pub(super) write_units: BTreeMap<&'static str, usize>,
     pub(super) items: u32,
     pub(super) bytes: u64,
-    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    /// The number of changed items of each entity. For a read, the number of items at its keys or
+    /// in its range.
     pub(super) entities: BTreeMap<String, u32>,
 }
 

@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S2",
-        what: "Status changes detected from the old and new image, and sent to every subscriber",
+        what: "Status changes are detected by comparing the old and new image, and sent to every subscriber",
         entities: &["Order"],
         patterns: &["marks.known", "marks.keep"],
         tests: &[
@@ -35,16 +35,16 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "An audit with one entry for each expired item",
         entities: &["Expiration"],
         patterns: &["audit.record"],
-        tests: &["an_expired_session_is_archived_and_audited_once_and_an_ended_one_is_not"],
+        tests: &["an_expired_session_is_archived_and_audited_once_and_an_ended_session_is_not"],
     },
     Technique {
         id: "S5",
-        what: "Aggregates from the stream that stay exact",
+        what: "Exact sums from the stream, even if records are repeated or reordered",
         entities: &["Sale", "PlaceSales", "ProductSales"],
         patterns: &["sales.apply", "sales.derived"],
         tests: &[
             "case_37_counters_are_exact_when_records_are_repeated_and_reordered",
-            "an_order_of_161_lines_is_counted_line_by_line_and_once_over_a_crash",
+            "each_line_of_an_order_of_161_lines_is_counted_once_despite_a_crash",
         ],
     },
     Technique {
@@ -66,16 +66,13 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Hand-off for analytics: every event on a bus with an archive",
         entities: &[],
         patterns: &[],
-        tests: &[
-            "an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others",
-            "the_bus_has_an_archive_of_every_event",
-        ],
+        tests: &["an_event_reaches_only_the_targets_of_matching_rules", "the_bus_has_an_archive_of_every_event"],
     },
     Technique {
         id: "S9",
         what: "A cache that sees a change within a stated time: settings",
         entities: &["Settings"],
         patterns: &["settings.read"],
-        tests: &["a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made"],
+        tests: &["a_function_sees_its_own_change_at_once_and_the_others_see_it_within_the_stated_time"],
     },
 ];

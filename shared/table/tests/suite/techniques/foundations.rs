@@ -23,14 +23,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F3",
-        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where \
-            an index carries nothing else",
+        what: "Keys separate from attributes: no function reads a value from a key. The schema does so only where an \
+            index projects only keys",
         entities: &[],
         patterns: &[],
         tests: &[
             "a_golden_item_decodes_to_its_entity",
             "no_field_of_an_entity_shadows_an_attribute_of_the_schema",
-            "a_key_is_taken_apart_in_the_named_places_only",
+            "only_the_listed_lines_of_code_split_a_key",
         ],
     },
     Technique {
@@ -86,7 +86,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.of-customer"],
         tests: &[
             "orders_of_a_customer_are_found_by_the_instant_in_their_id",
-            "time_ordered_ids_sort_by_their_millisecond_and_keep_to_the_rule",
+            "time_ordered_ids_sort_by_their_millisecond_and_are_valid_ids",
         ],
     },
     Technique {
@@ -95,7 +95,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &[],
         patterns: &[],
         tests: &[
-            "byte_strings_sort_as_their_key_text_and_never_share_one",
+            "byte_strings_sort_as_their_key_texts_and_different_strings_have_different_texts",
             "signed_numbers_sort_as_their_key_text",
             "instants_sort_as_their_key_text",
             "folding_twice_is_folding_once",

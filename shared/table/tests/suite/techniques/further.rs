@@ -5,7 +5,7 @@ use super::Technique;
 pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "X1",
-        what: "Everything of a kind for staff: the shards of all tiers are one list of customers",
+        what: "A list of all customers for staff, merged from the shards of all tiers",
         entities: &["Customer"],
         patterns: &["customers.all", "customers.hydrate"],
         tests: &[
@@ -23,15 +23,15 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X3",
-        what: "Customer, orders and questions in one request. A Query has one direction, so it takes two: from the \
-            profile backward to the newest orders, and forward to the newest questions",
+        what: "Customer, orders and questions in one request. A Query has one direction, so the request makes two: \
+            from the profile backward to the newest orders, and forward to the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.of-customer"],
         tests: &["customer_orders_and_questions_are_one_request_and_two_queries"],
     },
     Technique {
         id: "X4",
-        what: "The log of a day, sharded by order and merged in order",
+        what: "The log of a day: the order's id selects the shard, and a read merges the shards by time",
         entities: &["OrderLog"],
         patterns: &["orders.log-of-day", "orders.log-lines"],
         tests: &[
@@ -73,7 +73,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X10",
-        what: "Techniques that Bodega does not use, with the reason and with the case for them \
+        what: "Techniques that Bodega does not use, with the reasons, and with cases in which they are better \
             ([decisions.md](design/decisions.md))",
         entities: &[],
         patterns: &[],

@@ -15,12 +15,13 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R2",
-        what: "Newest orders from one end of the profile, newest questions from the other",
+        what: "Orders sort before the profile and questions after it: a Query from the profile reads the \
+            newest of either",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.support", "questions.of-customer"],
         tests: &[
             "profile_and_the_newest_ten_questions_are_one_query",
-            "only_orders_profile_and_questions_sort_between_them_in_a_customers_partition",
+            "no_other_item_sorts_between_the_orders_and_the_questions_of_a_customer",
         ],
     },
     Technique {
@@ -29,7 +30,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "OrderLine", "OrderStatusEvent"],
         patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
         tests: &[
-            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
             "lines_alone_and_history_alone_are_one_query_each",
         ],
     },
@@ -42,11 +43,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R5",
-        what: "One-to-many through an index: an order's log, one Query a page. The head is read by its key: an entry \
-            of the head beside its lines would cost a write with every step of every order",
+        what: "One-to-many through an index: an order's log, one Query a page. The index has no entry of the order's \
+            head, because each status change would then cost another write",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
-        tests: &["only_staff_read_the_log_of_an_order_in_the_order_of_writing"],
+        tests: &["only_staff_read_the_log_of_an_order_with_the_oldest_line_first"],
     },
     Technique {
         id: "R6",
@@ -60,16 +61,19 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Lookup by email, in any spelling",
         entities: &["EmailClaim"],
         patterns: &["customers.by-email"],
-        tests: &["only_a_whole_email_address_is_found_and_in_any_spelling", "spellings_of_one_name_meet"],
+        tests: &[
+            "an_email_address_is_found_only_as_a_whole_but_in_any_spelling",
+            "spellings_of_the_same_name_fold_to_the_same_text",
+        ],
     },
     Technique {
         id: "R8",
-        what: "Orders by status and date: a sharded list, in which a status change moves the order in one write",
+        what: "Orders by status and date: a sharded list, between whose partitions one write moves an order",
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
             "the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page",
-            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
         ],
     },
     Technique {
@@ -92,8 +96,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Follow"],
         patterns: &["follows.get", "follows.following", "follows.followers", "follows.put"],
         tests: &[
-            "a_follower_is_found_from_both_ends_and_by_a_single_lookup",
-            "following_twice_is_following_once",
+            "a_follow_is_listed_for_both_customers_and_read_by_its_path",
+            "a_repeated_follow_has_no_effect",
             "a_thousand_followers_are_read_newest_first_from_all_shards",
         ],
     },
@@ -104,13 +108,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Like", "Membership"],
         patterns: &["likes.of-customer", "likes.likers", "memberships.add", "memberships.of-product"],
         tests: &[
-            "a_like_is_found_from_both_ends_and_counted",
+            "a_like_is_listed_for_its_customer_and_its_product_and_counted",
             "case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay",
         ],
     },
     Technique {
         id: "R13",
-        what: "A graph of typed edges, and nodes by place",
+        what: "A graph: edges with types (follows, likes, reviews, purchases), and customers by place of \
+            residence",
         entities: &["Follow", "Like", "Review", "Sale", "Customer"],
         patterns: &[
             "follows.following",
@@ -145,8 +150,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "category-moves.place",
         ],
         tests: &[
-            "a_subtree_has_the_categories_below_each_before_its_own",
-            "children_are_those_of_the_category_alone",
+            "a_subtree_lists_each_category_before_its_own_subtree",
+            "only_the_children_of_a_category_are_listed",
             "children_are_paged_by_name",
             "a_lineage_runs_from_the_top_to_the_category_itself",
             "a_category_moves_with_its_subtree_and_the_lists_follow",
@@ -159,7 +164,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Organization", "Team", "Member"],
         patterns: &["organizations.get", "members.list", "members.of-customer"],
         tests: &[
-            "an_organization_comes_with_all_its_teams_in_one_query",
+            "an_organization_is_read_with_all_its_teams_in_one_query",
             "a_thousand_memberships_of_a_customer_are_listed_oldest_first_with_one_request_a_page",
         ],
     },
@@ -180,12 +185,12 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R19",
-        what: "Several values in one attribute: a customer's addresses, changed one by one",
+        what: "Several values in one attribute: a customer's addresses, each changed separately",
         entities: &["Customer"],
         patterns: &["customers.put-address", "customers.remove-address"],
         tests: &[
             "an_address_is_set_replaced_and_removed_without_touching_the_others",
-            "two_addresses_set_at_once_are_both_there",
+            "two_addresses_set_at_once_are_both_stored",
         ],
     },
     Technique {
@@ -212,12 +217,13 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["categories.products"],
         tests: &[
             "every_list_over_an_index_reads_only_the_index",
-            "each_page_of_a_thousand_products_costs_the_same_and_no_product_repeats",
+            "each_page_of_a_thousand_products_takes_four_requests_and_no_product_repeats",
         ],
     },
     Technique {
         id: "R23",
-        what: "A singleton with many copies, changed in one transaction and read at random: settings",
+        what: "Several copies of one item (the settings): a transaction changes all of them, and a reader \
+            reads a random copy",
         entities: &["Settings"],
         patterns: &["settings.read", "settings.create", "settings.change"],
         tests: &["one_of_fifty_concurrent_changes_wins_in_every_copy", "readers_spread_over_the_copies"],

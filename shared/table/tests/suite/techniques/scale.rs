@@ -8,7 +8,10 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Time to live; expired items are hidden before DynamoDB removes them",
         entities: &["Session", "Cart"],
         patterns: &["sessions.active", "carts.get"],
-        tests: &["an_expired_session_is_gone_before_its_removal", "an_expired_cart_is_empty_before_its_removal"],
+        tests: &[
+            "an_expired_session_is_not_found_even_before_dynamodb_removes_it",
+            "an_expired_cart_is_empty_even_before_dynamodb_removes_it",
+        ],
     },
     Technique {
         id: "T2",
@@ -17,7 +20,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["metrics.store", "metrics.of-name"],
         tests: &[
             "a_thousand_points_of_30_days_are_read_page_by_page_in_their_order",
-            "an_expired_point_is_not_listed_before_its_removal",
+            "an_expired_point_is_not_listed_even_before_dynamodb_removes_it",
         ],
     },
     Technique {
@@ -27,7 +30,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["metrics.store", "metrics.get", "counters.add", "orders.by-status"],
         tests: &[
             "one_point_is_read_with_one_request_from_the_shard_of_its_id",
-            "shards_are_where_they_have_always_been",
+            "the_shard_of_an_item_never_changes",
             "a_repeated_point_is_stored_once_with_the_last_value",
             "an_addition_with_a_key_counts_once_and_has_one_response",
         ],
@@ -39,14 +42,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["counters.head", "counters.split", "counters.read"],
         tests: &[
             "a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause",
-            "each_hot_minute_causes_one_split_even_if_it_is_reported_repeatedly",
+            "each_minute_with_throttles_causes_one_split_even_if_it_is_reported_repeatedly",
             "a_documented_report_gives_the_last_hot_minute_of_each_counter",
             "readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_is_split",
         ],
     },
     Technique {
         id: "T6",
-        what: "Bill of a month from measured units, prices by Region and traffic, and both capacity modes",
+        what: "A month's bill from measured units, for any Region, traffic and capacity mode",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -69,11 +72,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T7",
-        what: "Archive of expiring items, and restore",
+        what: "Expired items are archived, and can be restored",
         entities: &["Order", "OrderLine"],
         patterns: &["orders.retire", "archive.restore"],
         tests: &[
-            "a_closed_order_is_retired_expires_and_comes_back_whole_and_searchable",
+            "a_retired_order_expires_and_its_restore_makes_it_complete_and_searchable_again",
             "case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry",
         ],
     },
@@ -84,13 +87,13 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["audit.record", "audit.of-day"],
         tests: &[
             "case_33_a_removal_by_a_caller_leaves_no_trace",
-            "dynamodb_is_known_in_either_spelling_of_the_identity",
+            "dynamodb_is_recognised_in_either_spelling_of_its_identity",
         ],
     },
     Technique {
         id: "T10",
-        what: "Migration of the data model: by a parallel scan that writes only old items, beside it by the \
-               stream or by each write that touches an old item; readers accept both forms",
+        what: "Migration of the data model: a parallel scan writes only old items. The stream, or a write that \
+            touches an old item, also migrates it. Readers accept both forms",
         entities: &["CustomerDocument", "RecentReview", "Sale", "Wallet"],
         patterns: &["sales.apply", "reviews.change", "wallet.convert"],
         tests: &[
@@ -99,7 +102,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "money_that_moves_during_a_run_is_not_lost",
             "a_migration_is_silent_in_the_stream",
             "a_migration_by_the_stream_and_one_by_a_scan_give_the_same_rows",
-            "a_review_of_a_former_release_enters_the_list_with_its_first_change_and_can_be_removed_before",
+            "a_review_of_an_older_release_is_listed_after_its_first_change_and_can_be_removed_before",
             "a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and_converted",
             "items_of_earlier_releases_can_be_read",
         ],

@@ -10,12 +10,12 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.place"],
         tests: &[
             "exactly_50_of_200_orders_for_a_product_with_50_in_stock_are_placed",
-            "a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line",
+            "a_basket_of_500_lines_with_one_beyond_the_stock_is_refused_and_the_error_names_that_line",
         ],
     },
     Technique {
         id: "W2",
-        what: "A transfer with its record in one transaction",
+        what: "A transfer: one transaction changes both wallets and adds their entries",
         entities: &["Wallet", "WalletEntry"],
         patterns: &["wallet.transfer"],
         tests: &[
@@ -25,13 +25,13 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W3",
-        what: "At most 100 actions in a transaction, checked before the call; larger orders take several, under an \
-            invisible head",
+        what: "At most 100 actions in a transaction, checked before the call. A larger order takes several \
+            transactions, and is invisible until the last one",
         entities: &["Order"],
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
             "a_transaction_over_the_limit_is_refused_before_it_is_sent",
-            "an_order_takes_as_many_actions_as_are_counted_beforehand",
+            "placing_an_order_takes_as_many_actions_as_were_calculated",
             "an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled",
         ],
     },
@@ -40,7 +40,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Unique values through claim items",
         entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim"],
         patterns: &["customers.create", "customers.rename", "customers.delete"],
-        tests: &["one_of_two_concurrent_claims_of_a_name_wins", "a_new_name_is_claimed_and_the_old_one_free"],
+        tests: &["one_of_two_concurrent_claims_of_a_name_wins", "a_new_name_is_claimed_and_the_old_name_is_free"],
     },
     Technique {
         id: "W5",
@@ -73,17 +73,17 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["picking.admit", "picking.leave", "documents.add-editor", "documents.remove-editor"],
         tests: &[
             "an_order_whose_payment_event_repeats_has_one_station",
-            "the_set_may_become_empty_and_be_filled_again",
+            "stations_may_all_become_free_and_be_used_again",
             "an_addition_or_removal_of_an_editor_can_be_repeated",
         ],
     },
     Technique {
         id: "W9",
-        what: "Insert differs from update",
+        what: "A create fails if the item exists, and a change fails if it does not",
         entities: &["Review", "Store", "Document"],
         patterns: &["reviews.create", "reviews.change", "stores.create", "stores.change", "documents.create"],
         tests: &[
-            "a_review_exists_once_and_its_conditions_hold",
+            "a_review_exists_once_and_needs_a_product_and_a_current_version",
             "one_of_many_concurrent_creations_or_changes_of_a_shop_wins",
             "a_document_is_created_once_and_is_version_1",
         ],
@@ -125,7 +125,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
         tests: &[
             "a_draft_becomes_current_as_a_whole_when_it_is_published",
-            "an_old_version_comes_back_as_a_new_one_and_history_stays",
+            "a_restore_publishes_an_old_version_as_a_new_one_and_keeps_the_history",
             "many_concurrent_callers_that_retry_until_success_leave_versions_without_gaps",
         ],
     },
@@ -155,11 +155,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W17",
-        what: "A state machine that moves order, copy, lists and history in one transaction",
+        what: "A state machine: one transaction changes the order, its copy, its lists and its history",
         entities: &["Order", "CustomerOrder", "OrderStatusEvent"],
         patterns: &["orders.move"],
         tests: &[
-            "every_step_that_is_not_in_an_orders_life_is_refused_from_every_status",
+            "every_illegal_status_change_is_refused_from_every_status",
             "one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412",
         ],
     },

@@ -173,7 +173,7 @@ pub fn place(
     })
 }
 
-/// Moves a product that was read to another category.
+/// Moves a product to another category, on the condition that the product is unchanged.
 fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<Product>::visible(at).enter(&CategoryIndexKey { category_path, id: &product.id })?;
     let same = product::in_catalogue().and(Condition::version(product.meta.version));
@@ -184,8 +184,8 @@ fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -
 /// product's further categories that was read. Returns `None` if there is no such membership.
 ///
 /// If the product already has a membership in the new category, the old one is only removed. The
-/// product moves in the same transaction if its own category moves too. Memberships copy that
-/// category. The copy prevents that a list shows the product twice.
+/// product moves in the same transaction if its own category moves too. Memberships copy the
+/// product's own category, so that a list does not show the product twice.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -237,7 +237,7 @@ pub fn clear(
         .action(CategoryMoveAction::About, Guarded::check(about_key(path)?, Condition::NotExists)))
 }
 
-/// Removes the mark from a category that must stay, because something stays in it or below it.
+/// Removes the mark from a category that must stay, because a product or a category stays in it.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -24,7 +24,7 @@ patterns! {
         request: Query,
         key: "PK = ORG#<id>, SK under INVITATION#",
         returns: "the organization's invitations",
-        consistency: Consistency::Strong("a missed invitation would be one too many"),
+        consistency: Consistency::Strong("with a missed invitation, the organization could exceed its limit"),
         callers: "owner",
     }
     INVITERS {
@@ -33,7 +33,7 @@ patterns! {
         request: BatchGetItem,
         key: "PK = ORG#<id>, SK = MEMBER#<inviter>, for each inviter",
         returns: "the inviters' memberships",
-        consistency: Consistency::Strong("a demotion must make room at once"),
+        consistency: Consistency::Strong("the invitations of a former admin must not count"),
         callers: "owner",
     }
     ACCEPT {
