@@ -1,6 +1,7 @@
 """Values that a generator cannot make up.
 
-A cursor comes from the list itself, a version from a response, and a product's line is ordinary JSON.
+A valid cursor comes from a list, and a valid version from a response. The body of a product import
+has one product in JSON on each line, so it needs its own serializer.
 """
 
 import json
@@ -19,7 +20,8 @@ def lines(context, value):
 def before_call(context, case, kwargs):
     """Changes requests that match the schema.
 
-    They get no invented cursor, a tag with quotes, and only one of parameters that exclude each other.
+    The hook removes the cursor, and replaces the value of If-Match with the version 1. If two
+    parameters exclude each other or limit the same range, at most one of them remains.
     """
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
@@ -36,7 +38,7 @@ def before_call(context, case, kwargs):
         query.pop("tier" if "email" in query else "email", None)
         if not query.keys() & {"tier", "email"}:
             query["tier"] = "gold"
-    # Escaped bytes that may not be valid text.
+    # An invented `_HH` may stand for a byte that is not valid UTF-8.
     if "_" in str(query.get("path", "")):
         del query["path"]
     if "If-Match" in headers:

@@ -12,7 +12,7 @@ use crate::support::{drain, shop, with_parameter};
 const CONSUMER: &str = "StreamEvents";
 
 #[test]
-fn one_consumer_brings_an_order_to_index_bus_and_sales_with_the_permissions_of_both_consumers() {
+fn one_consumer_serves_the_index_the_bus_and_the_sales_with_the_permissions_of_both_consumers() {
     with_parameter("FoldStreamConsumers", "true", async |system| {
         let report = Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
         assert!(report["functions"].as_array().unwrap().iter().all(|function| function["function"] != "StreamSearch"));

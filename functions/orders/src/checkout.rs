@@ -21,7 +21,7 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     let mut body = request.object()?;
     let expected_total = body.optional("expected_total", money(0..=MAX_TOTAL));
     let caller = owner.caller();
-    // If the caller is not staff, a field for staff only counts as unknown.
+    // Only staff may send `lapses`. For any other caller it is an unknown field.
     let lapses = if caller.is_staff() { body.optional("lapses", boolean) } else { Some(None) };
     let (expected_total, lapses) = body.finish((expected_total, lapses))?;
     let lapses = lapses == Some(true);

@@ -122,7 +122,7 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             let mut line = value.object()?;
             let product_id = line.required("product_id", parsed::<ProductId>);
             let quantity = line.required("quantity", integer(1..=MAX_QUANTITY));
-            // If the caller is not staff, a field for staff only counts as unknown.
+            // Only staff may send `total`. For any other caller it is an unknown field.
             let total = if caller.is_staff() { line.optional("total", money(0..=MAX_LINE_AMOUNT)) } else { Some(None) };
             let (product_id, quantity, total) = line.finish((product_id, quantity, total))?;
             Ok(WantedLine { pointer: String::new(), product_id, quantity, total })

@@ -39,7 +39,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         }
     }
     let pay_from_wallet = body.optional("pay_from_wallet", boolean);
-    // If the caller is not staff, a field for staff only counts as unknown.
+    // Only staff may send `refund`. For any other caller it is an unknown field.
     let refund = if caller.is_staff() { body.optional("refund", money(0..=MAX_TOTAL)) } else { Some(None) };
     let (to, note, carrier, tracking, pay_from_wallet, refund) =
         body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
@@ -117,9 +117,9 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
 }
 
-/// Returns the movement of money that belongs to a step. When goods of a wallet payment are
-/// returned, the rest of the payment returns to the wallet, unless staff give an amount. Other
-/// payments are refunded only if staff give an amount.
+/// Returns the movement of money that belongs to a step. If the order was paid from the wallet, its
+/// cancellation or return refunds the part of its total that was not refunded yet. Staff may give
+/// another amount. Other payments are refunded only if staff give an amount.
 fn movement<'a>(
     collection: &OrderCollection,
     entry: &'a EntryId,

@@ -100,7 +100,8 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the targets of faults that are not functions. An external search engine has no faults.
+/// Returns the targets that are not functions, each with its faults. An external search engine
+/// cannot be made to fail.
 fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
     let backends = &control.backends;
     [
@@ -172,7 +173,7 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
     }
     let Some((_, kind)) = KINDS.into_iter().find(|(name, _)| *name == request.kind) else {
         let kinds = KINDS.map(|(name, _)| name).join(", ");
-        let message = format!("{} cannot happen to a function: {kinds}, {CLOCK} can", request.kind);
+        let message = format!("{} is not a kind for a function; the kinds are {kinds} and {CLOCK}", request.kind);
         return Err(Problem::bad_request(message));
     };
     let added = faults.add(runtime_api::Fault { kind, rate, count, seed });

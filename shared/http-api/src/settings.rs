@@ -2,8 +2,8 @@
 //!
 //! # Guarantee
 //! At most [`MAX_AGE`] after an acknowledged change, every function sees it. The cache holds the
-//! result of a strongly consistent read, and its age counts from before that read. The function
-//! that changes the settings sees the change at once.
+//! result of a strongly consistent read. The age of a result is the time since its read began. The
+//! function that changes the settings sees the change at once.
 //!
 //! # Clock
 //! The cache uses the wall clock. Lambda freezes an environment between requests, and the monotonic
@@ -80,8 +80,8 @@ impl SettingsCache {
         if let Some(current) = held {
             return Ok(current);
         }
-        // The future is boxed. Few requests read the settings, and the SDK's large future would
-        // otherwise be part of every request's.
+        // Few requests read the settings. Without the box, the SDK's large future would be part of
+        // the future of every request.
         let known = Box::pin(self.latest(table)).await?;
         let asked = Held { known: Arc::clone(&known), since: now };
         Ok((known, asked.remaining_time(self.now()).unwrap_or_default()))

@@ -3,7 +3,7 @@
 //! # Guarantee
 //! At most [`MAX_AGE`] after the end of a session, every function refuses its tokens. The
 //! environment that ended the session refuses them at once. The cache holds results of strongly
-//! consistent reads, and the age of a result counts from before its read.
+//! consistent reads. The age of a result is the time since its read began.
 //!
 //! # Cost
 //! A token that names no sign-in costs nothing. For any other token, an environment reads one item
@@ -11,8 +11,8 @@
 //! again.
 //!
 //! # Failure
-//! If the table does not respond, the function responds 503. A stolen token must not work because
-//! an attacker overloads the table. Nearly every route needs the table anyway.
+//! If the table does not respond, the function responds 503. Otherwise an attacker could overload
+//! the table, and a stolen token would work again. Nearly every route needs the table anyway.
 //!
 //! # Clock
 //! The cache uses the wall clock, for the same reason as [`crate::SettingsCache`].
@@ -70,8 +70,8 @@ impl SignIns {
         let ended = match self.held(sign_in, now) {
             Some(ended) => ended,
             None => {
-                // The future is boxed. Few requests look up a sign-in, and the SDK's large future
-                // would otherwise be part of every request's.
+                // Few requests look up a sign-in. Without the box, the SDK's large future would be
+                // part of the future of every request.
                 let get = revocation::get(sign_in)?;
                 let found = Box::pin(table.get(&get)).await.map_err(Problem::unavailable)?;
                 let ended = found.is_some();

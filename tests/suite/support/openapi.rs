@@ -54,9 +54,9 @@ impl Api {
         })
     }
 
-    /// Returns all operations in an order in which the data of each still exists: reads first,
-    /// deletions last. Within each method, operations on the customer come last, because the
-    /// customer owns the other data.
+    /// Returns all operations: reads first, deletions last. So no operation needs data that an
+    /// earlier one has deleted. Within each method, operations on the customer come last, because
+    /// the customer owns the other data.
     pub fn in_working_order(&self) -> Vec<Operation<'_>> {
         let mut operations: Vec<Operation<'_>> = self.operations().collect();
         let rank = |method: &str| ["GET", "POST", "PUT", "PATCH", "DELETE"].iter().position(|known| *known == method);

@@ -38,7 +38,8 @@ fn valid(route: &'static str, customer: &str) -> Call {
     if route == "GET /v1/customers" {
         call = call.query("tier", "bronze");
     }
-    // The routes of addresses honour an If-Match, and each of them increases the version.
+    // Requests for addresses need no If-Match. Each of them increases the version, so a second one
+    // with If-Match 1 would fail.
     if route.contains("addresses") { call } else { if_match(call, 1) }
 }
 

@@ -149,7 +149,7 @@ fn keys(items: &[Value]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_thousand_customers_of_all_tiers_are_read_oldest_first_at_the_same_cost_a_page() {
+async fn a_thousand_customers_of_all_tiers_are_read_oldest_first_at_the_same_cost_per_page() {
     let everybody = Call::new("GET /v1/customers").staff("s");
     // One request for each shard of each tier, and one for the profiles. With most customers in one
     // tier, its four shards are read twice.

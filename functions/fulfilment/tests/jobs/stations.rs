@@ -81,8 +81,8 @@ async fn a_payment_event_after_the_order_has_left_changes_nothing() {
         warehouse.pay(&order(number)).await;
         warehouse.set(&order(number), status).await;
         assert!(warehouse.take(&[moved(&order(number), "picking", to)]).await.is_empty());
-        // The payment message arrives late: alone, and after a repeated message that the order
-        // left.
+        // The payment message arrives late: first alone, then together with a second copy of the
+        // message that the order is shipped or cancelled.
         assert!(warehouse.take(&[paid(&order(number))]).await.is_empty());
         assert!(warehouse.take(&[moved(&order(number), "picking", to), paid(&order(number))]).await.is_empty());
         assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());

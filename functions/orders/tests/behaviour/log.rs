@@ -32,7 +32,7 @@ fn texts(items: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_a_page() {
+async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_per_page() {
     let shop = Shop::open().await;
     let mut lines: Vec<_> = (0..2000).map(|n| line("2026-11-20", n)).collect();
     shop.put_all(["2026-11-19", "2026-11-21"].map(|day| line(day, 0))).await;

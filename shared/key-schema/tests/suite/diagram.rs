@@ -27,7 +27,8 @@ const AREAS: [(&str, &str); 7] = [
     ("operations", "Operations"),
 ];
 
-/// References whose attribute is not named after its entity, as `order_id` is.
+/// References whose attribute does not name the entity. An attribute such as `order_id` names its
+/// entity, so it needs no row here.
 const REFERENCES: [(&str, &str, &str); 14] = [
     ("CategoryMove", "from", "CategoryAbout"),
     ("CategoryNode", "path", "CategoryAbout"),
@@ -150,7 +151,8 @@ fn part(item: &Item, attribute: &str) -> String {
     template(item, key)
 }
 
-/// Returns the kind of a partition: `ORDER#<id>` and `ORDER#<order_id>` are both `ORDER#1`.
+/// Returns the kind of a partition: its prefix and the number of further parts. `ORDER#<id>` and
+/// `ORDER#<order_id>` are both of the kind `ORDER#1`.
 fn kind(partition: &str) -> String {
     let mut parts = partition.split('#');
     format!("{}#{}", parts.next().unwrap_or_default(), parts.count())
@@ -175,7 +177,8 @@ fn relations() -> BTreeSet<Relation> {
         }
         for attribute in &item.attributes {
             let Some(target) = target(name, attribute, &shown) else { continue };
-            // The root of the collection has the same id as its other items.
+            // An entity has no line to itself. The solid line already shows the root of the
+            // collection.
             if *name == target
                 || root.is_some_and(|root| **root == target && item.partition.ends_with(&format!("<{attribute}>")))
             {

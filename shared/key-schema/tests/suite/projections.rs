@@ -74,7 +74,7 @@ fn lists() -> Vec<List> {
     ]
 }
 
-/// Returns the lists that need each attribute of an index.
+/// Returns each attribute of an index with the lists that need it.
 pub fn readers(index: Index) -> BTreeMap<&'static str, Vec<&'static str>> {
     let lists: Vec<List> = lists().into_iter().filter(|list| list.pattern.index == Some(index)).collect();
     let readers =

@@ -9,7 +9,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Customer"],
         patterns: &["customers.all", "customers.hydrate"],
         tests: &[
-            "a_thousand_customers_of_all_tiers_are_read_oldest_first_at_the_same_cost_a_page",
+            "a_thousand_customers_of_all_tiers_are_read_oldest_first_at_the_same_cost_per_page",
             "a_customer_between_two_tiers_is_listed_once",
             "all_customers_are_read_page_by_page",
         ],
@@ -35,7 +35,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["OrderLog"],
         patterns: &["orders.log-of-day", "orders.log-lines"],
         tests: &[
-            "the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_a_page",
+            "the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_per_page",
             "the_log_of_a_day_is_read_page_by_page",
         ],
     },
