@@ -66,6 +66,9 @@ fn call(operation: Operation<'_>) -> Call {
     } else if takes("If-Match") {
         call = call.header("If-Match", "\"1\"");
     }
+    if takes("Cart-Token") {
+        call = call.header("Cart-Token", "bounds");
+    }
     if takes("Idempotency-Key") {
         call = call.header("Idempotency-Key", "bounds");
     }

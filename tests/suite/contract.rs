@@ -222,7 +222,8 @@ fn every_body_has_an_example_and_every_example_matches_its_schema() {
     for (name, schema) in api().0["components"]["schemas"].as_object().unwrap() {
         for example in schema.get("examples").and_then(Json::as_array).into_iter().flatten() {
             assert_eq!(schema::breaches(api(), schema, example, true), Vec::<String>::new(), "{name}");
-            let is_empty_page = example.get("items").is_some_and(|items| items == &json!([]));
+            // A new guest cart has no lines yet.
+            let is_empty_page = name != "NewGuestCart" && example.get("items").is_some_and(|items| items == &json!([]));
             assert!(!is_empty_page, "{name}: a page without an entry shows nothing");
         }
     }

@@ -42,6 +42,13 @@ pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Res
     Ok(Response::ok(&CartLineView::new(line, product.as_ref())))
 }
 
+/// DELETE /v1/customers/{id}/cart: empties the cart. A client can repeat the request.
+pub async fn empty(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let _ = services.table.write(&cart::discard(owner.customer())?).await?;
+    Ok(Response::no_content())
+}
+
 /// PUT /v1/customers/{id}/cart/items/{product}: sets a line and returns it.
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
@@ -73,7 +80,7 @@ async fn current(services: &Services, customer: &CustomerId) -> Result<Option<Ca
 
 /// Returns the products with these ids, in the same order, and [`None`] for each product that is
 /// not in the catalogue.
-async fn products<'a>(
+pub async fn products<'a>(
     services: &Services,
     ids: impl IntoIterator<Item = &'a ProductId>,
 ) -> Result<Vec<Option<Stored<Product>>>, Problem> {
@@ -86,10 +93,20 @@ async fn check(services: &Services, customer: &CustomerId, product: &ProductId) 
     let found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
     let mut found = found.into_iter().flatten();
     let Some(AnyEntity::Customer(_)) = found.next() else { return Err(no_customer()) };
-    match found.next() {
-        Some(AnyEntity::Product(product)) if !product.retired => Ok(product),
-        _ => Err(Problem::new(Code::UnknownProduct, "The catalogue has no product with this id.")),
-    }
+    in_catalogue(match found.next() {
+        Some(AnyEntity::Product(product)) if !product.retired => Some(product),
+        _ => None,
+    })
+}
+
+/// Returns the product of a new line, or 422 without one.
+pub fn in_catalogue(product: Option<Stored<Product>>) -> Result<Stored<Product>, Problem> {
+    product.ok_or_else(|| Problem::new(Code::UnknownProduct, "The catalogue has no product with this id."))
+}
+
+/// Returns the problem of a line for which the cart has no room.
+pub fn too_many_lines() -> Problem {
+    Problem::new(Code::TooManyLines, format!("A cart can have at most {MAX_LINES} lines."))
 }
 
 async fn set_line(
@@ -103,7 +120,7 @@ async fn set_line(
         let put = cart::put_line(customer, product, line, now)?;
         let Err(refusal) = services.table.update(&put).await? else { return Ok(()) };
         if refusal.stored::<Stored<Cart>>()?.is_some_and(|cart| !cart.is_expired(now)) {
-            return Err(Problem::new(Code::TooManyLines, format!("A cart can have at most {MAX_LINES} lines.")));
+            return Err(too_many_lines());
         }
         // Without a cart, or with an expired one, the line starts a new cart.
         let lines = BTreeMap::from([(product.clone(), line.clone())]);

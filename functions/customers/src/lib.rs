@@ -7,6 +7,7 @@ mod addresses;
 mod cart;
 mod change;
 mod erase;
+mod guest_cart;
 mod list;
 mod profile;
 mod sessions;
@@ -111,6 +112,34 @@ pub fn routes() -> Routes<Services> {
             &[&key_schema::cart::GET, &key_schema::cart::PRODUCTS],
             |services, request| Box::pin(cart::read(services, request)),
         )
+        .on("DELETE /v1/customers/{id}/cart", &[&key_schema::cart::DISCARD], |services, request| {
+            Box::pin(cart::empty(services, request))
+        })
+        .on(
+            "POST /v1/customers/{id}/cart/claim",
+            &[
+                &key_schema::guest_cart::GET,
+                &key_schema::cart::GET,
+                &key_schema::guest_cart::CLAIM,
+                &key_schema::cart::PRODUCTS,
+            ],
+            |services, request| Box::pin(guest_cart::claim(services, request)),
+        )
+        .on("POST /v1/carts", &[&key_schema::guest_cart::CREATE], |services, _| Box::pin(guest_cart::create(services)))
+        .on("GET /v1/carts/{id}", &[&key_schema::guest_cart::GET, &key_schema::cart::PRODUCTS], |services, request| {
+            Box::pin(guest_cart::read(services, request))
+        })
+        .on("DELETE /v1/carts/{id}", &[&key_schema::guest_cart::DISCARD], |services, request| {
+            Box::pin(guest_cart::remove(services, request))
+        })
+        .on(
+            "PUT /v1/carts/{id}/items/{product}",
+            &[&key_schema::cart::PRODUCTS, &key_schema::guest_cart::PUT_LINE],
+            |services, request| Box::pin(guest_cart::put_line(services, request)),
+        )
+        .on("DELETE /v1/carts/{id}/items/{product}", &[&key_schema::guest_cart::REMOVE_LINE], |services, request| {
+            Box::pin(guest_cart::remove_line(services, request))
+        })
         .on(
             "GET /v1/customers/{id}/cart/items/{product}",
             &[&key_schema::cart::GET, &key_schema::cart::PRODUCTS],

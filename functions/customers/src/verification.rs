@@ -153,8 +153,7 @@ fn refused_try(refusal: &Refusal, nonce: &str) -> Problem {
 
 /// Returns 128 random bits as text.
 fn nonce(services: &Services) -> Result<String, Problem> {
-    let bytes = [services.random()?, services.random()?].concat();
-    Ok(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    Ok(services.random::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn code_invalid() -> Problem {

@@ -2,7 +2,8 @@
 
 use http_api::view::{CustomerView, QuestionView};
 use key_schema::cart::{Cart, CartLine};
-use key_schema::id::{CustomerId, ProductId, SessionId};
+use key_schema::guest_cart::{CartToken, GuestCart};
+use key_schema::id::{CustomerId, GuestCartId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
@@ -65,11 +66,40 @@ impl<'a> CartView<'a> {
     /// cannot be ordered.
     pub fn new(cart: Option<&'a Cart>, products: &'a [Option<Stored<Product>>]) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
-        let lines = filled.into_iter().flat_map(|cart| &cart.lines).zip(products);
-        let items: Vec<_> = lines.map(|(line, product)| CartLineView::new(line, product.as_ref())).collect();
-        let totals: Option<Vec<Money>> = items.iter().map(|line| line.total).collect();
-        let subtotal = totals.and_then(|totals| order::total(&totals).ok()).flatten();
+        let (items, subtotal) = priced(filled.into_iter().flat_map(|cart| &cart.lines), products);
         Self { items, subtotal, expires_at: filled.map(|cart| cart.expires_at) }
+    }
+}
+
+/// Returns the views of lines with their products, and the sum of the lines.
+fn priced<'a>(
+    lines: impl IntoIterator<Item = (&'a ProductId, &'a CartLine)>,
+    products: &'a [Option<Stored<Product>>],
+) -> (Vec<CartLineView<'a>>, Option<Money>) {
+    let lines = lines.into_iter().zip(products);
+    let items: Vec<_> = lines.map(|(line, product)| CartLineView::new(line, product.as_ref())).collect();
+    let totals: Option<Vec<Money>> = items.iter().map(|line| line.total).collect();
+    let subtotal = totals.and_then(|totals| order::total(&totals).ok()).flatten();
+    (items, subtotal)
+}
+
+/// A guest cart.
+#[derive(Debug, Serialize)]
+pub struct GuestCartView<'a> {
+    id: &'a GuestCartId,
+    /// The token, only in the response that creates the cart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    items: Vec<CartLineView<'a>>,
+    subtotal: Option<Money>,
+    expires_at: Instant,
+}
+
+impl<'a> GuestCartView<'a> {
+    /// Creates the view of a guest cart, with the product of each line.
+    pub fn new(cart: &'a GuestCart, token: Option<&'a CartToken>, products: &'a [Option<Stored<Product>>]) -> Self {
+        let (items, subtotal) = priced(&cart.lines, products);
+        Self { id: &cart.id, token: token.map(CartToken::as_str), items, subtotal, expires_at: cart.expires_at }
     }
 }
 

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use key_schema::customer::Tier;
 use key_schema::id::{
-    CounterName, CustomerId, DocumentId, OrderId, OrganizationId, ProductId, QuestionId, SessionId, StoreId,
+    CounterName, CustomerId, DocumentId, GuestCartId, OrderId, OrganizationId, ProductId, QuestionId, SessionId,
+    StoreId,
 };
 use key_schema::instant::Instant;
 use key_schema::key::{Key, KeyError};
@@ -14,8 +15,9 @@ use key_schema::pattern::Pattern;
 use key_schema::product::CategoryPath;
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
-    cart, category, counter, customer, document, expiration, follow, graph, invoice, like, membership, order,
-    organization, picking, picture, place, product, question, residence, review, sales, session, verification, wallet,
+    cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, like, membership,
+    order, organization, picking, picture, place, product, question, residence, review, sales, session, verification,
+    wallet,
 };
 use serde::Serialize;
 
@@ -131,6 +133,7 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&session::OF_CUSTOMER, |v| query(session::of_customer(&v.customer()?))),
     (&cart::GET, |v| get(cart::get(&v.customer()?))),
     (&cart::PREPARE, |v| batch(cart::prepare(&v.customer()?, &v.product()?))),
+    (&guest_cart::GET, |v| get(guest_cart::get(&v.get::<GuestCartId>("cart")?))),
     (&cart::PRODUCTS, |v| batch(cart::products([&v.product()?]))),
     (&product::PAGE, |v| query(product::page(&v.product()?))),
     (&product::EDIT, |v| get(product::read_for_update(&v.product()?))),

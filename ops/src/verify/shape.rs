@@ -79,6 +79,7 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
         |what: &str, count: usize, most: usize| (count > most).then(|| format!("{count} {what} are more than {most}"));
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     match entity {
+        AnyEntity::GuestCart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),
         AnyEntity::Cart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),
         AnyEntity::Counter(head) => (head.shards > MAX_SHARDS || !head.shards.is_power_of_two())
             .then(|| format!("{} shards are no power of two up to {MAX_SHARDS}", head.shards)),

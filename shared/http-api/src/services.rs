@@ -86,7 +86,7 @@ impl Services {
     ///
     /// # Errors
     /// 500 `internal` when the system's generator fails.
-    pub fn random(&self) -> Result<[u8; 10], Problem> {
+    pub fn random<const N: usize>(&self) -> Result<[u8; N], Problem> {
         random()
     }
 

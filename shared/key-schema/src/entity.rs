@@ -9,6 +9,7 @@ use crate::document::{CustomerDocument, Document, DocumentSection, DocumentVersi
 use crate::erasure::Erasure;
 use crate::expiration::Expiration;
 use crate::follow::Follow;
+use crate::guest_cart::GuestCart;
 use crate::heartbeat::Heartbeat;
 use crate::idempotency::IdempotencyRecord;
 use crate::invoice::{Invoice, InvoiceCounter};
@@ -86,7 +87,7 @@ macro_rules! entities {
 entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
     CustomerQuestion Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow
-    Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark
+    GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark
     Member Membership MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations
     PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question QuotaDay RecentReview
     ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock StoreLocation Team

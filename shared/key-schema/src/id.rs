@@ -15,6 +15,8 @@ ids! { check_id:
     StoreId
     /// The id of a customer's session on one device.
     SessionId
+    /// The id of a guest cart.
+    GuestCartId
     /// The id of a line in an order's staff log.
     LogId
     /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.

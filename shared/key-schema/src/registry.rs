@@ -12,6 +12,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::session::PATTERNS,
         crate::revocation::PATTERNS,
         crate::cart::PATTERNS,
+        crate::guest_cart::PATTERNS,
         crate::product::PATTERNS,
         crate::product::copies::PATTERNS,
         crate::membership::PATTERNS,

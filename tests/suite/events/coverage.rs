@@ -8,6 +8,7 @@ use crate::support::template;
 /// The route families by path prefix. A route belongs to the longest matching prefix.
 const FAMILIES: &[&str] = &[
     "/v1/audit",
+    "/v1/carts",
     "/v1/categories",
     "/v1/counters",
     "/v1/customers",

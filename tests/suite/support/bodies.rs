@@ -53,7 +53,7 @@ pub fn body(operation: &str) -> Json {
         // The customer's address is already verified, so the route accepts any code.
         "verifyEmail" => json!({ "code": "042917" }),
         "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
-        "putCartLine" => json!({ "quantity": 2 }),
+        "putCartLine" | "putGuestCartLine" => json!({ "quantity": 2 }),
         "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),
         "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
         "changeProduct" => product,

@@ -23,6 +23,8 @@ pub struct World {
     invoice: String,
     session: String,
     question: String,
+    /// The guest carts with their tokens: one to change, one to delete and one to claim.
+    guest_carts: [(String, String); 3],
     /// The id of an uploaded text.
     upload: String,
     /// The instant of the metric's points.
@@ -223,13 +225,29 @@ impl World {
             http().put(permit["upload"]["url"].as_str().unwrap()).header("content-type", "text/plain").body("# Ice");
         assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
         let upload = permit["id"].as_str().unwrap().to_owned();
+        let mut guest_carts = [const { (String::new(), String::new()) }; 3];
+        for cart in &mut guest_carts {
+            let created = Call::new("POST", "/v1/carts").send(system).await.expect(201).body;
+            *cart = (created["id"].as_str().unwrap().to_owned(), created["token"].as_str().unwrap().to_owned());
+        }
         Self {
+            guest_carts,
             upload,
             measured: measured.to_string(),
             order,
             invoice,
             session: session.body["id"].as_str().unwrap().to_owned(),
             question,
+        }
+    }
+
+    /// Returns the guest cart of an operation, with its token.
+    fn guest_cart(&self, operation: &str) -> &(String, String) {
+        let [changed, deleted, claimed] = &self.guest_carts;
+        match operation {
+            "deleteGuestCart" => deleted,
+            "claimCart" => claimed,
+            _ => changed,
         }
     }
 
@@ -249,6 +267,7 @@ impl World {
                 ("orders", "id") => &self.order,
                 ("invoices", "number") => &self.invoice,
                 ("sessions", "id") => &self.session,
+                ("carts", "id") => &self.guest_cart(id).0,
                 ("questions", "id") => &self.question,
                 ("stores", "id") => "bad-shop",
                 ("sales", "country") => "US",
@@ -290,7 +309,13 @@ impl World {
             parameters: parameters.collect(),
             query: query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             headers: Vec::new(),
-            body: operation.body().map(|_| body(id)),
+            body: operation.body().map(|_| match id {
+                "claimCart" => {
+                    let (cart, token) = self.guest_cart(id);
+                    json!({ "cart_id": cart, "cart_token": token })
+                }
+                _ => body(id),
+            }),
             content_type: if id == "importProducts" { "application/x-ndjson" } else { "application/json" },
         };
         for parameter in operation.parameters().filter(|parameter| parameter["in"] == "header") {
@@ -313,6 +338,7 @@ impl World {
                     good.headers.push(("if-match".to_owned(), tag));
                 }
                 "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
+                "Cart-Token" => good.headers.push(("cart-token".to_owned(), self.guest_cart(id).1.clone())),
                 // The record already exists, so the request has no `If-None-Match`.
                 "If-None-Match" => {}
                 other => panic!("{}: no value for the header {other}", operation.key()),

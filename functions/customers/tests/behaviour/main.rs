@@ -8,6 +8,7 @@ mod belongings;
 mod carts;
 mod changes;
 mod erasure;
+mod guest_carts;
 mod lists;
 mod names;
 mod overviews;

@@ -74,6 +74,27 @@ async fn sign_in_and_shop(recorder: &mut Recorder<'_, Shop>) {
     recorder.expect(204, line("DELETE /v1/customers/{id}/cart/items/{product}")).await;
 }
 
+/// Uses a guest cart and claims it.
+async fn visit(recorder: &mut Recorder<'_, Shop>) {
+    for ending in ["claim", "removal"] {
+        let cart = recorder.expect(201, Call::new("POST /v1/carts")).await;
+        let (cart, token) = (cart["id"].as_str().unwrap(), cart["token"].as_str().unwrap());
+        let with = |route: &'static str| of(route, cart).path("product", "p0").header("cart-token", token);
+        let put = with("PUT /v1/carts/{id}/items/{product}").json(&json!({ "quantity": 1 }));
+        recorder.expect(200, put).await;
+        recorder.expect(200, with("GET /v1/carts/{id}")).await;
+        if ending == "claim" {
+            let claim = json!({ "cart_id": cart, "cart_token": token });
+            let claim = of("POST /v1/customers/{id}/cart/claim", "eve").customer("eve").json(&claim);
+            recorder.expect(200, claim).await;
+        } else {
+            recorder.expect(204, with("DELETE /v1/carts/{id}/items/{product}")).await;
+            recorder.expect(204, with("DELETE /v1/carts/{id}")).await;
+        }
+    }
+    recorder.expect(204, of("DELETE /v1/customers/{id}/cart", "eve").customer("eve")).await;
+}
+
 /// Verifies two addresses: one with a code, and one with a token that contains the address.
 async fn verify_addresses(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
@@ -184,6 +205,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let mut recorder = Recorder::new(&shop);
     keep_a_profile(&mut recorder).await;
     sign_in_and_shop(&mut recorder).await;
+    visit(&mut recorder).await;
     verify_addresses(&mut recorder).await;
     erase(&mut recorder).await;
     recorder.assert_as_declared();

@@ -125,11 +125,11 @@ patterns! {
     }
     DISCARD {
         id: "carts.discard",
-        purpose: "Remove the cart of an erased customer",
+        purpose: "Remove a cart",
         request: DeleteItem,
         key: "PK = CART#<customer>, SK = CART",
-        requires: "no condition; for a customer who signed up again: the cart is older than the \
-            profile",
+        requires: "no condition; after an erasure, for a customer who signed up again: the cart is \
+            older than the profile",
         callers: "owner",
     }
 }
@@ -167,8 +167,30 @@ fn alive(now: Instant) -> Condition {
 /// # Errors
 /// [`EncodeError`].
 pub fn create(cart: &Stored<Cart>, now: Instant) -> Result<Single<()>, EncodeError> {
-    let free = Condition::NotExists.or(Condition::Below("expires_at", first_alive(now)));
-    Ok(Single::new(&CREATE, Guarded::put(cart, free)?))
+    Ok(Single::new(&CREATE, begin(cart, now)?))
+}
+
+fn begin(cart: &Stored<Cart>, now: Instant) -> Result<Guarded, EncodeError> {
+    Guarded::put(cart, Condition::NotExists.or(Condition::Below("expires_at", first_alive(now))))
+}
+
+/// Writes a cart with the lines of a guest cart added, as an action of the claim of that guest cart.
+/// DynamoDB refuses the write if the customer's cart has changed since `previous` was read, or if
+/// there is one although none was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub(crate) fn merge(
+    merged: &Stored<Cart>,
+    previous: Option<&Stored<Cart>>,
+    now: Instant,
+) -> Result<Guarded, EncodeError> {
+    let Some(previous) = previous else { return begin(merged, now) };
+    let change = Change::<Cart>::visible(now)
+        .lines(&merged.lines)?
+        .set("expires_at", merged.expires_at)?
+        .expire_at(merged.expires_at);
+    Ok(Guarded::update(key(&merged.customer_id)?, change, unchanged(previous)?.and(alive(now))))
 }
 
 /// Sets one line of a cart that has not expired, and returns the cart. DynamoDB refuses the write
@@ -225,6 +247,9 @@ pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()
 /// # Errors
 /// [`EncodeError`].
 pub fn check_out(cart: &Stored<Cart>) -> Result<Guarded, EncodeError> {
-    let unchanged = Condition::Is("born", value(&cart.meta.born)?).and(Condition::Is("rev", number(cart.meta.rev)));
-    Ok(Guarded::delete(key(&cart.customer_id)?, unchanged))
+    Ok(Guarded::delete(key(&cart.customer_id)?, unchanged(cart)?))
+}
+
+fn unchanged(cart: &Stored<Cart>) -> Result<Condition, EncodeError> {
+    Ok(Condition::Is("born", value(&cart.meta.born)?).and(Condition::Is("rev", number(cart.meta.rev))))
 }

@@ -17,7 +17,7 @@ use key_schema::{
 };
 
 use self::catalog::{categories, category_moves, media, memberships, pictures, products, reviews};
-use self::orders::{invoices, orders, sold, staged};
+use self::orders::{guest_carts, invoices, orders, sold, staged};
 use self::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
 use crate::rendering::{Request as _, Shown};
 use crate::support::at;
@@ -30,6 +30,7 @@ pub fn exercises() -> Vec<Shown> {
         verifications(&world),
         sessions(&world),
         carts(&world),
+        guest_carts(&world),
         products(&world),
         memberships(&world),
         pictures(&world),

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 
 use key_schema::cart::{Cart, CartLine};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
+use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
-    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, LogId, MAX_ID_BYTES, MediaId,
-    MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName, SessionId,
-    StoreId, TeamId,
+    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
+    MediaId, MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName,
+    SessionId, StoreId, TeamId,
 };
 use key_schema::idempotency::Scope;
 use key_schema::item::{Meta, Stored};
@@ -275,6 +276,22 @@ impl World {
             customer_id: self.customer.clone(),
             expires_at: at("2017-02-10T10:00:00.000Z"),
             lines: BTreeMap::from([(self.product.clone(), self.cart_line())]),
+        })
+    }
+
+    pub fn cart_token(&self) -> CartToken {
+        CartToken::new([0xA9; 32])
+    }
+
+    /// Makes a guest cart. A customer has claimed it, or it has one line.
+    pub fn guest_cart(&self, is_claimed: bool) -> Stored<GuestCart> {
+        let line = (self.product.clone(), self.cart_line());
+        self.stored(GuestCart {
+            id: GuestCartId::generate(at("2017-02-03T09:30:00.000Z"), [0xA8; 10]),
+            token_hash: self.cart_token().hash(),
+            expires_at: at("2017-02-17T10:00:00.000Z"),
+            lines: (!is_claimed).then_some(line).into_iter().collect(),
+            claim: is_claimed.then(|| self.cart_token().claim_of(&self.customer)),
         })
     }
 

@@ -6,7 +6,8 @@ use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, Place};
 use key_schema::expiration::{Expiration, RemovedBy};
-use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, ProductId, SessionId, StoreId};
+use key_schema::guest_cart::{CartToken, GuestCart};
+use key_schema::id::{AddressName, Born, CustomerId, GuestCartId, LogId, OrderId, ProductId, SessionId, StoreId};
 use key_schema::idempotency::{IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
@@ -118,6 +119,12 @@ pub fn session(number: u8) -> Stored<Session> {
         device: "Firefox on Linux".to_owned(),
     };
     stored(session, number)
+}
+
+pub fn guest_cart(number: u8, token: &CartToken) -> Stored<GuestCart> {
+    let id = GuestCartId::generate(at(0), [number; 10]);
+    let (token_hash, lines) = (token.hash(), BTreeMap::new());
+    stored(GuestCart { id, token_hash, expires_at: at(86_400), lines, claim: None }, 1)
 }
 
 pub fn cart(lines: u8) -> Stored<Cart> {

@@ -5,12 +5,27 @@ use key_schema::id::EntryId;
 use key_schema::idempotency::StoredResponse;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
-use key_schema::{cart, idempotency, invoice, order, place, sales};
+use key_schema::{cart, guest_cart, idempotency, invoice, order, place, sales};
 
 use super::NOW;
 use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
+
+pub(super) fn guest_carts(world: &World) -> Vec<Shown> {
+    let (now, cart, token) = (at(NOW), world.guest_cart(false), world.cart_token());
+    let (id, product, line) = (&cart.id, &world.product, world.cart_line());
+    let merged = world.cart();
+    vec![
+        guest_cart::get(id).unwrap().show("guest_cart::get"),
+        guest_cart::create(&cart).unwrap().show("guest_cart::create"),
+        guest_cart::put_line(id, &token, product, &line, now).unwrap().show("guest_cart::put_line"),
+        guest_cart::remove_line(id, &token, product, now).unwrap().show("guest_cart::remove_line"),
+        guest_cart::discard(id, &token).unwrap().show("guest_cart::discard"),
+        guest_cart::claim(&cart, &token, &merged, None, now).unwrap().show("guest_cart::claim"),
+        guest_cart::claim(&cart, &token, &merged, Some(&merged), now).unwrap().show("guest_cart::claim"),
+    ]
+}
 
 pub(super) fn orders(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.order, &world.customer);

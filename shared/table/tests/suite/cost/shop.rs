@@ -2,6 +2,7 @@
 
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Tier, TierIndexKey};
+use key_schema::guest_cart::CartToken;
 use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
 use key_schema::order::{self, OrderStatus, Placement, Step};
@@ -9,7 +10,9 @@ use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
 use key_schema::session::SessionIndexKey;
 use key_schema::verification::{self, EmailVerification};
-use key_schema::{cart, category, erasure, idempotency, membership, place, product, review, revocation, session};
+use key_schema::{
+    cart, category, erasure, guest_cart, idempotency, membership, place, product, review, revocation, session,
+};
 
 use super::meter::Bench;
 use crate::data::{self, at, customer_id, order_id, product_id};
@@ -107,6 +110,32 @@ pub(super) async fn customers(bench: &mut Bench) {
     bench.get("a cart of 5 lines", cart::get(&id).unwrap()).await;
     bench.update("one of 5 lines", cart::remove_line(&id, &product_id(5), at(0)).unwrap()).await;
     bench.write("a cart of 4 lines", cart::discard(&id).unwrap()).await;
+    guest_carts(bench).await;
+}
+
+async fn guest_carts(bench: &mut Bench) {
+    let (token, line) = (CartToken::new([1; 32]), cart::CartLine { quantity: 2, added_at: at(0) });
+    for number in [1, 2] {
+        let guest = data::guest_cart(number, &token);
+        let id = guest.data.id.clone();
+        let create = guest_cart::create(&guest).unwrap();
+        let put = guest_cart::put_line(&id, &token, &product_id(1), &line, at(0)).unwrap();
+        if number == 1 {
+            bench.write("an empty guest cart", create).await;
+            bench.update("the first line", put).await;
+            bench.get("a guest cart of one line", guest_cart::get(&id).unwrap()).await;
+            let remove = guest_cart::remove_line(&id, &token, &product_id(1), at(0)).unwrap();
+            bench.update("the only line", remove).await;
+            bench.write("an empty guest cart", guest_cart::discard(&id, &token).unwrap()).await;
+        } else {
+            bench.table.write(&create).await.unwrap().unwrap();
+            bench.table.update(&put).await.unwrap().unwrap();
+            let guest = bench.table.get(&guest_cart::get(&id).unwrap()).await.unwrap().unwrap();
+            let _ = bench.table.meter().take();
+            let claim = guest_cart::claim(&guest, &token, &data::cart(1), None, at(1)).unwrap();
+            bench.transact("a guest cart of one line", claim).await;
+        }
+    }
 }
 
 pub(super) async fn products(bench: &mut Bench) {

@@ -1,0 +1,173 @@
+//! Guest carts: carts of visitors without an account. Whoever sends a cart's token may read and
+//! change it. For any other caller the cart does not exist.
+
+use std::collections::BTreeMap;
+
+use http_api::fields::{integer, parsed, text};
+use http_api::url::location;
+use http_api::{Problem, Request, Response, Services, read_fields};
+use key_schema::cart::{self, Cart, CartLine, MAX_LINES};
+use key_schema::guest_cart::{self, CartToken, ClaimAction, GuestCart, LIFETIME_SECONDS};
+use key_schema::id::{GuestCartId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::order::MAX_QUANTITY;
+use table::{Backoff, Refusal};
+
+use crate::cart::{in_catalogue, products, too_many_lines};
+use crate::owner;
+use crate::profile::no_customer;
+use crate::view::{CartLineView, CartView, GuestCartView};
+
+/// The header with the token.
+const TOKEN: &str = "cart-token";
+
+/// POST /v1/carts: creates an empty guest cart. Only this response contains the token.
+pub async fn create(services: &Services) -> Result<Response, Problem> {
+    let now = Instant::now();
+    let token = CartToken::new(services.random()?);
+    let cart = GuestCart {
+        id: GuestCartId::generate(now, services.random()?),
+        token_hash: token.hash(),
+        expires_at: now.plus_seconds(LIFETIME_SECONDS),
+        lines: BTreeMap::new(),
+        claim: None,
+    };
+    let cart = Stored::new(cart, services.born(now)?, now);
+    // The id is new. So an existing cart was written by an earlier attempt of this request, whose
+    // response was lost.
+    let _ = services.table.write(&guest_cart::create(&cart)?).await?;
+    let location = location(&["carts", cart.id.as_str()]);
+    Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[])))
+}
+
+/// GET /v1/carts/{id}: returns the cart.
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let (id, token) = named(request)?;
+    let cart = services.table.get(&guest_cart::get(&id)?).await?;
+    let cart = cart.filter(|cart| is_open(cart, &token, Instant::now())).ok_or_else(no_cart)?;
+    let products = products(services, cart.lines.keys()).await?;
+    Ok(Response::ok(&GuestCartView::new(&cart, None, &products)))
+}
+
+/// DELETE /v1/carts/{id}: removes the cart. A client can repeat the request.
+pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let (id, token) = named(request)?;
+    if let Err(refusal) = services.table.write(&guest_cart::discard(&id, &token)?).await?
+        && refusal.stored::<Stored<GuestCart>>()?.is_some()
+    {
+        return Err(no_cart());
+    }
+    Ok(Response::no_content())
+}
+
+/// PUT /v1/carts/{id}/items/{product}: sets a line and returns it.
+pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let (id, token) = named(request)?;
+    let product: ProductId = request.path("product")?;
+    read_fields!(request.object()? => {
+        quantity: required(integer(1..=MAX_QUANTITY)),
+    });
+    let stored = products(services, [&product]).await?.pop().flatten();
+    let stored = in_catalogue(stored)?;
+    let now = Instant::now();
+    let line = CartLine { quantity, added_at: now };
+    let put = guest_cart::put_line(&id, &token, &product, &line, now)?;
+    if let Err(refusal) = services.table.update(&put).await? {
+        refused(&refusal, &token, now)?;
+        return Err(too_many_lines());
+    }
+    Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
+}
+
+/// DELETE /v1/carts/{id}/items/{product}: removes a line, if the cart has it.
+pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let (id, token) = named(request)?;
+    let product: ProductId = request.path("product")?;
+    let now = Instant::now();
+    if let Err(refusal) = services.table.update(&guest_cart::remove_line(&id, &token, &product, now)?).await? {
+        refused(&refusal, &token, now)?;
+    }
+    Ok(Response::no_content())
+}
+
+/// POST /v1/customers/{id}/cart/claim: adds the lines of a guest cart to the customer's cart.
+///
+/// A repeated request finds the mark of its first attempt, adds nothing, and returns the cart.
+pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    read_fields!(request.object()? => {
+        cart_id: required(parsed::<GuestCartId>),
+        cart_token: required(text(1..=200)),
+    });
+    let (customer, token) = (owner.customer(), CartToken::given(&cart_token));
+    let mut backoff = Backoff::new();
+    loop {
+        let now = Instant::now();
+        let guest = services.table.get(&guest_cart::get(&cart_id)?).await?;
+        let guest = guest.filter(|guest| guest.token_hash == token.hash()).ok_or_else(no_cart)?;
+        let previous = services.table.get(&cart::get(customer)?).await?.filter(|cart| !cart.is_expired(now));
+        if guest.claim.as_ref() == Some(&token.claim_of(customer)) {
+            return respond(services, previous.as_ref()).await;
+        }
+        if !is_open(&guest, &token, now) {
+            return Err(no_cart());
+        }
+        let merged = Cart {
+            customer_id: customer.clone(),
+            expires_at: now.plus_seconds(cart::LIFETIME_SECONDS),
+            lines: merged(previous.as_ref().map(|cart| &cart.lines), &guest.lines),
+        };
+        if merged.lines.len() > MAX_LINES {
+            return Err(too_many_lines());
+        }
+        let merged = Stored::new(merged, services.born(now)?, now);
+        let claim = guest_cart::claim(&guest, &token, &merged, previous.as_ref(), now)?;
+        match services.table.transact(&claim).await? {
+            Ok(()) => return respond(services, Some(&merged)).await,
+            Err(refusals) if refusals.names(ClaimAction::Customer) => return Err(no_customer()),
+            // One of the carts has changed.
+            Err(_) => backoff.after_conflict().await?,
+        }
+    }
+}
+
+async fn respond(services: &Services, cart: Option<&Stored<Cart>>) -> Result<Response, Problem> {
+    let products = products(services, cart.iter().flat_map(|cart| cart.lines.keys())).await?;
+    Ok(Response::ok(&CartView::new(cart.map(|cart| &cart.data), &products)))
+}
+
+/// Returns the lines of both carts. A product of both has the sum of the pieces.
+fn merged(
+    own: Option<&BTreeMap<ProductId, CartLine>>,
+    guest: &BTreeMap<ProductId, CartLine>,
+) -> BTreeMap<ProductId, CartLine> {
+    let mut lines = own.cloned().unwrap_or_default();
+    for (product, line) in guest {
+        let add = |own: &mut CartLine| own.quantity = own.quantity.saturating_add(line.quantity).min(MAX_QUANTITY);
+        lines.entry(product.clone()).and_modify(add).or_insert_with(|| line.clone());
+    }
+    lines
+}
+
+/// Returns the id in the path and the token in the header.
+fn named(request: &Request<'_>) -> Result<(GuestCartId, CartToken), Problem> {
+    let id = request.path("id")?;
+    let token = request.header(TOKEN).ok_or_else(no_cart)?;
+    Ok((id, CartToken::given(token)))
+}
+
+/// Returns whether the token opens the cart, and the cart has neither expired nor been claimed.
+fn is_open(cart: &Stored<GuestCart>, token: &CartToken, now: Instant) -> bool {
+    cart.token_hash == token.hash() && !cart.is_expired(now) && cart.claim.is_none()
+}
+
+/// Explains a refusal by the stored cart: 404 if it is missing or not open to the caller.
+fn refused(refusal: &Refusal, token: &CartToken, now: Instant) -> Result<(), Problem> {
+    let cart = refusal.stored::<Stored<GuestCart>>()?;
+    cart.filter(|cart| is_open(cart, token, now)).map(|_| ()).ok_or_else(no_cart)
+}
+
+fn no_cart() -> Problem {
+    Problem::not_found("cart")
+}

@@ -1,0 +1,244 @@
+//! Tests of guest carts and of their claims.
+
+use fixture::seed;
+use http_api::sample::{Answered, Call};
+use key_schema::cart::MAX_LINES;
+use key_schema::guest_cart::{self, CartToken, GuestCart, LIFETIME_SECONDS};
+use key_schema::id::GuestCartId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::MAX_QUANTITY;
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+
+/// A visitor with a guest cart.
+struct Visitor<'a> {
+    shop: &'a Shop,
+    id: String,
+    token: String,
+}
+
+impl<'a> Visitor<'a> {
+    async fn new(shop: &'a Shop) -> Self {
+        let created = shop.send(Call::new("POST /v1/carts")).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        let text = |name: &str| created.body[name].as_str().unwrap().to_owned();
+        Self { shop, id: text("id"), token: text("token") }
+    }
+
+    fn call(&self, route: &'static str) -> Call {
+        Call::new(route).path("id", &self.id).header("cart-token", &self.token)
+    }
+
+    async fn put(&self, product: &str, quantity: u64) -> Answered {
+        let put = self.call("PUT /v1/carts/{id}/items/{product}").path("product", product);
+        self.shop.send(put.json(&json!({ "quantity": quantity }))).await
+    }
+
+    async fn read(&self) -> Answered {
+        self.shop.send(self.call("GET /v1/carts/{id}")).await
+    }
+
+    async fn claim(&self, customer: &str) -> Answered {
+        let call = Call::new("POST /v1/customers/{id}/cart/claim").path("id", customer).customer(customer);
+        self.shop.send(call.json(&json!({ "cart_id": self.id, "cart_token": self.token }))).await
+    }
+
+    async fn stored(&self) -> Stored<GuestCart> {
+        let id = GuestCartId::new(self.id.as_str()).unwrap();
+        self.shop.own().get(&guest_cart::get(&id).unwrap()).await.unwrap().unwrap()
+    }
+}
+
+async fn shop() -> Shop {
+    let shop = Shop::open().await;
+    for customer in ["ann", "bob"] {
+        shop.customer(customer).await;
+    }
+    for product in ["p0", "p1"] {
+        shop.product(product).await;
+    }
+    shop
+}
+
+fn quantities(cart: &Answered) -> Vec<(&str, u64)> {
+    assert_eq!(cart.status, 200, "{}", cart.body);
+    let items = cart.body["items"].as_array().unwrap();
+    items.iter().map(|item| (item["product_id"].as_str().unwrap(), item["quantity"].as_u64().unwrap())).collect()
+}
+
+async fn cart_of(shop: &Shop, customer: &str) -> Answered {
+    shop.send(Call::new("GET /v1/customers/{id}/cart").path("id", customer).customer(customer)).await
+}
+
+#[tokio::test]
+async fn a_visitor_fills_reads_and_removes_a_cart_without_an_account() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    assert_eq!(visitor.read().await.body["items"], json!([]));
+    let line = visitor.put("p0", 2).await;
+    assert_eq!((line.status, &line.body["total"]["amount"]), (200, &json!(200)));
+    assert_eq!(visitor.put("p1", 1).await.status, 200);
+    let cart = visitor.read().await;
+    assert_eq!(quantities(&cart), [("p0", 2), ("p1", 1)]);
+    assert_eq!((&cart.body["subtotal"]["amount"], &cart.body["token"]), (&json!(300), &Value::Null));
+    let remove = || visitor.call("DELETE /v1/carts/{id}/items/{product}").path("product", "p0");
+    for _ in 0..2 {
+        assert_eq!(shop.send(remove()).await.status, 204);
+    }
+    assert_eq!(quantities(&visitor.read().await), [("p1", 1)]);
+    for _ in 0..2 {
+        assert_eq!(shop.send(visitor.call("DELETE /v1/carts/{id}")).await.status, 204);
+    }
+    assert_eq!((visitor.read().await.status, visitor.put("p0", 1).await.status), (404, 404));
+}
+
+#[tokio::test]
+async fn each_change_of_a_line_prolongs_the_cart() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    let created = visitor.stored().await.expires_at;
+    visitor.put("p0", 1).await;
+    let before = Instant::now();
+    visitor.put("p0", 2).await;
+    let cart = visitor.stored().await;
+    assert!(cart.expires_at >= before.plus_seconds(LIFETIME_SECONDS) && cart.expires_at > created);
+}
+
+#[tokio::test]
+async fn a_cart_does_not_exist_for_a_caller_without_its_token() {
+    let shop = shop().await;
+    let mut visitor = Visitor::new(&shop).await;
+    visitor.put("p0", 1).await;
+    let (before, hash) = (visitor.stored().await, CartToken::given(&visitor.token).hash());
+    assert_eq!(before.token_hash, hash);
+    assert_ne!(before.token_hash, visitor.token);
+    let token = std::mem::take(&mut visitor.token);
+    for wrong in ["", "x", &hash, &token[1..], &token.to_uppercase()] {
+        visitor.token = wrong.to_owned();
+        for route in ["GET /v1/carts/{id}", "DELETE /v1/carts/{id}"] {
+            assert_eq!(shop.send(visitor.call(route)).await.status, 404, "{route} with {wrong:?}");
+        }
+        let remove = visitor.call("DELETE /v1/carts/{id}/items/{product}").path("product", "p0");
+        assert_eq!((visitor.put("p0", 9).await.status, shop.send(remove).await.status), (404, 404), "{wrong:?}");
+        if !wrong.is_empty() {
+            assert_eq!(visitor.claim("ann").await.status, 404, "{wrong:?}");
+        }
+    }
+    let without = Call::new("GET /v1/carts/{id}").path("id", &visitor.id);
+    assert_eq!(shop.send(without).await.status, 404);
+    assert_eq!(visitor.stored().await, before);
+}
+
+#[tokio::test]
+async fn a_guest_cart_has_a_limit_of_lines_and_only_products_of_the_catalogue() {
+    let shop = Shop::open().await;
+    let visitor = Visitor::new(&shop).await;
+    for number in 0..=MAX_LINES {
+        shop.product(&format!("p{number}")).await;
+        let expected = if number < MAX_LINES { (200, None) } else { (422, Some("too_many_lines")) };
+        let put = visitor.put(&format!("p{number}"), 1).await;
+        assert_eq!((put.status, put.code()), expected, "line {number}");
+    }
+    assert_eq!(visitor.put("p0", 7).await.status, 200);
+    assert_eq!(visitor.put("none", 1).await.code(), Some("unknown_product"));
+    for quantity in [0, MAX_QUANTITY + 1] {
+        assert_eq!(visitor.put("p0", quantity).await.status, 422, "{quantity}");
+    }
+}
+
+#[tokio::test]
+async fn a_claim_adds_the_lines_once_however_often_it_is_repeated() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    visitor.put("p0", 2).await;
+    visitor.put("p1", 1).await;
+    let put = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", "ann").path("product", "p1");
+    shop.send(put.customer("ann").json(&json!({ "quantity": 5 }))).await;
+    for _ in 0..3 {
+        assert_eq!(quantities(&visitor.claim("ann").await), [("p0", 2), ("p1", 6)]);
+    }
+    assert_eq!(quantities(&cart_of(&shop, "ann").await), [("p0", 2), ("p1", 6)]);
+    // The guest cart is used up, also for another customer who knows the token.
+    assert_eq!((visitor.claim("bob").await.status, visitor.read().await.status), (404, 404));
+    assert_eq!(visitor.put("p0", 1).await.status, 404);
+    let stored = visitor.stored().await;
+    assert!(stored.lines.is_empty() && !format!("{stored:?}").contains("ann"), "{stored:?}");
+}
+
+#[tokio::test]
+async fn a_repeated_claim_after_the_checkout_adds_nothing() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    visitor.put("p0", 2).await;
+    assert_eq!(visitor.claim("ann").await.status, 200);
+    let empty = Call::new("DELETE /v1/customers/{id}/cart").path("id", "ann").customer("ann");
+    assert_eq!(shop.send(empty).await.status, 204);
+    assert_eq!(quantities(&visitor.claim("ann").await), []);
+}
+
+#[tokio::test]
+async fn concurrent_claims_and_changes_lose_and_double_nothing() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    visitor.put("p0", 2).await;
+    let line = |quantity: u64| {
+        let put = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", "ann").path("product", "p1");
+        shop.send(put.customer("ann").json(&json!({ "quantity": quantity })))
+    };
+    line(1).await;
+    let claims = futures::future::join_all((0..8).map(|_| visitor.claim("ann")));
+    let lines = futures::future::join_all((2..6).map(line));
+    let (claims, lines) = futures::future::join(claims, lines).await;
+    assert!(claims.iter().all(|claim| claim.status == 200), "{claims:?}");
+    assert!(lines.iter().all(|line| line.status == 200), "{lines:?}");
+    let cart = cart_of(&shop, "ann").await;
+    let cart = quantities(&cart);
+    assert_eq!(cart.len(), 2);
+    assert_eq!(cart[0], ("p0", 2));
+    assert!((2..6).contains(&cart[1].1), "a claim has overwritten a later line: {cart:?}");
+}
+
+#[tokio::test]
+async fn a_claim_needs_room_a_profile_and_an_open_cart() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    visitor.put("p1", MAX_QUANTITY).await;
+    assert_eq!(visitor.claim("nobody").await.status, 404);
+    for number in 2..=MAX_LINES {
+        shop.product(&format!("p{number}")).await;
+    }
+    shop.cart("ann", 1, 60).await;
+    for number in 2..=MAX_LINES {
+        visitor.put(&format!("p{number}"), 1).await;
+    }
+    let full = visitor.claim("ann").await;
+    assert_eq!((full.status, full.code()), (422, Some("too_many_lines")));
+    assert_eq!(quantities(&cart_of(&shop, "ann").await).len(), 1);
+    // Without another line in the way, the pieces of a product stay within its limit.
+    shop.cart("bob", 0, -60).await;
+    let claimed = visitor.claim("bob").await;
+    assert_eq!(quantities(&claimed).iter().find(|(product, _)| *product == "p1"), Some(&("p1", MAX_QUANTITY)));
+    let other = Visitor::new(&shop).await;
+    other.put("p1", 1).await;
+    let claimed = other.claim("bob").await;
+    assert_eq!(quantities(&claimed).iter().find(|(product, _)| *product == "p1"), Some(&("p1", MAX_QUANTITY)));
+}
+
+#[tokio::test]
+async fn an_expired_guest_cart_is_missing() {
+    let shop = shop().await;
+    let (now, token) = (Instant::now(), CartToken::new([7; 32]));
+    let cart = GuestCart {
+        id: GuestCartId::generate(now, [7; 10]),
+        token_hash: token.hash(),
+        expires_at: now.plus_seconds(-1),
+        lines: [].into(),
+        claim: None,
+    };
+    shop.put(&seed::stored(cart.clone())).await;
+    let visitor = Visitor { shop: &shop, id: cart.id.to_string(), token: token.as_str().to_owned() };
+    let statuses = [visitor.read().await, visitor.put("p0", 1).await, visitor.claim("ann").await];
+    assert_eq!(statuses.map(|answer| answer.status), [404; 3]);
+}
