@@ -6,6 +6,8 @@
 //! - From a stock and review statistics it derives the copies on the product for the search
 //!   document ([`copies`]). They are exact, because a copy replaces the older value by its source's
 //!   `rev`.
+//! - From counts of sales, views and likes it derives the ranks of leaderboards ([`ranks`]). They
+//!   are exact in the same way: a rank replaces an older one by the `rev` of all its sources.
 //! - From a product it derives its entries in further categories ([`memberships`]), copies as well.
 //!
 //! Copies use the record's own image, because an older image changes nothing. Counters use the
@@ -13,6 +15,7 @@
 
 mod copies;
 mod memberships;
+mod ranks;
 mod sales;
 mod turns;
 
@@ -57,6 +60,9 @@ impl<I: Items> Derived<I> {
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
             Some(AnyEntity::Product(product)) => memberships::refresh(table, change, product).await,
+            Some(AnyEntity::ProductSales(sales)) => ranks::sales(table, sales).await,
+            Some(AnyEntity::LikeCount(likes)) => ranks::likes(table, likes).await,
+            Some(AnyEntity::Tally(tally)) => ranks::tally(table, tally).await,
             // A removal by an operator derives nothing. The sales rows remain, because they are
             // part of the books.
             _ => Ok(()),

@@ -71,7 +71,7 @@ fn an_id_that_an_earlier_version_took_stays_readable() {
     }
 }
 
-/// Technique F3 in `docs/patterns.md`. Three views read a part of their own index key, because the
+/// Technique F3 in `docs/patterns.md`. Four views read a part of their own index key, because the
 /// index does not carry the attribute. `ops verify` hides personal texts by the prefix of a key.
 /// Two cursors continue from the instant in a sort key. CloudWatch names a throttled partition by
 /// its key alone, and `ops hot` explains it by the prefix.
@@ -82,6 +82,7 @@ fn a_key_is_taken_apart_in_the_named_places_only() {
         "counter.rs: let parts = encoding::split(partition)?;",
         "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
+        "mod.rs: Some(AttributeValue::S(sort)) => sort.split('#').next().and_then(|count| count.parse().ok()),",
         "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| \
         path.to_owned()),",
         "mod.rs: partition.split('#').next().unwrap_or(partition)",

@@ -32,7 +32,7 @@ const CHAPTERS: [(&str, &str, u32, &[Technique]); 6] = [
 const OPEN: &[(&str, &str)] = &[("T5", "Capacity mode advice from usage"), ("T9", "A metrics table for each month")];
 
 /// The numbers that the page leaves out.
-const LEFT_OUT: &[&str] = &["X5", "X6", "X7", "X10"];
+const LEFT_OUT: &[&str] = &["X6", "X7", "X10"];
 
 /// A technique and its implementation.
 struct Technique {
