@@ -36,6 +36,7 @@ mod import;
 mod injection;
 mod lapses;
 mod large_orders;
+mod leaderboards;
 mod maintenance;
 mod manifests;
 mod memberships;

@@ -52,6 +52,11 @@ fn known() -> Vec<Shared> {
             place::SHARDS.0,
             "the stream's records wait for a retry; transactions on one item also conflict",
         ),
+        row("Tally", 2, 1, "the stream's records wait for a retry; no order is lost or refused"),
+        Shared {
+            partitions: 1,
+            ..row("Rank", 1, 3, "the stream's records wait for a retry; all items are in one partition")
+        },
         row("PickingStations", 1, 1, "messages return to the queue for a retry"),
         row("InvoiceCounter", 2, 1, "503 with `Retry-After`; consecutive numbers allow no more"),
         Shared {

@@ -186,7 +186,7 @@ fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
             "StreamSearch" => (&["Heartbeat", "Order", "Product"], &[], &[]),
             _ => (
                 &["Customer", "Heartbeat", "Order", "Product", "Review", "ReviewStats", "Stock"],
-                &["EmailVerification"],
+                &["EmailVerification", "LikeCount", "ProductSales", "Tally"],
                 &["Cart", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Session"],
             ),
         };

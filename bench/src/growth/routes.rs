@@ -186,6 +186,7 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(catalog, of_owner("GET /v1/products/{id}/pictures")),
         read(catalog, of_owner("GET /v1/products/{id}/reviews/{customer}").path("customer", &reviewer)),
         read(catalog, Call::new("GET /v1/categories/{path}").path("path", "GROCERY")),
+        read(catalog, Call::new("GET /v1/leaderboards/{by}").path("by", "likes")),
         read(catalog, Call::new("GET /v1/categories/{path}/ancestors").path("path", &child)),
         read(orders, Call::new("GET /v1/orders/{id}").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/orders/{id}/lines").path("id", order.as_str()).staff(STAFF)),

@@ -123,7 +123,8 @@ pub(crate) fn catalog(services: Services) -> Result<Box<dyn Function>, BenchErro
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
     let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials)?);
-    let app = catalog::App { services, media, issuer: unused_issuer()?, stock_low: STOCK_LOW };
+    let (issuer, view_time) = (unused_issuer()?, catalog::VIEW_TIME);
+    let app = catalog::App { services, media, issuer, stock_low: STOCK_LOW, view_time };
     Ok(Box::new(Served { routes: catalog::routes(), app, services: |app| &app.services }))
 }
 

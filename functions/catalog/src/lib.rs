@@ -1,4 +1,5 @@
-//! The catalogue: products with content and stock, the category tree, reviews and the import.
+//! The catalogue: products with content and stock, the category tree, reviews, leaderboards and the
+//! import.
 //!
 //! Everybody may read the catalogue. Staff write it, except for reviews, which customers write.
 //! Data that changes at different rates is on separate items. Each area has its own module.
@@ -7,6 +8,7 @@ mod body;
 mod categories;
 mod content;
 mod import;
+mod leaderboards;
 mod memberships;
 mod moves;
 mod pictures;
@@ -18,11 +20,13 @@ mod tree;
 mod uploads;
 mod view;
 
+use std::time::Duration;
+
 use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services, ServicesError};
 use key_schema::media::MediaKind;
 use key_schema::pattern::Pattern;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
-use key_schema::{category, idempotency, membership, picture, product, review};
+use key_schema::{category, idempotency, leaderboard, membership, picture, product, review};
 use storage::SetupError;
 use storage::media::Media;
 
@@ -38,7 +42,12 @@ pub struct App {
     pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,
+    /// The longest time that a read waits for the write that counts it as a view.
+    pub view_time: Duration,
 }
+
+/// The value of [`App::view_time`]. The write usually takes some milliseconds.
+pub const VIEW_TIME: Duration = Duration::from_millis(50);
 
 impl Measured for App {
     fn take(&self) -> Vec<PatternCost> {
@@ -104,7 +113,9 @@ pub fn routes() -> Routes<App> {
             ],
             |app, request| Box::pin(import::import(&app.services, request)),
         )
-        .on("GET /v1/products/{id}", &[&product::PAGE], |app, request| Box::pin(products::read(app, request)))
+        .on("GET /v1/products/{id}", &[&product::PAGE, &leaderboard::VIEW], |app, request| {
+            Box::pin(products::read(app, request))
+        })
         .on(
             "PATCH /v1/products/{id}",
             &[&product::PAGE, &product::EDIT, &product::UPDATE, &category::KNOWN, &category::ADD],
@@ -174,6 +185,9 @@ pub fn routes() -> Routes<App> {
         .on("GET /v1/customers/{id}/reviews", &[&review::BY_CUSTOMER], |app, request| {
             Box::pin(reviews::of_customer(&app.services, request))
         })
+        .on("GET /v1/leaderboards/{by}", &[&leaderboard::TOP, &leaderboard::PRODUCTS], |app, request| {
+            Box::pin(leaderboards::read(&app.services, request))
+        })
         .on("GET /v1/reviews/recent", &[&review::recent::RECENT, &review::recent::MONTHS], |app, request| {
             Box::pin(recent::list(&app.services, request))
         })
@@ -224,7 +238,7 @@ pub async fn run() -> Result<(), Error> {
     let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
     let issuer = Issuer::from_env().map_err(StartError::from)?;
     let stock_low = stock_low(std::env::var("STOCK_LOW_THRESHOLD").ok().as_deref())?;
-    http_api::run(routes(), App { services, media, issuer, stock_low }).await
+    http_api::run(routes(), App { services, media, issuer, stock_low, view_time: VIEW_TIME }).await
 }
 
 fn stock_low(given: Option<&str>) -> Result<u64, StartError> {

@@ -6,6 +6,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::leaderboard;
 use key_schema::product::{self, Product};
 
 use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
@@ -61,7 +62,29 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
     let view = ProductView::new(&product, &details, app.stock_low);
     let view = if is_staff { view.with_numbers(&details) } else { view };
+    request.refuse_unread_parameters()?;
+    if !is_staff {
+        Box::pin(count_view(app, request, &id)).await;
+    }
     Ok(Response::ok(&view).etag(product.meta.version))
+}
+
+/// Counts a read as a view, if its request is in the sample. The read succeeds even if the view is
+/// lost.
+async fn count_view(app: &App, request: &Request<'_>, id: &ProductId) {
+    let services = &app.services;
+    let count = async {
+        if let Some(view) = leaderboard::view(id, request.id(), Instant::now())? {
+            services.open_for_writes().await?;
+            let _ = services.table.transact(&view).await?;
+        }
+        Ok::<_, Problem>(())
+    };
+    match tokio::time::timeout(app.view_time, count).await {
+        Ok(Ok(())) => {}
+        Ok(Err(problem)) => tracing::info!(code = problem.code().name(), "a view was not counted"),
+        Err(late) => tracing::info!(cause = %late, "a view was not counted"),
+    }
 }
 
 /// PATCH products/{id}: changes a product. A new category moves the product in the lists, and

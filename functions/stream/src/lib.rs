@@ -58,7 +58,7 @@ pub mod transitions;
 pub mod verdict;
 
 use key_schema::pattern::Pattern;
-use key_schema::{expiration, mark, membership, order, place, product, sales};
+use key_schema::{expiration, leaderboard, like, mark, membership, order, place, product, sales};
 use lambda_runtime::{LambdaEvent, service_fn};
 use telemetry::correlation;
 
@@ -76,6 +76,9 @@ pub const PATTERNS: &[&Pattern] = &[
     &sales::DERIVED,
     &sales::APPLY,
     &place::EDIT,
+    &like::SUM,
+    &leaderboard::DAYS,
+    &leaderboard::PLACE,
     &expiration::RECORD,
     &key_schema::archive::OWNER,
     &mark::KNOWN,

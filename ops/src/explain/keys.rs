@@ -10,14 +10,15 @@ use key_schema::id::{
 };
 use key_schema::instant::Instant;
 use key_schema::key::{Key, KeyError};
+use key_schema::leaderboard::Period;
 use key_schema::order::OrderStatus;
 use key_schema::pattern::Pattern;
 use key_schema::product::CategoryPath;
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
-    cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, like, membership,
-    order, organization, picking, picture, place, product, question, residence, review, sales, session, verification,
-    wallet,
+    cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, leaderboard, like,
+    membership, order, organization, picking, picture, place, product, question, residence, review, sales, session,
+    verification, wallet,
 };
 use serde::Serialize;
 
@@ -116,6 +117,24 @@ fn query<T>(query: Result<Query<T>, KeyError>) -> Result<KeyCondition, Gap> {
     Ok(KeyCondition { partitions, sort, is_range: true, is_descending: query.is_descending() })
 }
 
+/// Returns the period of a board, from the parameters of its route.
+fn board_period(values: &Values) -> Result<Period, Gap> {
+    let date = match values.optional::<String>("date")? {
+        Some(day) => format!("{day}T00:00:00Z").parse().map_err(|_| invalid("date", "must be a day"))?,
+        None => Instant::now(),
+    };
+    match values.optional::<String>("period")?.as_deref() {
+        None | Some("day") => Ok(Period::day(date)),
+        Some("week") => Ok(Period::week(date)),
+        Some("all") => Ok(Period::All),
+        Some(_) => Err(invalid("period", "must be day, week or all")),
+    }
+}
+
+fn invalid(kind: &str, reason: &str) -> Gap {
+    Gap::Invalid(kind.to_owned(), reason.to_owned())
+}
+
 type Make = fn(&Values) -> Result<KeyCondition, Gap>;
 
 /// The constructors of reads, by pattern. A write with the same key text uses the key of the read.
@@ -186,6 +205,9 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&like::OF_CUSTOMER, |v| query(like::of_customer(&v.customer()?))),
     (&like::LIKED, |v| get(like::liked(&v.product()?))),
     (&like::COUNT, |v| query(like::of_product(&v.product()?))),
+    (&like::SUM, |v| query(like::sum(&v.product()?))),
+    (&leaderboard::TOP, |v| query(leaderboard::top(v.get("by")?, board_period(v)?))),
+    (&leaderboard::PRODUCTS, |v| batch(leaderboard::products([&v.product()?]))),
     (&like::LIKERS, |v| query(like::likers(&v.product()?))),
     (&graph::LIVES_IN, |v| get(graph::lives_in(&v.customer()?))),
     (&graph::OWN, |v| query(graph::own(&v.customer()?))),

@@ -161,7 +161,7 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
-    pub(crate) fn refuse_unread_parameters(&self) -> Result<(), Problem> {
+    pub fn refuse_unread_parameters(&self) -> Result<(), Problem> {
         let Some(query) = &self.query else {
             return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
         };

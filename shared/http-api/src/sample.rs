@@ -29,6 +29,7 @@ pub struct Call {
     headers: Map<String, Value>,
     claims: Option<Value>,
     body: Option<String>,
+    id: &'static str,
 }
 
 /// The response to a [`Call`].
@@ -45,7 +46,21 @@ impl Call {
     /// Creates an anonymous request to the route with this key, such as `GET /v1/orders/{id}`.
     #[must_use]
     pub fn new(route: &'static str) -> Self {
-        Self { route, path: Vec::new(), query: Vec::new(), headers: Map::new(), claims: None, body: None }
+        Self {
+            route,
+            path: Vec::new(),
+            query: Vec::new(),
+            headers: Map::new(),
+            claims: None,
+            body: None,
+            id: "sample-request",
+        }
+    }
+
+    /// Sets the id of the request.
+    #[must_use]
+    pub fn id(self, id: &'static str) -> Self {
+        Self { id, ..self }
     }
 
     /// Sets a path parameter to an unencoded value.
@@ -140,7 +155,7 @@ impl Call {
             "requestContext": {
                 "accountId": "123456789012", "apiId": "bodega", "domainName": "bodega.example",
                 "domainPrefix": "bodega",
-                "routeKey": self.route, "stage": "$default", "requestId": "sample-request",
+                "routeKey": self.route, "stage": "$default", "requestId": self.id,
                 "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
                 "http": {
                     "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",

@@ -82,6 +82,15 @@ impl Services {
         self.sign_ins.unless_ended(&self.table, caller).await
     }
 
+    /// Refuses a write of a GET route while the shop is in maintenance. For other routes,
+    /// [`crate::Routes::checking`] has this check.
+    ///
+    /// # Errors
+    /// 503 `maintenance`, and the errors of the table.
+    pub async fn open_for_writes(&self) -> Result<(), Problem> {
+        crate::maintenance::refuse(&self.settings.current(&self.table).await?.0)
+    }
+
     /// Returns ten random bytes from the system's generator, for a time-ordered id.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use crate::heartbeat::Heartbeat;
 use crate::idempotency::IdempotencyRecord;
 use crate::invoice::{Invoice, InvoiceCounter};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, entity_name};
+use crate::leaderboard::{Rank, Tally};
 use crate::like::{Like, LikeCount};
 use crate::mail::Mail;
 use crate::mark::Mark;
@@ -89,7 +90,7 @@ entities! {
     CustomerQuestion Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow
     GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark
     Member Membership MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations
-    PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question QuotaDay RecentReview
-    ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock StoreLocation Team
-    UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
+    PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question QuotaDay Rank
+    RecentReview     ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock StoreLocation
+    Tally Team     UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
 }

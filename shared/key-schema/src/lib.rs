@@ -27,7 +27,7 @@ pub mod index;
 pub mod registry;
 pub mod text;
 
-pub use catalogue::{category, membership, product, review};
+pub use catalogue::{category, leaderboard, membership, product, review};
 pub use community::{follow, graph, like, organization, question};
 pub use content::{document, media, picture};
 pub use customers::{code, customer, erasure, quota, residence, revocation, session, verification};

@@ -22,6 +22,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::category::relocation::PATTERNS,
         crate::review::PATTERNS,
         crate::review::recent::PATTERNS,
+        crate::leaderboard::PATTERNS,
         crate::order::PATTERNS,
         crate::order::parts::PATTERNS,
         crate::order::daily_log::PATTERNS,

@@ -54,8 +54,9 @@ async fn lists(system: &System) -> Vec<List> {
     let mut lists = Vec::new();
     for operation in api().operations() {
         // The list of a document's sections has pages but no `limit`. Here all sections fit on the
-        // first page.
-        if operation.parameters().any(|parameter| parameter["name"] == "limit") {
+        // first page. A leaderboard has a `limit` but no pages.
+        let has = |name: &str| operation.parameters().any(|parameter| parameter["name"] == name);
+        if has("limit") && has("cursor") {
             let good = world.good(system, operation).await;
             lists.push(List::read(system, operation, good).await);
         }

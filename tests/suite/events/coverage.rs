@@ -30,6 +30,7 @@ const FAMILIES: &[&str] = &[
     "/v1/graph",
     "/v1/documents",
     "/v1/invoices",
+    "/v1/leaderboards",
     "/v1/log",
     "/v1/metrics",
     "/v1/orders",

@@ -271,6 +271,7 @@ impl World {
                 ("questions", "id") => &self.question,
                 ("stores", "id") => "bad-shop",
                 ("sales", "country") => "US",
+                ("leaderboards", "by") => "likes",
                 ("metrics", "name") => "bad-metric",
                 ("metrics", "id") => "1",
                 ("counters", "name") => "bad-views",

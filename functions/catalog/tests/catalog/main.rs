@@ -9,6 +9,7 @@ mod categories;
 mod content;
 mod import;
 mod import_faults;
+mod leaderboards;
 mod memberships;
 mod moves;
 mod pictures;

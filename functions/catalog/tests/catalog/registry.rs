@@ -5,7 +5,9 @@ use std::time::SystemTime;
 use fixture::Recorder;
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
+use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
+use key_schema::leaderboard::{Board, Period};
 use key_schema::media::MediaKind;
 use key_schema::product::CategoryPath;
 use serde_json::json;
@@ -40,6 +42,9 @@ fn calls() -> Vec<Call> {
         with_body(call("POST /v1/products"), product("p1", 5)),
         with_body(call("POST /v1/products"), product("p1", 5)),
         call("GET /v1/products/{id}"),
+        // The id of this request is in the sample of views.
+        Call::new("GET /v1/products/{id}").path("id", "p1").id("view-27"),
+        call("GET /v1/leaderboards/{by}").path("by", "likes"),
         at(with_body(call("PATCH /v1/products/{id}"), json!({"category_path": ["MOVED"]})), "\"1\""),
         at(with_body(call("PATCH /v1/products/{id}"), json!({"name": "x"})), "\"1\""),
         absent(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "x"}))),
@@ -106,6 +111,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let shop = Shop::open().await;
     shop.join("c1").await;
     prepare_a_move(&shop).await;
+    shop.rank("p8", Board::Likes, Period::day(Instant::now()), 3).await;
     for (kind, id, content_type) in [(MediaKind::Picture, "x", "image/png"), (MediaKind::Content, "text", "text/plain")]
     {
         let name = kind.pending(&"p1".parse().unwrap(), &id.parse().unwrap());

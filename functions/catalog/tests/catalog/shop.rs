@@ -1,6 +1,7 @@
 //! A separate catalogue for each test.
 
 use std::ops::Deref;
+use std::time::Duration;
 
 use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
@@ -39,8 +40,12 @@ impl Shop {
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
         let issuer = TestIssuer::start().await;
-        let app =
-            |test: &TestTable| App { services: test.services(), media, issuer: issuer.known(), stock_low: STOCK_LOW };
+        // Longer than in production, so that a slow machine loses no view.
+        let view_time = Duration::from_secs(10);
+        let app = |test: &TestTable| {
+            let (services, issuer) = (test.services(), issuer.known());
+            App { services, media, issuer, stock_low: STOCK_LOW, view_time }
+        };
         Self { harness: Harness::start(catalog::routes(), app).await, objects, issuer }
     }
 

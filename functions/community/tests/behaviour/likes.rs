@@ -2,6 +2,8 @@
 
 use http_api::sample::Call;
 use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::leaderboard::{self, Board};
 use key_schema::product;
 use serde_json::{Value, json};
 
@@ -39,6 +41,25 @@ async fn a_repeated_like_or_unlike_has_no_effect() {
     }
     assert_eq!(town.like("a", "p").await.status, 201);
     assert_eq!(town.count("p").await, 1);
+}
+
+/// The leaderboards show the sum of these parts.
+#[tokio::test]
+async fn a_like_counts_once_for_its_day_until_it_is_removed() {
+    let town = Town::open(&["a", "b", "c"], &["p"]).await;
+    let of_week = async || {
+        let week = leaderboard::days(Board::Likes, &"p".parse().unwrap(), Instant::now()).unwrap();
+        let parts = town.own().query(&week).await.unwrap().items;
+        parts.iter().map(|tally| tally.count).sum::<i64>()
+    };
+    for (liking, count) in [("a", 1), ("b", 2), ("a", 2), ("c", 3)] {
+        town.like(liking, "p").await;
+        assert_eq!(of_week().await, count, "{liking}");
+    }
+    for count in [2, 2] {
+        town.ok(like_call(UNLIKE, "b", "p").customer("b")).await;
+        assert_eq!(of_week().await, count);
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@
 //! - From a stock and review statistics it derives the copies on the product for the search
 //!   document ([`copies`]). They are exact, because a copy is replaced only by a copy with a higher
 //!   `rev` of its source.
+//! - From counts of sales, views and likes it derives the ranks of leaderboards ([`ranks`]). They
+//!   are exact for the same reason. The `rev` of a rank is the sum of the `rev` of its sources.
 //! - From a product it derives its entries in further categories ([`memberships`]), which are
 //!   copies, too.
 //!
@@ -15,6 +17,7 @@
 
 mod copies;
 mod memberships;
+mod ranks;
 mod sales;
 mod turns;
 
@@ -59,6 +62,9 @@ impl<I: Items> Derived<I> {
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
             Some(AnyEntity::Product(product)) => memberships::refresh(table, change, product).await,
+            Some(AnyEntity::ProductSales(sales)) => ranks::sales(table, sales).await,
+            Some(AnyEntity::LikeCount(likes)) => ranks::likes(table, likes).await,
+            Some(AnyEntity::Tally(tally)) => ranks::tally(table, tally).await,
             // A removal by an operator derives nothing. The sales rows remain, because they are
             // accounting records.
             _ => Ok(()),

@@ -20,6 +20,7 @@ mod memberships;
 mod places;
 mod publisher;
 mod quarantine;
+mod ranks;
 mod sales;
 mod store;
 mod support;

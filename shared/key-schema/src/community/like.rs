@@ -43,6 +43,7 @@ use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::leaderboard::{self, Board, Period};
 use crate::pattern::Consistency;
 use crate::product::{self, Product};
 use crate::request::{Get, Guarded, Query, Range, Transaction};
@@ -52,7 +53,7 @@ use crate::shard::Shards;
 pub const COUNTERS: Shards = Shards(8);
 /// The shards of each product's list of likers.
 pub const LIKER_SHARDS: Shards = Shards(4);
-/// The number of likes that one transaction removes at most. Each takes two actions. Small
+/// The number of likes that one transaction removes at most. Each takes three actions. Small
 /// transactions seldom conflict with others.
 pub const ERASED_AT_ONCE: usize = 10;
 
@@ -161,16 +162,17 @@ patterns! {
         purpose: "Like a product and count it",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; SK = PROFILE (check); PK = \
-            PRODUCT#<product>, SK = LIKES#<shard>",
-        requires: "does not exist; the customer exists; ADD 1 to the count",
+            PRODUCT#<product>, SK = LIKES#<shard>; PK = TALLY#likes#<product>, SK = <day>#<shard>",
+        requires: "does not exist; the customer exists; ADD 1 to both counts",
         callers: "owner",
     }
     REMOVE {
         id: "likes.remove",
         purpose: "Remove a like and take it out of the count",
         request: TransactWriteItems,
-        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>",
-        requires: "exists; ADD -1 to the count",
+        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>; \
+            PK = TALLY#likes#<product>, SK = <day>#<shard>",
+        requires: "exists; ADD -1 to both counts",
         callers: "owner",
     }
     GET {
@@ -209,6 +211,15 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "any",
     }
+    SUM {
+        id: "likes.sum",
+        purpose: "Sum a product's likes for their leaderboard",
+        request: Query,
+        key: "PK = PRODUCT#<product>, SK under LIKES#",
+        returns: "the parts of the count",
+        consistency: Consistency::Strong("the sum must include the count of the record"),
+        callers: "system",
+    }
     LIKERS {
         id: "likes.likers",
         purpose: "List the customers who like a product",
@@ -222,28 +233,33 @@ patterns! {
         id: "likes.erase",
         purpose: "Remove an erased customer's likes and take them out of the counts",
         request: TransactWriteItems,
-        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, \
-            for each like",
+        key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>; \
+            PK = TALLY#likes#<product>, SK = <day>#<shard>, for each like",
         requires: "each exists; ADD -1 to each count",
         callers: "owner",
     }
 }
 
-/// Adds to the shard of a product's count that the customer's id selects.
+/// Adds to the shard of a product's count that the customer's id selects, and to the count of the
+/// day.
 fn count(
+    transaction: Transaction<LikeAction>,
     customer: &CustomerId,
     product: &ProductId,
     likes: i64,
     born: &Born,
     at: Instant,
-) -> Result<Guarded, EncodeError> {
+) -> Result<Transaction<LikeAction>, EncodeError> {
     let shard = COUNTERS.of(customer.as_str());
     let change = Change::<LikeCount>::visible(at)
         .or_create(born, at)
         .set("product_id", product)?
         .set("shard", shard)?
         .add("likes", likes);
-    Ok(Guarded::modify(counter_key(product, shard)?, change))
+    let day = leaderboard::count((Board::Likes, product), (Period::day(at), shard), likes, at)?;
+    Ok(transaction
+        .action(LikeAction::Count, Guarded::modify(counter_key(product, shard)?, change))
+        .optional(LikeAction::Count, day))
 }
 
 /// Reads the product to be liked, with strong consistency.
@@ -260,10 +276,10 @@ pub fn prepare(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
 /// [`EncodeError`].
 pub fn put(like: &Stored<Like>) -> Result<Transaction<LikeAction>, EncodeError> {
     let (customer, product, at) = (&like.customer_id, &like.product_id, like.meta.created_at);
-    Ok(Transaction::new(&PUT)
+    let transaction = Transaction::new(&PUT)
         .action(LikeAction::Like, Guarded::put(like, Condition::NotExists)?)
-        .action(LikeAction::Customer, customer::check(customer)?)
-        .action(LikeAction::Count, count(customer, product, 1, &like.meta.born, at)?))
+        .action(LikeAction::Customer, customer::check(customer)?);
+    count(transaction, customer, product, 1, &like.meta.born, at)
 }
 
 /// Removes a like, and takes it out of the count.
@@ -271,9 +287,9 @@ pub fn put(like: &Stored<Like>) -> Result<Transaction<LikeAction>, EncodeError> 
 /// # Errors
 /// [`EncodeError`].
 pub fn remove(customer: &CustomerId, product: &ProductId, at: Instant) -> Result<Transaction<LikeAction>, EncodeError> {
-    Ok(Transaction::new(&REMOVE)
-        .action(LikeAction::Like, Guarded::delete(key(customer, product)?, Condition::Exists))
-        .action(LikeAction::Count, count(customer, product, -1, &Born::counter(), at)?))
+    let delete = Guarded::delete(key(customer, product)?, Condition::Exists);
+    let transaction = Transaction::new(&REMOVE).action(LikeAction::Like, delete);
+    count(transaction, customer, product, -1, &Born::counter(), at)
 }
 
 /// Removes up to [`ERASED_AT_ONCE`] likes of one customer, all or none.
@@ -287,9 +303,9 @@ pub fn erase<'a>(
 ) -> Result<Transaction<LikeAction>, EncodeError> {
     let mut transaction = Transaction::new(&ERASE);
     for product in products {
-        transaction = transaction
-            .action(LikeAction::Like, Guarded::delete(key(customer, product)?, Condition::Exists))
-            .action(LikeAction::Count, count(customer, product, -1, &Born::counter(), at)?);
+        let delete = Guarded::delete(key(customer, product)?, Condition::Exists);
+        transaction = transaction.action(LikeAction::Like, delete);
+        transaction = count(transaction, customer, product, -1, &Born::counter(), at)?;
     }
     Ok(transaction)
 }
@@ -324,6 +340,14 @@ pub fn liked(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
 /// [`KeyError`].
 pub fn of_product(product: &ProductId) -> Result<Query<Stored<LikeCount>>, KeyError> {
     Ok(Query::new(&COUNT, product::partition(product)?, Range::under(LIKES)))
+}
+
+/// Reads the parts of a product's count strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn sum(product: &ProductId) -> Result<Query<Stored<LikeCount>>, KeyError> {
+    Ok(Query::new(&SUM, product::partition(product)?, Range::under(LIKES)))
 }
 
 /// Returns the number of likes of a product, from the items of [`of_product`].

@@ -9,8 +9,9 @@
 //! the product's counter, by the difference between the old and the new row. Its condition is that
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
 //! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
-//! in any sequence. One more item, `PLACE`, records whether the totals of the order's place contain
-//! the order ([`crate::place`]). It is written in the same way.
+//! in any sequence. The transaction also changes the count of the order's day
+//! ([`crate::leaderboard`]). One more item, `PLACE`, records whether the totals of the order's place
+//! contain the order ([`crate::place`]). It is written in the same way.
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::id::{CustomerId, OrderId, ProductId, StoreId};
 use crate::instant::{Instant, InstantError};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, Stored, decode, entity_name};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::leaderboard::{self, Board, Period};
 use crate::money::Money;
 use crate::order::{Order, OrderLine};
 use crate::pattern::Consistency;
@@ -185,7 +187,8 @@ patterns! {
         purpose: "Derive an order's sales and count them",
         request: TransactWriteItems,
         key: "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, \
-            SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or \
+            SK = PRODUCT#SALES, for each product; PK = TALLY#sales#<product>, SK = <day>#<part>; PK = \
+            PLACESALES#<country>#<month>, or \
             PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>",
         requires: "each row and the place are unchanged; ADD the difference to the counters",
         callers: "system",
@@ -242,8 +245,8 @@ pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
 
-/// The maximum number of rows in one transaction: two actions each, plus two for the place.
-const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 2;
+/// The maximum number of rows in one transaction: three actions each, plus two for the place.
+const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 3;
 
 /// Returns the transactions that make the sales of an order match its head. The list is empty if
 /// the sales are up to date. Each transaction is independent of the others. `place` applies only to
@@ -274,7 +277,7 @@ pub fn apply(
     Ok(transactions)
 }
 
-/// Writes rows and changes the counter of each product once.
+/// Writes rows, and changes the counters of each product once: of all time, and of the order's day.
 fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, EncodeError> {
     let mut transaction = Transaction::new(&APPLY);
     let mut counters: BTreeMap<&ProductId, (i64, i64)> = BTreeMap::new();
@@ -288,14 +291,17 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, 
         let counter = counters.entry(&row.product_id).or_default();
         *counter = (counter.0 + after.0 - before.0, counter.1 + after.1 - before.1);
     }
-    let Some(meta) = rows.first().map(|row| &row.meta) else { return Ok(transaction) };
+    let Some(Stored { meta, data: first }) = rows.first() else { return Ok(transaction) };
+    let (day, at) = (Period::day(first.placed_at), meta.updated_at);
     for (product, (quantity, orders)) in counters.into_iter().filter(|(_, difference)| *difference != (0, 0)) {
         let change = Change::<ProductSales>::visible(meta.updated_at)
             .or_create(&meta.born, meta.updated_at)
             .set("product_id", product)?
             .add("quantity", quantity)
             .add("orders", orders);
-        transaction = transaction.action((), Guarded::modify(product::sales_key(product)?, change));
+        transaction = transaction
+            .action((), Guarded::modify(product::sales_key(product)?, change))
+            .optional((), leaderboard::count((Board::Sales, product), (day, 0), quantity, at)?);
     }
     Ok(transaction)
 }

@@ -9,11 +9,12 @@ use key_schema::customer::{Customer, CustomerChanges as _, Names, Tier, TierInde
 use key_schema::id::{AddressName, ProductId};
 use key_schema::idempotency::StoredResponse;
 use key_schema::item::Stored;
+use key_schema::leaderboard::{Board, Period};
 use key_schema::session::SessionIndexKey;
 use key_schema::text::{Email, Username};
 use key_schema::{
-    cart, customer, follow, graph, idempotency, like, reach, residence, revocation, sales, session, verification,
-    wallet,
+    cart, customer, follow, graph, idempotency, leaderboard, like, reach, residence, revocation, sales, session,
+    verification, wallet,
 };
 
 use self::catalog::{categories, category_moves, media, memberships, pictures, products, reviews};
@@ -45,6 +46,7 @@ pub fn exercises() -> Vec<Shown> {
         wallets(&world),
         follows(&world),
         likes(&world),
+        leaderboards(&world),
         graph(&world),
         questions(&world),
         metrics(&world),
@@ -203,8 +205,20 @@ fn likes(world: &World) -> Vec<Shown> {
         like::of_customer(id).unwrap().show("like::of_customer"),
         like::liked(product).unwrap().show("like::liked"),
         like::of_product(product).unwrap().show("like::of_product"),
+        like::sum(product).unwrap().show("like::sum"),
         like::likers(product).unwrap().show("like::likers"),
         like::erase(id, [product, &second], now).unwrap().show("like::erase"),
+    ]
+}
+
+fn leaderboards(world: &World) -> Vec<Shown> {
+    let (product, now) = (&world.product, at(NOW));
+    vec![
+        leaderboard::view(product, "view-27", now).unwrap().unwrap().show("leaderboard::view"),
+        leaderboard::days(Board::Likes, product, now).unwrap().show("leaderboard::days"),
+        leaderboard::place(&world.rank(17)).unwrap().show("leaderboard::place"),
+        leaderboard::top(Board::Views, Period::week(now)).unwrap().show("leaderboard::top"),
+        leaderboard::products([product]).unwrap().show("leaderboard::products"),
     ]
 }
 

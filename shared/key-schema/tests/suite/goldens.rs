@@ -10,13 +10,14 @@ use key_schema::item::{
     index_entry_size, is_reserved, key_of, size,
 };
 use key_schema::key::Index;
+use key_schema::leaderboard::Period;
 use key_schema::order::OrderStatus;
 use key_schema::organization::Role;
 use key_schema::product::{Product, Stock};
 use key_schema::question::QuestionStatus;
 use serde_dynamo::AttributeValue;
 
-use crate::support::{assert_same, item_json, parse_item};
+use crate::support::{assert_same, at, item_json, parse_item};
 use crate::world::World;
 
 pub struct Golden {
@@ -90,6 +91,10 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Follow", world.follow(), Any::Follow),
         Golden::of("Like", world.like(), Any::Like),
         Golden::of("LikeCount", world.like_count(), Any::LikeCount),
+        Golden::of("Tally", world.tally(Period::day(at("2017-02-01T09:00:00.000Z"))), Any::Tally),
+        Golden::of("Tally-all", world.tally(Period::All), Any::Tally),
+        Golden::of("Rank", world.rank(17), Any::Rank),
+        Golden::of("Rank-zero", world.rank(0), Any::Rank),
         Golden::of("RecentReview", world.recent_review(), Any::RecentReview),
         Golden::of("ReviewMonth", world.review_month(), Any::ReviewMonth),
         Golden::of("CategoryNode", world.category_node(), Any::CategoryNode),
@@ -252,6 +257,7 @@ fn an_item_outside_a_sparse_index_has_no_key_in_it() {
     assert_eq!((in_indexes("Order-retired"), in_indexes("CustomerOrder-retired")), (vec![], vec![]));
     assert_eq!((in_indexes("Sale"), in_indexes("Sale-reversed")), (vec![GSI1, GSI3], vec![]));
     assert_eq!(in_indexes("Sale-anonymous"), [GSI3]);
+    assert_eq!((in_indexes("Rank"), in_indexes("Rank-zero")), (vec![GSI2], vec![]));
     assert_eq!(in_indexes("Customer"), [GSI2, GSI3]);
     assert_eq!(in_indexes("Customer-nowhere"), [GSI2]);
     assert_eq!((in_indexes("Question"), in_indexes("Question-answered")), (vec![GSI2], vec![]));
@@ -313,6 +319,9 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
             AnyEntity::MailDay(day) => Some(day.expires_at),
             AnyEntity::QuotaDay(day) => Some(day.expires_at),
             AnyEntity::EmailVerification(request) => Some(request.expires_at),
+            // The days of a week expire 35 days after it, and the week 455 days after its Monday.
+            AnyEntity::Tally(tally) if tally.period != Period::All => Some(at("2017-03-13T00:00:00.000Z")),
+            AnyEntity::Rank(_) => Some(at("2018-04-30T00:00:00.000Z")),
             AnyEntity::MetricPoint(point) => Some(point.at.plus_seconds(30 * 24 * 60 * 60)),
             _ => None,
         };

@@ -72,7 +72,7 @@ fn an_id_that_an_earlier_version_accepted_is_still_read() {
 }
 
 /// Technique F3 in `docs/patterns.md`: code reads attributes instead of keys, with few exceptions.
-/// Three views read a part of their own index key, because the index does not carry the attribute.
+/// Four views read a part of their own index key, because the index does not carry the attribute.
 /// `ops verify` hides personal texts by the prefix of a key. Two cursors continue from the instant
 /// in a sort key. CloudWatch names a throttled partition by its key alone, and `ops hot` explains
 /// it by the prefix.
@@ -83,6 +83,7 @@ fn only_the_listed_lines_of_code_split_a_key() {
         "counter.rs: let parts = encoding::split(partition)?;",
         "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
+        "mod.rs: Some(AttributeValue::S(sort)) => sort.split('#').next().and_then(|count| count.parse().ok()),",
         "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| \
         path.to_owned()),",
         "mod.rs: partition.split('#').next().unwrap_or(partition)",

@@ -14,6 +14,7 @@ mod docs;
 mod exercises;
 mod goldens;
 mod keys;
+mod leaderboards;
 mod mailed_names;
 mod projections;
 mod ranges;

@@ -10,8 +10,8 @@ use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
-    category, customer, document, erasure, follow, like, media, order, organization, product, question, residence,
-    review, sales, session,
+    category, customer, document, erasure, follow, leaderboard, like, media, order, organization, product, question,
+    residence, review, sales, session,
 };
 
 use crate::goldens::golden;
@@ -70,6 +70,7 @@ fn lists() -> Vec<List> {
         list::<sales::Bought>(&sales::BOUGHT, "Sale"),
         list::<residence::Resident>(&residence::OF_PLACE, "Customer"),
         list::<follow::Follower>(&follow::FOLLOWERS, "Follow"),
+        list::<leaderboard::RankEntry>(&leaderboard::TOP, "Rank"),
         list::<like::Liker>(&like::LIKERS, "Like"),
         list::<organization::MembershipSummary>(&organization::OF_CUSTOMER, "Member"),
         list::<organization::invitation::InvitationSummary>(&organization::invitation::OF_CUSTOMER, "Invitation"),

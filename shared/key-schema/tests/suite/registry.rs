@@ -99,6 +99,7 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
             "customers.all",
             "categories.products",
             "category-moves.products",
+            "leaderboards.top",
             "orders.by-status",
             "questions.open"
         ]

@@ -318,7 +318,7 @@ fn the_sales_of_the_largest_order_take_transactions_of_49_lines() {
     let transactions = sales::apply(&head, &lines, &Derived::default(), world.sale_place(false).data).unwrap();
     let sizes: Vec<usize> = transactions.iter().map(|transaction| transaction.actions().len()).collect();
     assert!(sizes.iter().all(|size| *size <= 100), "{sizes:?}");
-    assert_eq!(sizes.len(), 500_usize.div_ceil(49), "{sizes:?}");
+    assert_eq!(sizes.len(), 500_usize.div_ceil(32), "{sizes:?}");
 }
 
 #[test]

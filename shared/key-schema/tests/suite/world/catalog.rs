@@ -5,6 +5,7 @@ use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::follow::Follow;
 use key_schema::id::CustomerId;
 use key_schema::item::Stored;
+use key_schema::leaderboard::{Board, Period, Rank, Tally};
 use key_schema::like::{Like, LikeCount};
 use key_schema::media::{MediaKind, MediaObject, UnsettledObject};
 use key_schema::membership::{Membership, ProductCategories};
@@ -163,6 +164,16 @@ impl World {
 
     pub fn like_count(&self) -> Stored<LikeCount> {
         self.stored(LikeCount { product_id: self.product.clone(), shard: 6, likes: 17 })
+    }
+
+    pub fn tally(&self, period: Period) -> Stored<Tally> {
+        let board = if period == Period::All { Board::Views } else { Board::Likes };
+        self.stored(Tally { board, product_id: self.product.clone(), period, part: 6, count: 17 })
+    }
+
+    pub fn rank(&self, count: i64) -> Stored<Rank> {
+        let period = Period::week(at("2017-02-01T09:00:00.000Z"));
+        self.stored(Rank { board: Board::Sales, product_id: self.product.clone(), period, count })
     }
 
     pub fn recent_review(&self) -> Stored<RecentReview> {

@@ -3,6 +3,7 @@
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer};
 use key_schema::follow::{self, Follow};
+use key_schema::leaderboard::{self, Board, Period, Rank};
 use key_schema::like::{self, Like};
 use key_schema::{graph, residence, sales};
 
@@ -58,9 +59,11 @@ pub async fn measure(bench: &mut Bench) {
     let parts = parts.count();
     bench.get("one product", like::liked(&product_id(1)).unwrap()).await;
     bench.query("one product", parts, like::of_product(&product_id(1)).unwrap()).await;
+    bench.query("one product", parts, like::sum(&product_id(1)).unwrap()).await;
     bench.query("a page of 20", 20, like::likers(&product_id(1)).unwrap().limit(20)).await;
     bench.transact("one like", like::remove(&id, &product_id(2), at(500)).unwrap()).await;
 
+    leaderboards(bench, parts).await;
     bench.get("one customer", graph::lives_in(&id).unwrap()).await;
     bench.query("22 follows, 22 likes", 44, graph::own(&id).unwrap()).await;
     bench.query("a page of 20", 20, sales::bought(&id).unwrap().limit(20)).await;
@@ -75,4 +78,25 @@ pub async fn measure(bench: &mut Bench) {
     bench.transact("10 likes", like::erase(&id, &products, at(502)).unwrap()).await;
     let others: Vec<_> = (3..=12).map(customer_id).collect();
     bench.batch_write("10 edges", follow::erase(others.iter().map(|other| (&id, other))).unwrap()).await;
+}
+
+/// Measures a day on which customers have liked a product, and a board of 20 products.
+async fn leaderboards(bench: &mut Bench, parts: usize) {
+    bench.transact("one view", leaderboard::view(&product_id(1), "view-27", at(600)).unwrap().unwrap()).await;
+    bench.query("a day of likes", parts, leaderboard::days(Board::Likes, &product_id(1), at(0)).unwrap()).await;
+    let rank = |number, count| {
+        let rank = Rank { board: Board::Views, product_id: product_id(number), period: Period::day(at(0)), count };
+        let mut rank = data::stored(rank, number);
+        rank.meta.rev = count.unsigned_abs();
+        leaderboard::place(&rank).unwrap()
+    };
+    for number in 1..=20 {
+        bench.table.write(&rank(number, 160)).await.unwrap().unwrap();
+    }
+    let _ = bench.table.meter().take();
+    bench.write("another count: the index entry moves", rank(1, 176)).await;
+    let board = leaderboard::top(Board::Views, Period::day(at(0))).unwrap();
+    bench.query("a page of 20", 20, board.limit(20)).await;
+    let ids: Vec<_> = (1..=20).map(product_id).collect();
+    bench.batch_get("20 products", leaderboard::products(&ids).unwrap()).await;
 }

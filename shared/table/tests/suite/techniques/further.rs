@@ -40,6 +40,20 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
     },
     Technique {
+        id: "X5",
+        what: "Leaderboards by sales, views and likes of a day, a week and all time: exact sums from the stream, and \
+            views with a stated standard error",
+        entities: &["Tally", "Rank"],
+        patterns: &["leaderboards.top", "leaderboards.days", "leaderboards.place", "leaderboards.view"],
+        tests: &[
+            "case_37_leaderboards_of_sales_are_exact_when_records_are_repeated_and_reordered",
+            "likes_in_several_parts_and_days_are_summed_once_by_concurrent_consumers",
+            "a_board_lists_the_largest_counts_first_with_the_products",
+            "about_one_of_sixteen_requests_counts_as_sixteen_views",
+            "leaderboards_follow_orders_likes_and_views",
+        ],
+    },
+    Technique {
         id: "X6",
         what: "Tables for queries: an export as files by day, tables of Glue, and queries of Athena \
             ([analytics.md](analytics.md))",

@@ -1,0 +1,142 @@
+//! Leaderboards: the products with the most sales, views or likes of a day, a week or all time.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use http_api::{Code, MAX_LIMIT, Problem, Request, Response, Services};
+use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::leaderboard::{self, Board, Period, RankEntry};
+use key_schema::money::Money;
+use key_schema::product::Product;
+use serde::Serialize;
+
+/// How long caches may store a board.
+const MAX_AGE: Duration = Duration::from_secs(5);
+/// The maximum number of pages of a board that one request reads. Retired products have no place,
+/// so each page may have fewer products than entries.
+const MAX_PAGES: usize = 4;
+
+/// GET leaderboards/{by}: lists the first products of a board. The sales board has no counts,
+/// because only staff see how many pieces were sold.
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let by: Board = request.path("by")?;
+    let kind = request.query_as("period")?.unwrap_or(Kind::Day);
+    let date = request.query_day("date")?;
+    let limit = request.limit()?;
+    let now = Instant::now();
+    let period = match kind {
+        Kind::All if date.is_some() => {
+            return Err(Problem::new(Code::InvalidParameter, "With `period=all` there is no `date`."));
+        }
+        Kind::All => Period::All,
+        Kind::Day => Period::day(date.unwrap_or(now)),
+        Kind::Week => Period::week(date.unwrap_or(now)),
+    };
+    // DynamoDB may remove expired ranks later.
+    let found = if period.is_expired(now) { Vec::new() } else { first(services, by, period, limit).await? };
+    let largest = found.first().map_or(0, |(rank, _)| rank.count);
+    let items = found.iter().zip(1..);
+    let (from, until) = period.days().map(|(first, last)| (first.day(), last.day())).unzip();
+    let view = BoardView {
+        items: items.map(|((rank, product), place)| EntryView::new(by, place, rank, product)).collect(),
+        by,
+        period: kind,
+        from,
+        until,
+        bound: (by == Board::Views).then(|| leaderboard::standard_error(largest)),
+    };
+    Ok(Response::ok(&view).public(MAX_AGE))
+}
+
+/// Reads the first products of a board that are in the catalogue.
+async fn first(
+    services: &Services,
+    by: Board,
+    period: Period,
+    limit: usize,
+) -> Result<Vec<(RankEntry, Stored<Product>)>, Problem> {
+    let (mut first, mut after) = (Vec::new(), None);
+    for page in 0..MAX_PAGES {
+        // Retired products are rare, so the first page is nearly always enough.
+        let size = if page == 0 { limit } else { MAX_LIMIT };
+        let found = services.table.query(&leaderboard::top(by, period)?.limit(size).after(after)).await?;
+        let ids: Vec<&ProductId> = found.items.iter().map(|rank| &rank.product_id).collect();
+        if ids.is_empty() {
+            break;
+        }
+        let products = services.table.batch_get(&leaderboard::products(ids)?).await?;
+        let on_sale = |product: Option<Stored<Product>>| product.filter(|product| !product.retired);
+        let ranked = found.items.into_iter().zip(products);
+        first.extend(ranked.filter_map(|(rank, product)| Some((rank, on_sale(product)?))));
+        after = found.next;
+        if first.len() >= limit || after.is_none() {
+            break;
+        }
+    }
+    first.truncate(limit);
+    Ok(first)
+}
+
+/// The length of a board's period.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Day,
+    Week,
+    All,
+}
+
+impl FromStr for Kind {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "day" => Ok(Self::Day),
+            "week" => Ok(Self::Week),
+            "all" => Ok(Self::All),
+            _ => Err("must be day, week or all"),
+        }
+    }
+}
+
+/// A leaderboard.
+#[derive(Serialize)]
+struct BoardView<'a> {
+    items: Vec<EntryView<'a>>,
+    by: Board,
+    period: Kind,
+    from: Option<String>,
+    until: Option<String>,
+    /// The largest standard error of a count, if the counts are estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<u64>,
+}
+
+/// A product on a leaderboard.
+#[derive(Serialize)]
+struct EntryView<'a> {
+    rank: usize,
+    product_id: &'a ProductId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    name: &'a str,
+    brand: &'a str,
+    package_size: Option<&'a str>,
+    price: Money,
+}
+
+impl<'a> EntryView<'a> {
+    fn new(by: Board, rank: usize, found: &'a RankEntry, product: &'a Product) -> Self {
+        Self {
+            rank,
+            product_id: &found.product_id,
+            count: (by != Board::Sales).then_some(found.count),
+            name: &product.name,
+            brand: &product.brand,
+            package_size: product.package_size.as_deref(),
+            price: product.price,
+        }
+    }
+}

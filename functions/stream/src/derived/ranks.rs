@@ -1,0 +1,57 @@
+//! The ranks of products on leaderboards: sums of counts, whose order the boards show.
+//! [`key_schema::leaderboard`] explains why they converge.
+
+use key_schema::instant::Instant;
+use key_schema::item::{Meta, Stored};
+use key_schema::leaderboard::{self, Board, Period, Rank, Tally};
+use key_schema::like::{self, LikeCount};
+use key_schema::product::ProductSales;
+
+use super::{DeriveError, copy};
+use crate::ports::Items;
+
+/// The seconds before the tallies of a week expire in which the consumer no longer sums them. It
+/// covers the difference between clocks, so that no sum misses a tally that DynamoDB has removed.
+const MARGIN_SECONDS: i64 = 24 * 60 * 60;
+
+/// Ranks a product by its sales of all time, which one item counts.
+pub(super) async fn sales<I: Items>(table: &I, sales: &Stored<ProductSales>) -> Result<(), DeriveError> {
+    let quantity = i64::try_from(sales.quantity).unwrap_or(i64::MAX);
+    place(table, Rank::sum(Board::Sales, &sales.product_id, Period::All, [(&sales.meta, quantity)])).await
+}
+
+/// Ranks a product by its likes of all time.
+pub(super) async fn likes<I: Items>(table: &I, changed: &LikeCount) -> Result<(), DeriveError> {
+    let product = &changed.product_id;
+    let parts = table.query(&like::sum(product)?).await?.items;
+    let counts = parts.iter().map(|part| (&part.meta, i64::try_from(part.likes).unwrap_or(i64::MAX)));
+    place(table, Rank::sum(Board::Likes, product, Period::All, counts)).await
+}
+
+/// Ranks a product by the tallies of a day, and of the day's week. The views of all time have one
+/// tally.
+pub(super) async fn tally<I: Items>(table: &I, changed: &Stored<Tally>) -> Result<(), DeriveError> {
+    let (board, product) = (changed.board, &changed.product_id);
+    let Period::Day(day) = changed.period else {
+        return place(table, Rank::sum(board, product, changed.period, [counted(changed)])).await;
+    };
+    if changed.period.is_expired(Instant::now().plus_seconds(MARGIN_SECONDS)) {
+        return Ok(());
+    }
+    let week = table.query(&leaderboard::days(board, product, day)?).await?.items;
+    let of_day = week.iter().filter(|tally| tally.period == changed.period);
+    place(table, Rank::sum(board, product, changed.period, of_day.map(counted))).await?;
+    place(table, Rank::sum(board, product, Period::week(day), week.iter().map(counted))).await
+}
+
+fn counted(tally: &Stored<Tally>) -> (&Meta, i64) {
+    (&tally.meta, tally.count)
+}
+
+async fn place<I: Items>(table: &I, rank: Option<Stored<Rank>>) -> Result<(), DeriveError> {
+    match rank {
+        Some(rank) => copy(table, &leaderboard::place(&rank)?).await,
+        // An operator has removed the counts since the record.
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,374 @@
+//! Leaderboards: the products with the most sales, views and likes of a day, a week and all time.
+//!
+//! # Tallies and ranks
+//!
+//! A [`Tally`] counts one product on one board on one day. It is a counter: many writers add to it,
+//! and no condition depends on its value. So its writer does not know the new value, and cannot
+//! write an index key with that value. Another item does, the [`Rank`]: a copy of the sum of some
+//! tallies, whose index key begins with the sum. The stream's consumer writes it.
+//!
+//! | board | of a day | of a week | of all time |
+//! | --- | --- | --- | --- |
+//! | sales | the day's tally | the tallies of seven days | [`crate::product::ProductSales`] |
+//! | views | the day's tally | the tallies of seven days | a tally without a day |
+//! | likes | the day's tallies | the tallies of seven days | all [`crate::like::LikeCount`] items |
+//!
+//! # Why a rank converges
+//!
+//! The consumer reads the sources of a rank strongly, after the record of a source arrived. The
+//! rank gets the sum of the sources' `rev` as its own `rev`, and replaces only an older rank. A
+//! source's `rev` grows with every write. So the newest state of all sources has a larger sum than
+//! every earlier or mixed state, and wins whichever consumer writes last. The newest record of each
+//! source arrives after its write, so some consumer reads that state.
+//!
+//! # When a count ends
+//!
+//! The tallies of a week expire together, [`DAYS_KEPT`] days after the week. So a week is never
+//! summed without some of its days. A cancellation after that changes only the sales of all time.
+//!
+//! # Views
+//!
+//! A read of a product adds [`VIEW_SAMPLE`] views with the probability 1/[`VIEW_SAMPLE`]. The id of
+//! the request decides, so a read needs no state. The expected sum is the number of reads.
+//! [`standard_error`] returns its standard error.
+
+mod period;
+
+use std::str::FromStr;
+
+use item_model::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
+
+use crate::change::Change;
+use crate::encoding::join;
+use crate::expression::Condition;
+use crate::id::{Born, ProductId};
+use crate::index::GSI2;
+use crate::instant::Instant;
+use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, Stored, decode, entity_name};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
+use crate::product::{self, Product};
+use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
+use crate::shard::Shards;
+
+pub use period::{DAYS_KEPT, Period, PeriodError, WEEK_KEPT};
+
+/// The shards of each board's list of one period.
+pub const SHARDS: Shards = Shards(4);
+/// One of this many reads counts, as this many views.
+pub const VIEW_SAMPLE: Shards = Shards(16);
+
+/// A subject of leaderboards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Board {
+    /// Pieces sold, by the day of their order, without cancelled and returned orders.
+    Sales,
+    /// Reads of the product's page, estimated from a sample.
+    Views,
+    /// Likes, less the likes that were removed in the same period.
+    Likes,
+}
+
+impl Board {
+    /// Every board.
+    pub const ALL: [Self; 3] = [Self::Sales, Self::Views, Self::Likes];
+
+    /// Returns the board's name in keys and URLs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sales => "sales",
+            Self::Views => "views",
+            Self::Likes => "likes",
+        }
+    }
+}
+
+/// An error for a text that names no board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be sales, views or likes")]
+pub struct BoardError;
+
+impl FromStr for Board {
+    type Err = BoardError;
+
+    fn from_str(text: &str) -> Result<Self, BoardError> {
+        Self::ALL.into_iter().find(|board| board.as_str() == text).ok_or(BoardError)
+    }
+}
+
+entity! {
+    /// The count of a product on a board on one day, or one part of it. The views of all time have
+    /// a tally, too.
+    Tally = "Tally" {
+        fixed {
+            /// The board.
+            board: Board,
+            /// The product.
+            product_id: ProductId,
+            /// The day, or all time.
+            period: Period,
+            /// The number of the part, from 0. Only likes have more than one.
+            part: u32,
+            /// The count. It is below 0 if more was taken from the day than added to it.
+            count: i64,
+        }
+        mutable {}
+    }
+}
+
+impl Entity for Tally {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        tally_key(self.board, &self.product_id, self.period, self.part)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.period.expires()
+    }
+}
+
+fn partition(board: Board, product: &ProductId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("TALLY", &[&board.as_str(), product])
+}
+
+fn tally_key(board: Board, product: &ProductId, period: Period, part: u32) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(board, product)?, sk: SortKey::new(join(&period.to_string(), &[&part]))? })
+}
+
+entity! {
+    /// The place of a product on the board of a period: a copy of the sum of its counts.
+    Rank = "Rank" {
+        fixed {
+            /// The board.
+            board: Board,
+            /// The product.
+            product_id: ProductId,
+            /// The period.
+            period: Period,
+            /// The sum.
+            count: i64,
+        }
+        mutable {}
+    }
+}
+
+impl Entity for Rank {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        let sk = SortKey::of("RANK", &[&self.period.to_string()])?;
+        Ok(Key { pk: partition(self.board, &self.product_id)?, sk })
+    }
+
+    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        let Some(count) = u64::try_from(self.count).ok().filter(|count| *count > 0) else { return Ok(Vec::new()) };
+        let shard = SHARDS.of(self.product_id.as_str());
+        Ok(vec![IndexKey {
+            index: GSI2,
+            partition: board_partition(self.board, self.period, shard)?,
+            sort: SortKey::new(join(&digits(count), &[&self.product_id]))?,
+        }])
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.period.expires()
+    }
+}
+
+/// Returns the count with the width of the largest one, so that text order is numeric order.
+fn digits(count: u64) -> String {
+    format!("{count:020}")
+}
+
+fn board_partition(board: Board, period: Period, shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("BOARD", &[&board.as_str(), &period.to_string(), &shard])
+}
+
+impl Rank {
+    /// Returns the rank that is the sum of these counts, with the attributes of their items.
+    /// Returns `None` without a count.
+    pub fn sum<'a>(
+        board: Board,
+        product: &ProductId,
+        period: Period,
+        counts: impl IntoIterator<Item = (&'a Meta, i64)>,
+    ) -> Option<Stored<Self>> {
+        let mut counts = counts.into_iter();
+        let (first, count) = counts.next()?;
+        let data = Self { board, product_id: product.clone(), period, count };
+        let mut sum = Stored { meta: Meta { born: Born::counter(), ..first.clone() }, data };
+        for (part, count) in counts {
+            sum.meta.rev = sum.meta.rev.saturating_add(part.rev);
+            sum.meta.created_at = sum.meta.created_at.min(part.created_at);
+            sum.meta.updated_at = sum.meta.updated_at.max(part.updated_at);
+            sum.data.count = sum.data.count.saturating_add(count);
+        }
+        sum.meta.version = sum.meta.rev;
+        Some(sum)
+    }
+}
+
+/// A rank as the board's index returns it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankEntry {
+    /// The product.
+    pub product_id: ProductId,
+    /// The sum, read from the index key.
+    pub count: u64,
+}
+
+#[derive(Deserialize)]
+struct ProductOfRank {
+    product_id: ProductId,
+}
+
+impl FromItem for RankEntry {
+    fn from_item(item: Item) -> Result<Self, DecodeError> {
+        let found = entity_name(&item)?;
+        if found != Rank::NAME {
+            return Err(DecodeError::OtherEntity { expected: Rank::NAME, found: found.to_owned() });
+        }
+        let count = match item.get(GSI2.sort_attribute()) {
+            Some(AttributeValue::S(sort)) => sort.split('#').next().and_then(|count| count.parse().ok()),
+            _ => None,
+        };
+        let count = count.ok_or_else(|| DecodeError::malformed(Rank::NAME, "its key has no count"))?;
+        let ProductOfRank { product_id } = decode(Rank::NAME, item)?;
+        Ok(Self { product_id, count })
+    }
+}
+
+patterns! {
+    VIEW {
+        id: "leaderboards.view",
+        purpose: "Count a sampled view of a product",
+        request: TransactWriteItems,
+        key: "PK = TALLY#views#<product>, SK = <day>#<part> and ALL#<part>",
+        requires: "ADD the views of a sample to both",
+        callers: "any",
+    }
+    DAYS {
+        id: "leaderboards.days",
+        purpose: "Read the counts of a product in a week",
+        request: Query,
+        key: "PK = TALLY#<board>#<product>, SK between <Monday> and <Sunday>$",
+        returns: "the counts of each day",
+        consistency: Consistency::Strong("the sum must include the count of the record"),
+        callers: "system",
+    }
+    PLACE {
+        id: "leaderboards.place",
+        purpose: "Copy the sum of a product's counts to a board",
+        request: PutItem,
+        key: "PK = TALLY#<board>#<product>, SK = RANK#<period>",
+        requires: "does not exist, or has an older rev",
+        callers: "system",
+    }
+    TOP {
+        id: "leaderboards.top",
+        purpose: "List the first products of a board",
+        request: ShardedQuery on GSI2,
+        key: "GSI2PK = BOARD#<board>#<period>#<shard>, backward",
+        returns: "products by count, the largest first",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
+    PRODUCTS {
+        id: "leaderboards.products",
+        purpose: "Read the products of a board",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
+        returns: "the products, which may be retired",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
+}
+
+/// Adds to a tally. The action belongs to the transaction that proves the addition. Returns `None`
+/// if the tally has expired at `at`.
+pub(crate) fn count(
+    (board, product): (Board, &ProductId),
+    (period, part): (Period, u32),
+    amount: i64,
+    at: Instant,
+) -> Result<Option<Guarded>, EncodeError> {
+    if period.is_expired(at) {
+        return Ok(None);
+    }
+    let mut change = Change::<Tally>::visible(at)
+        .or_create(&Born::counter(), at)
+        .set("board", board)?
+        .set("product_id", product)?
+        .set("period", period)?
+        .set("part", part)?
+        .add("count", amount);
+    if let Some(expires) = period.expires() {
+        change = change.expire_at(expires);
+    }
+    Ok(Some(Guarded::modify(tally_key(board, product, period, part)?, change)))
+}
+
+/// Counts a view of a product, if the id of the request selects it for the sample.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn view(product: &ProductId, request: &str, at: Instant) -> Result<Option<Transaction<()>>, EncodeError> {
+    if VIEW_SAMPLE.of(request) != 0 {
+        return Ok(None);
+    }
+    let views = i64::from(VIEW_SAMPLE.0);
+    let mut transaction = Transaction::new(&VIEW);
+    for period in [Period::day(at), Period::All] {
+        transaction = transaction.optional((), count((Board::Views, product), (period, 0), views, at)?);
+    }
+    Ok(Some(transaction))
+}
+
+/// Returns the standard error of a number of views, rounded up. Each view is in the sample with the
+/// probability 1/N, so the variance of `views` is (N - 1) times their number.
+#[must_use]
+pub fn standard_error(views: u64) -> u64 {
+    let variance = views.saturating_mul(u64::from(VIEW_SAMPLE.0.saturating_sub(1)));
+    let root = variance.isqrt();
+    if root * root == variance { root } else { root + 1 }
+}
+
+/// Reads the tallies of a product in the week of a day.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn days(board: Board, product: &ProductId, day: Instant) -> Result<Query<Stored<Tally>>, KeyError> {
+    let (monday, sunday) = Period::week(day).days().unwrap_or((day, day));
+    let range = Range::Between(monday.day(), format!("{}$", sunday.day()));
+    Ok(Query::new(&DAYS, partition(board, product)?, range))
+}
+
+/// Writes a rank, unless the stored one is as new or newer.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn place(rank: &Stored<Rank>) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&PLACE, Guarded::put(rank, Condition::count_below("rev", rank.meta.rev))?))
+}
+
+/// Lists the products of a board by count, the largest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn top(board: Board, period: Period) -> Result<Query<RankEntry>, KeyError> {
+    let shards = SHARDS.all().map(|shard| board_partition(board, period, shard)).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&TOP, shards, Range::All).descending())
+}
+
+/// Reads the products of a board, retired or not.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
+    Ok(BatchGet::new(&PRODUCTS, ids.into_iter().map(product::key).collect::<Result<_, _>>()?))
+}
