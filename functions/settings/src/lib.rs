@@ -19,7 +19,7 @@ pub fn routes() -> Routes<Services> {
             Box::pin(current::whole(services, request))
         })
         // This write ends a maintenance.
-        .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE], |services, request| {
+        .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE, &settings::READ], |services, request| {
             Box::pin(current::put(services, request))
         })
 }
