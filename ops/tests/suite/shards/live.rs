@@ -64,19 +64,18 @@ async fn a_command_that_is_killed_at_any_request_continues() {
     assert!(runs > 20, "{runs}");
 }
 
-/// Functions cache the settings, as in a shop where 30 seconds are a fifth of a second.
+/// Functions cache the settings, as in a shop where 30 seconds are one and a half.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function() {
     let test = TestTable::create().await;
-    for number in 0..120 {
+    for number in 0..60 {
         test.put(&order(number, lists::FIRST)).await;
     }
     let (ended, reads) = (AtomicBool::new(false), AtomicU32::new(0));
     // Each environment has a cache, whose clock is so fast that the settings expire early.
     let start = Instant::now().as_millis();
-    let environment = || {
-        SettingsCache::new(move || Instant::from_millis(start + (Instant::now().as_millis() - start) * 150).unwrap())
-    };
+    let environment =
+        || SettingsCache::new(move || Instant::from_millis(start + (Instant::now().as_millis() - start) * 20).unwrap());
     let reader = async || {
         let (table, cache) = (test.table(), environment());
         while !ended.load(Ordering::Relaxed) {
@@ -85,8 +84,8 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
             seen.iter().for_each(|id| *count.entry(id).or_default() += 1);
             assert!(count.values().all(|times| *times == 1), "an order came twice");
             let first =
-                (0..120).filter(|number| count.contains_key(&format!("o{number}").parse::<OrderId>().unwrap())).count();
-            assert_eq!(first, 120, "an order was skipped");
+                (0..60).filter(|number| count.contains_key(&format!("o{number}").parse::<OrderId>().unwrap())).count();
+            assert_eq!(first, 60, "an order was skipped");
             reads.fetch_add(1, Ordering::Relaxed);
         }
     };
@@ -110,16 +109,16 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
     };
     let growth = async {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        let options = ShardsOptions { wait: Duration::from_millis(1_500), ..to(&order::BY_STATUS, 16) };
+        let options = ShardsOptions { wait: Duration::from_secs(3), ..to(&order::BY_STATUS, 16) };
         let changed = change(&items(&test), &options).await.unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
         ended.store(true, Ordering::Relaxed);
         changed
     };
-    let readers = join_all([reader(), reader(), reader()]);
+    let readers = join_all([reader(), reader()]);
     let writers = join_all([writer(1), writer(2)]);
     let (changed, _, written) = tokio::join!(growth, readers, writers);
-    assert!(changed.is_complete() && changed.moved >= 80, "{changed}");
+    assert!(changed.is_complete() && changed.moved >= 50, "{changed}");
     assert!(reads.load(Ordering::Relaxed) > 10 && written.iter().all(|written| *written > 10), "{written:?}");
     assert_clean(&test).await;
     let shards = partitions(&test, "GSI2PK", "STATUS#paid#").await;
