@@ -9,7 +9,8 @@ use tokio::runtime::Builder;
 use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{
-    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, search, verify,
+    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, search, shards,
+    verify,
 };
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and the
@@ -59,6 +60,7 @@ enum Command {
     Cost(cost::CostArgs),
     Explain(explain::ExplainArgs),
     Hot(hot::HotArgs),
+    Shards(shards::ShardsArgs),
 }
 
 /// Runs the program with the arguments of the process.
@@ -103,6 +105,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Capacity(args) => capacity::run(args).await,
         Command::Cost(args) => cost::run(&args),
         Command::Hot(args) => hot::run(args).await,
+        Command::Shards(args) => shards::run(args).await,
         Command::Explain(args) => explain::run(&args),
     }
 }

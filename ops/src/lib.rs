@@ -34,10 +34,11 @@ pub mod pace;
 pub mod progress;
 pub mod redrive;
 pub mod search;
+pub mod shards;
 pub mod verify;
 
 use key_schema::pattern::Pattern;
-use key_schema::{archive as archived, expiration, order, place, sales};
+use key_schema::{archive as archived, expiration, order, place, sales, settings};
 
 pub use error::OpsError;
 pub use items::Items;
@@ -56,4 +57,6 @@ pub const PATTERNS: &[&Pattern] = &[
     &place::EDIT,
     &expiration::OF_DAY,
     &archived::RESTORE,
+    &settings::READ,
+    &settings::ARRANGE,
 ];

@@ -27,6 +27,7 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::pace::Pace;
 use crate::progress::Progress;
+use crate::shards;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// The number of days for which the stream record of a change can arrive. The stream keeps it for 1
@@ -140,12 +141,13 @@ pub async fn retire(table: &Table, options: &RetireOptions) -> Result<Retired, O
     let pace = Pace::new(options.rate);
     let bar = Progress::new("retire", None);
     let mut retired = Retired { dry_run: options.dry_run, ..Retired::default() };
+    let layout = shards::known(table).await?.lists.of(&order::BY_STATUS);
     for status in OrderStatus::VISIBLE.into_iter().filter(|status| status.is_closed()) {
         let mut after = None;
         // The loop ends, because each page starts after the previous one, even if those orders have
         // left the list.
         loop {
-            let list = order::by_status(status, None, Some(options.before))?.limit(PAGE).after(after);
+            let list = order::by_status(status, None, Some(options.before), layout)?.limit(PAGE).after(after);
             let page = table.query(&list).await?;
             for summary in page.items {
                 pace.admit(1).await;

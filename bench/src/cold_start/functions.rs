@@ -8,6 +8,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::follow::Follow;
 use key_schema::id::{DocumentId, OrganizationId, StoreId};
 use key_schema::item::Item;
+use key_schema::lists::Lists;
 use key_schema::money::Currency;
 use key_schema::order::OrderStatusEvent;
 use key_schema::organization::{Organization, Team};
@@ -73,7 +74,9 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         expires_at: None,
     };
     let settings = (0..COPIES)
-        .map(|copy| item(Settings { copy, values: "{}".to_owned(), private: "{}".to_owned() }, 0))
+        .map(|copy| {
+            item(Settings { copy, lists: Lists::default(), values: "{}".to_owned(), private: "{}".to_owned() }, 0)
+        })
         .collect::<Result<_, _>>()?;
     let stock =
         Stock { product_id: owned_product()?, available: 5, sellable: true, product_born: None, last_adjustment: None };

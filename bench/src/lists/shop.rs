@@ -6,6 +6,7 @@ use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{Born, LogId, MetricName, PointId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::lists;
 use key_schema::metric::MetricPoint;
 use key_schema::money::Currency;
 use key_schema::order::{CustomerOrder, OrderLog, OrderStatus};
@@ -108,13 +109,23 @@ fn orders() -> Result<Vec<List>, BenchError> {
             item: Box::new(move |n| {
                 let text = numbered("The customer called, call", n);
                 let line = LogId::generate(at(n), bytes(n));
-                item(OrderLog { id: line, order_id: id.clone(), at: at(n), by: STAFF.to_owned(), text }, n)
+                item(
+                    OrderLog {
+                        id: line,
+                        order_id: id.clone(),
+                        at: at(n),
+                        by: STAFF.to_owned(),
+                        text,
+                        list_shards: lists::FIRST,
+                    },
+                    n,
+                )
             }),
         },
         List::new(Call::new("GET /v1/log").query("day", "2017-01-03").staff(STAFF), super::orders, move |n| {
             let at = day.plus_millis(i64::try_from(n)?);
             let (id, text) = (LogId::generate(at, bytes(n)), numbered("The customer called, call", n));
-            item(OrderLog { id, order_id: order_id(n), at, by: STAFF.to_owned(), text }, n)
+            item(OrderLog { id, order_id: order_id(n), at, by: STAFF.to_owned(), text, list_shards: lists::FIRST }, n)
         }),
         List::new(Call::new("GET /v1/picking").staff(STAFF), super::orders, |n| {
             item(WaitingJob { order_id: order_id(n) }, n)

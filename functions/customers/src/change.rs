@@ -88,8 +88,9 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
         update = residence::settle(update, &before.id, after.place.as_ref())?;
     }
     if after.tier != before.tier {
-        update =
-            update.enter(&TierIndexKey { tier: after.tier, created_at: before.meta.created_at, id: &before.id })?;
+        let Customer { id, list_shards: shards, .. } = &before.data;
+        let created_at = before.meta.created_at;
+        update = update.enter(&TierIndexKey { tier: after.tier, created_at, id, shards: *shards })?;
     }
     Ok(update)
 }
@@ -137,6 +138,7 @@ impl Patch {
         };
         Ok(Customer {
             id: before.id.clone(),
+            list_shards: before.list_shards,
             email: self.email.filter(|new| !new.is_typed_as(&before.email)).unwrap_or_else(|| before.email.clone()),
             email_verified,
             username: self

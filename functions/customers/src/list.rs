@@ -40,13 +40,16 @@ async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> 
 /// Returns a page of customers, the oldest first. The index has only their ids.
 async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
-    let list = request.list(services, customer::by_tier(tier)?, &parameters).await?;
+    let list = request
+        .list(services, customer::by_tier(tier, services.layout(&customer::BY_TIER).await?)?, &parameters)
+        .await?;
     respond(services, list, |customer| customer.tier == tier).await
 }
 
 /// Returns a page of all customers, the oldest first.
 async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let List { page, found } = request.list(services, customer::all()?, &[]).await?;
+    let List { page, found } =
+        request.list(services, customer::all(services.layout(&customer::BY_TIER).await?)?, &[]).await?;
     // A customer whose tier has just changed may be in the lists of two tiers. Both entries have
     // the same sort key, so the merge shows the customer once.
     let found = found.sum(|_, _| ());

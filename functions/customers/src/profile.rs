@@ -38,8 +38,9 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with an id other than their own."));
     }
     let now = Instant::now();
-    let customer =
-        Customer { email_verified: is_vouched_for(&caller, &email), place, ..Customer::new(id, email, username, name) };
+    let (email_verified, list_shards) =
+        (is_vouched_for(&caller, &email), services.layout(&customer::BY_TIER).await?.write);
+    let customer = Customer { email_verified, place, list_shards, ..Customer::new(id, email, username, name) };
     let customer = Stored::new(customer, services.born(now)?, now);
     let location = location(&["customers", customer.id.as_str()]);
     match services.table.transact(&customer::create(&customer)?).await? {

@@ -86,7 +86,8 @@ pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Res
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."))?;
     let (from, to) = request.query_range()?;
     let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
-    request.list(services, order::by_status(status, from, to)?, &parameters).await?.answer(|order| order)
+    let layout = services.layout(&order::BY_STATUS).await?;
+    request.list(services, order::by_status(status, from, to, layout)?, &parameters).await?.answer(|order| order)
 }
 
 /// GET customers/{id}/shipments?since=: lists shipments, newest first.

@@ -17,7 +17,9 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
         text: required(long_text(1..=4000)),
     });
     let at = Instant::now();
-    let line = OrderLog { id: LogId::generate(at, services.random()?), order_id, at, by: staff.id().to_string(), text };
+    let id = LogId::generate(at, services.random()?);
+    let list_shards = services.layout(&order::daily_log::OF_DAY).await?.write;
+    let line = OrderLog { id, order_id, at, by: staff.id().to_string(), text, list_shards };
     let line = Stored::new(line, services.born(at)?, at);
     services.table.transact(&order::add_log(&line)?).await?.map_err(|_| no_such_order())?;
     let version = line.meta.version;
@@ -34,7 +36,8 @@ pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Respon
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `day` is missing."))?;
     let day = midnight.day();
     let parameters = [("day", day.as_str())];
-    let List { page, found } = request.list(services, order::daily_log::of_day(&day)?, &parameters).await?;
+    let layout = services.layout(&order::daily_log::OF_DAY).await?;
+    let List { page, found } = request.list(services, order::daily_log::of_day(&day, layout)?, &parameters).await?;
     let lines = services.table.batch_get(&order::daily_log::read(found.items.iter().map(|listed| &listed.id))?).await?;
     let mut lines = lines.into_iter();
     let found = found.filter_map(|_| lines.next().flatten().map(|line| LogLine::from(line.data)));

@@ -195,11 +195,12 @@ pub async fn place(
     let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
-    let collection = match assemble(services, &wanted, order_id, lapses_at, known.collect(), caller, now) {
+    let mut collection = match assemble(services, &wanted, order_id, lapses_at, known.collect(), caller, now) {
         Ok(collection) => collection,
         // The first attempt may have completed during these reads, and data may have changed since.
         Err(problem) => return first_response_or(services, once, now, problem).await,
     };
+    collection.order.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
     let lines: Vec<Stored<OrderLine>> = collection
         .lines
         .iter()

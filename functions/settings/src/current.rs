@@ -1,7 +1,5 @@
 //! Reading and replacing the settings.
 
-use std::sync::Arc;
-
 use http_api::url::location;
 use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::settings::{self, Known};
@@ -51,8 +49,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
         }
         Precondition::Version(_) => Problem::version_mismatch(),
     })?;
-    let known = Arc::new(Known { version: before + 1, values, private });
-    services.settings.keep(Arc::clone(&known), at);
+    // The cache also holds the layouts of the lists, which the request does not know.
+    if services.settings.latest(&services.table).await.is_err() {
+        services.settings.forget();
+    }
+    let known = Known { version: before + 1, values, private, ..Known::default() };
     match precondition {
         Precondition::Absent => Ok(Response::created(here(), &view(&known)?).etag(known.version)),
         Precondition::Version(_) => show(&known),

@@ -20,7 +20,7 @@ pub fn routes() -> Routes<Services> {
             Box::pin(current::whole(services, request))
         })
         // Staff end the maintenance with this route, so it works during maintenance, too.
-        .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE], |services, request| {
+        .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE, &settings::READ], |services, request| {
             Box::pin(current::put(services, request))
         })
 }

@@ -17,8 +17,8 @@ use key_schema::product::CategoryPath;
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
     cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, leaderboard, like,
-    membership, order, organization, picking, picture, place, product, question, residence, review, sales, session,
-    verification, wallet,
+    lists, membership, order, organization, picking, picture, place, product, question, residence, review, sales,
+    session, verification, wallet,
 };
 use serde::Serialize;
 
@@ -143,8 +143,8 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&customer::EDIT, |v| get(customer::read_for_update(&v.customer()?))),
     (&customer::OVERVIEW, |v| query(customer::overview(&v.customer()?))),
     (&customer::BY_EMAIL, |v| get(customer::by_email(&v.get::<String>("email")?))),
-    (&customer::BY_TIER, |v| query(customer::by_tier(v.get::<Tier>("tier")?))),
-    (&customer::ALL, |_| query(customer::all())),
+    (&customer::BY_TIER, |v| query(customer::by_tier(v.get::<Tier>("tier")?, lists::unchanged()))),
+    (&customer::ALL, |_| query(customer::all(lists::unchanged()))),
     (&residence::OF_PLACE, |v| query(residence::of_place(&v.get("place")?))),
     (&verification::READ, |v| batch(verification::read(&v.customer()?))),
     (&session::GET, |v| get(session::get(&v.get::<SessionId>("session")?))),
@@ -179,13 +179,14 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&order::LINES, |v| query(order::lines(&v.order()?))),
     (&order::HEAD, |v| get(order::head(&v.order()?))),
     (&order::LOG, |v| query(order::log(&v.order()?))),
-    (&order::daily_log::OF_DAY, |v| query(order::daily_log::of_day(&v.get::<String>("day")?))),
+    (&order::daily_log::OF_DAY, |v| query(order::daily_log::of_day(&v.get::<String>("day")?, lists::unchanged()))),
     (&order::parts::WITH_LINES, |v| query(order::parts::with_lines(&v.order()?))),
     (&order::parts::WITH_HISTORY, |v| query(order::parts::with_history(&v.order()?))),
     (&order::open::OPEN, |v| get(order::open::get(&v.customer()?))),
     (&order::OF_CUSTOMER, |v| query(order::of_customer(&v.customer()?, v.optional("from")?, v.optional("to")?))),
     (&order::BY_STATUS, |v| {
-        query(order::by_status(v.get::<OrderStatus>("status")?, v.optional("from")?, v.optional("to")?))
+        let (status, from, to) = (v.get::<OrderStatus>("status")?, v.optional("from")?, v.optional("to")?);
+        query(order::by_status(status, from, to, lists::unchanged()))
     }),
     (&order::SHIPMENTS, |v| query(order::shipments(&v.customer()?, v.optional("since")?))),
     (&invoice::GET, |v| get(invoice::get(v.get("number")?))),

@@ -23,7 +23,7 @@ use keys::{Gap, KeyCondition, Values};
 pub const SHARED: [(&str, &Pattern); 3] = [
     ("at the start of an environment", &reach::NOTHING),
     ("at the first request of a sign-in", &revocation::GET),
-    ("at the first write in 30 seconds", &settings::READ),
+    ("at the first write, or page of a list that can grow, in 30 seconds", &settings::READ),
 ];
 
 const EXAMPLES: &str = "Examples:

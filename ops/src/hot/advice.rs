@@ -8,7 +8,7 @@ use super::kind;
 
 /// The kinds of partitions that many requests share, with their advice. `docs/design/hot-items.md`
 /// has the rates.
-pub const ADVICE: [(&str, &str); 15] = [
+pub const ADVICE: [(&str, &str); 16] = [
     (
         "COUNTER",
         "The splitter doubles the shards of a throttled counter within some minutes. If the counter has the \
@@ -40,9 +40,18 @@ pub const ADVICE: [(&str, &str); 15] = [
         "One customer sends these requests. Look for a client that repeats requests in a loop, and for the shop's \
         own service account.",
     ),
-    ("STATUS", "Many orders change to one status at the same time. Imports should run at a lower rate."),
+    (
+        "STATUS",
+        "Many orders change to one status at the same time. Imports should run at a lower rate. \
+        `ops shards --index orders.by-status` raises the number of shards.",
+    ),
+    ("LOGDAY", "Staff write many notes at the same time. `ops shards --index orders.log-of-day` adds shards."),
     ("CATEGORYLIST", "The products of one category change at the same time. Imports should run at a lower rate."),
-    ("TIER", "Many customers change their tier at the same time. Change them at a lower rate."),
+    (
+        "TIER",
+        "Many customers change their tier at the same time. Change them at a lower rate. \
+        `ops shards --index customers.by-tier` raises the number of shards.",
+    ),
     (
         "RECENTREVIEWS",
         "Many reviews arrive at the same time. Their authors repeat the request after the time in Retry-After.",

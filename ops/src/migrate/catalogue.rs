@@ -35,6 +35,45 @@ pub struct Migration {
     pub plan: fn(&Seen<'_>) -> Result<Plan, OpsError>,
 }
 
+/// Work on the items of some entities, one by one.
+pub trait Work: Sync {
+    /// Returns the name.
+    fn name(&self) -> &'static str;
+
+    /// Returns the entities whose items it reads.
+    fn entities(&self) -> &[&'static str];
+
+    /// Returns the keys of the other items on which the plan depends.
+    ///
+    /// # Errors
+    /// [`OpsError`].
+    fn needs(&self, entity: &AnyEntity) -> Result<Vec<Key>, OpsError>;
+
+    /// Returns what is left to do for an item. It has no effect.
+    ///
+    /// # Errors
+    /// [`OpsError`].
+    fn plan(&self, seen: &Seen<'_>) -> Result<Plan, OpsError>;
+}
+
+impl Work for Migration {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn entities(&self) -> &[&'static str] {
+        self.entities
+    }
+
+    fn needs(&self, entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
+        (self.needs)(entity)
+    }
+
+    fn plan(&self, seen: &Seen<'_>) -> Result<Plan, OpsError> {
+        (self.plan)(seen)
+    }
+}
+
 /// An item as it was read, with the items on which its new form depends.
 #[derive(Debug)]
 pub struct Seen<'a> {

@@ -25,7 +25,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 pub use catalogue::{
-    ALL, DOCUMENT_ROLES, LIST_ENTRIES, Migration, NEWEST_REVIEWS, Plan, SALE_CUSTOMERS, Seen, WALLET_BALANCES, find,
+    ALL, DOCUMENT_ROLES, LIST_ENTRIES, Migration, NEWEST_REVIEWS, Plan, SALE_CUSTOMERS, Seen, WALLET_BALANCES, Work,
+    find,
 };
 pub use run::{MigrateOptions, Migrated, Statuses, run as run_migration, status};
 

@@ -11,7 +11,7 @@ use serde_dynamo::AttributeValue;
 use table::Backoff;
 
 use super::Speed;
-use super::catalogue::{ALL, Migration, Plan, Seen};
+use super::catalogue::{ALL, Plan, Seen, Work};
 use crate::error::OpsError;
 use crate::items::{Change, Items, Repair, Repaired, Walk};
 use crate::pace::Pace;
@@ -116,12 +116,12 @@ impl fmt::Display for Statuses {
     }
 }
 
-/// Runs a migration.
+/// Runs a migration, or other work on single items.
 ///
 /// # Errors
 /// [`OpsError`], for example when the table cannot be reached. Items that were written before the
 /// error keep their new form.
-pub async fn run(items: &Items, migration: &Migration, options: &MigrateOptions) -> Result<Migrated, OpsError> {
+pub async fn run(items: &Items, migration: &dyn Work, options: &MigrateOptions) -> Result<Migrated, OpsError> {
     let mut runs = walk(items, &[migration], options).await?;
     Ok(runs.pop().unwrap_or_default())
 }
@@ -131,17 +131,19 @@ pub async fn run(items: &Items, migration: &Migration, options: &MigrateOptions)
 /// # Errors
 /// [`OpsError`].
 pub async fn status(items: &Items, options: &MigrateOptions) -> Result<Statuses, OpsError> {
-    let mut migrations = walk(items, &ALL, &MigrateOptions { dry_run: true, ..*options }).await?;
+    let mut migrations =
+        walk(items, &ALL.map(|migration| migration as &dyn Work), &MigrateOptions { dry_run: true, ..*options })
+            .await?;
     migrations.iter_mut().for_each(|migration| migration.sample.clear());
     Ok(Statuses { migrations })
 }
 
-async fn walk(items: &Items, migrations: &[&Migration], options: &MigrateOptions) -> Result<Vec<Migrated>, OpsError> {
+async fn walk(items: &Items, migrations: &[&dyn Work], options: &MigrateOptions) -> Result<Vec<Migrated>, OpsError> {
     let (reads, writes) = (Pace::new(options.max_read_units), Pace::new(options.max_write_units));
     let progress = Progress::new("migrate", items.estimate().await?);
-    let entities: Vec<&str> = migrations.iter().flat_map(|migration| migration.entities).copied().collect();
-    let started = |migration: &&Migration| {
-        let run = Migrated { name: migration.name, dry_run: options.dry_run, ..Migrated::default() };
+    let entities: Vec<&str> = migrations.iter().flat_map(|migration| migration.entities()).copied().collect();
+    let started = |migration: &&dyn Work| {
+        let run = Migrated { name: migration.name(), dry_run: options.dry_run, ..Migrated::default() };
         Mutex::new(run)
     };
     let runs: Vec<Mutex<Migrated>> = migrations.iter().map(started).collect();
@@ -149,7 +151,14 @@ async fn walk(items: &Items, migrations: &[&Migration], options: &MigrateOptions
     items
         .walk(walk, async |(): &mut (), page| {
             for (migration, result) in migrations.iter().zip(&runs) {
-                let run = Run { items, migration, reads: &reads, writes: &writes, dry_run: options.dry_run, result };
+                let run = Run {
+                    items,
+                    migration: *migration,
+                    reads: &reads,
+                    writes: &writes,
+                    dry_run: options.dry_run,
+                    result,
+                };
                 run.page(&page).await?;
             }
             Ok(())
@@ -160,7 +169,7 @@ async fn walk(items: &Items, migrations: &[&Migration], options: &MigrateOptions
 
 struct Run<'a> {
     items: &'a Items,
-    migration: &'a Migration,
+    migration: &'a dyn Work,
     reads: &'a Pace,
     writes: &'a Pace,
     dry_run: bool,
@@ -174,10 +183,11 @@ impl Run<'_> {
 
     async fn page(&self, page: &[Item]) -> Result<(), OpsError> {
         let (mut read, mut needs) = (Vec::new(), Vec::new());
-        for item in page.iter().filter(|item| entity_name(item).is_ok_and(|of| self.migration.entities.contains(&of))) {
+        for item in page.iter().filter(|item| entity_name(item).is_ok_and(|of| self.migration.entities().contains(&of)))
+        {
             match AnyEntity::from_item(item.clone()) {
                 Ok(entity) => {
-                    needs.extend((self.migration.needs)(&entity)?);
+                    needs.extend(self.migration.needs(&entity)?);
                     read.push((item, entity));
                 }
                 Err(_) => self.count(|result| result.unreadable += 1),
@@ -185,7 +195,7 @@ impl Run<'_> {
         }
         let mut others = self.items.get_within(&needs, self.reads).await?;
         for (item, entity) in read {
-            match (self.migration.plan)(&Seen { item, entity: &entity, others: &others })? {
+            match self.migration.plan(&Seen { item, entity: &entity, others: &others })? {
                 Plan::Done => self.count(|result| result.done += 1),
                 Plan::Keep(reason) => self.count(|result| *result.kept.entry(reason).or_default() += 1),
                 Plan::Write(writes) if self.dry_run => self.count(|result| {
@@ -224,8 +234,8 @@ impl Run<'_> {
                 return Ok(Written::Gone);
             };
             let Ok(entity) = AnyEntity::from_item(item.clone()) else { return Ok(Written::Contended) };
-            let others = self.items.get_within(&(self.migration.needs)(&entity)?, self.reads).await?;
-            match (self.migration.plan)(&Seen { item: &item, entity: &entity, others: &others })? {
+            let others = self.items.get_within(&self.migration.needs(&entity)?, self.reads).await?;
+            match self.migration.plan(&Seen { item: &item, entity: &entity, others: &others })? {
                 Plan::Write(again) => writes = again,
                 Plan::Done | Plan::Keep(_) => return Ok(Written::Done(Vec::new())),
             }

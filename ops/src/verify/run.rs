@@ -7,6 +7,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, key_of};
 use key_schema::key::{Key, PartitionKey};
+use key_schema::lists::{self, Lists};
 use table::Table;
 use tokio::time::sleep;
 
@@ -18,6 +19,7 @@ use crate::error::OpsError;
 use crate::items::{Change, Items, Repair, Repaired, Walk, set, sets};
 use crate::pace::Pace;
 use crate::progress::Progress;
+use crate::shards;
 
 /// The number of times that totals are read again, until two reads agree.
 const READS: usize = 3;
@@ -32,11 +34,13 @@ pub async fn verify(items: &Items, options: &VerifyOptions) -> Result<Verified, 
     let units = Pace::new(options.max_read_units);
     let mut result: Option<Verified> = None;
     for _ in 0..MAX_PASSES {
+        let table = items.table();
         let pass = Pass {
             items,
             options,
             units: &units,
-            table: items.table(),
+            lists: shards::known(&table).await?.lists,
+            table,
             result: Mutex::default(),
             tally: Mutex::new((Tally::default(), 0, 1)),
         };
@@ -62,6 +66,8 @@ struct Pass<'a> {
     /// Totals of the whole table. The pass holds one part of all totals: the first number selects
     /// the part, and the second is the number of parts.
     tally: Mutex<(Tally, u64, u64)>,
+    /// The layouts of the sharded lists when the pass began.
+    lists: Lists,
 }
 
 /// The partition that a segment reads.
@@ -127,10 +133,27 @@ impl Pass<'_> {
                 if self.options.entities.is_empty() {
                     self.count(&entity, partition, now)?;
                 }
+                self.listed(&key, &item, &entity).await?;
                 read.push((key, item, entity));
             }
         }
         self.relate(read, now).await
+    }
+
+    /// Checks that the readers of an item's sharded list read the item's shard.
+    async fn listed(&self, key: &Key, item: &Item, entity: &AnyEntity) -> Result<(), OpsError> {
+        let Some((list, shards)) = lists::entry(entity) else { return Ok(()) };
+        if self.lists.of(list).has(shards) {
+            return Ok(());
+        }
+        // A change of the list may have begun after this pass did.
+        let layout = shards::known(&self.table).await?.lists.of(list);
+        let Some(change) = shards::moved(item, entity, layout.write)?.filter(|_| !layout.has(shards)) else {
+            return Ok(());
+        };
+        let what = format!("the index key is one of {shards} shards, but the list has {}", layout.to);
+        let repair = Repair { checks: Vec::new(), change };
+        self.report(key, Problem::new(Kind::Index, what).repaired_by(repair)).await
     }
 
     /// Adds the facts of an item to the totals of its partition, or of the whole table.

@@ -17,6 +17,7 @@ mod reconcile;
 mod redrive;
 mod restored;
 mod retire;
+mod shards;
 mod shop;
 mod things;
 mod usage;

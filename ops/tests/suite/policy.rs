@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::types::AttributeValue;
 use emulators::access::{Access, Report, Rule};
 use emulators::contributors::InsightServer;
@@ -12,6 +15,11 @@ use emulators::events::EventBusServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchGate;
 use emulators::table::FaultProxy;
+use key_schema::order::OrderStatus;
+use key_schema::shard::Shards;
+use ops::Items;
+use ops::migrate::MigrateOptions;
+use ops::shards::{ShardsOptions, change};
 use serde_json::Value;
 
 use crate::archive::{ID, delivered, expire};
@@ -46,7 +54,7 @@ struct Operator {
     access: Arc<Access>,
     environment: BTreeMap<&'static str, String>,
     _insights: InsightServer,
-    _proxy: FaultProxy,
+    proxy: FaultProxy,
     _bus: EventBusServer,
     _gate: SearchGate,
 }
@@ -83,7 +91,7 @@ impl Operator {
         ];
         let environment = environment.map(|(name, value)| (name, value.to_owned())).into();
         let (failed, archive) = (Bucket::of(&objects, FAILED), Bucket::of(&objects, ARCHIVE));
-        Self { shop, failed, archive, access, environment, _insights: insights, _proxy: proxy, _bus: bus, _gate: gate }
+        Self { shop, failed, archive, access, environment, _insights: insights, proxy, _bus: bus, _gate: gate }
     }
 
     /// Runs a command and asserts its exit status.
@@ -95,6 +103,15 @@ impl Operator {
         let output = tokio::task::spawn_blocking(given).await.unwrap().unwrap();
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
         assert_eq!(output.status.code(), Some(status), "ops {command}: {said}\n{:?}", self.report().denied);
+    }
+
+    /// Returns a client of the table with the operator's permissions.
+    fn client(&self) -> Client {
+        let (key, token) = (self.shop.table.access_key(), self.environment["AWS_SESSION_TOKEN"].clone());
+        let config = self.shop.table.client().config().to_builder().endpoint_url(self.proxy.url());
+        Client::from_conf(
+            config.credentials_provider(Credentials::new(key, "local", Some(token), None, "test")).build(),
+        )
     }
 
     fn report(&self) -> Report {
@@ -258,6 +275,22 @@ async fn the_table_is_exported_and_imported_under_their_policies() {
     operator.run(&format!("import {to} --entity Product"), 0).await;
     operator.run(&format!("import {to} --with-rights --max-write-units 100000"), 0).await;
     operator.run(&format!("analytics {to} --to {to}-tables"), 0).await;
+    operator.assert_exact_permissions();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shards_of_a_list_are_changed_under_their_policy() {
+    let operator = Operator::of("shards").await;
+    operator.shop.put(&crate::things::order("o1", OrderStatus::Paid, 1)).await;
+    operator.run("shards", 0).await;
+    operator.run("shards --index orders.by-status --to 8 --dry-run", 0).await;
+    // The command waits for functions with earlier settings, so these steps run without waits.
+    let items = Items::new(operator.client(), operator.shop.table.name().to_owned());
+    let scan = MigrateOptions { dry_run: false, segments: 1, max_read_units: None, max_write_units: None };
+    let list = &key_schema::order::BY_STATUS;
+    let options = ShardsOptions { list, to: Shards(8), wait: Duration::ZERO, scan };
+    assert!(change(&items, &options).await.unwrap().is_complete());
+    operator.run("shards --index orders.by-status --to 8 --json", 0).await;
     operator.assert_exact_permissions();
 }
 

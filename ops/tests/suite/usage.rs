@@ -31,6 +31,19 @@ fn a_name_that_belongs_to_no_archived_item_is_refused() {
 }
 
 #[test]
+fn a_list_without_a_variable_number_of_shards_is_refused() {
+    let (status, said) = ops(&["shards", "--index", "likes.likers", "--to", "8"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("customers.by-tier, orders.by-status, orders.log-of-day"), "{said}");
+    for arguments in [["--index", "orders.by-status"], ["--to", "8"]] {
+        assert_eq!(ops(&[&["shards"], &arguments[..]].concat()).0, Some(2));
+    }
+    for number in ["0", "65", "-4", "x"] {
+        assert_eq!(ops(&["shards", "--index", "orders.by-status", "--to", number]).0, Some(2), "{number}");
+    }
+}
+
+#[test]
 fn a_migration_and_an_entity_that_do_not_exist_are_refused() {
     let (status, said) = ops(&["migrate", "run", "everything"]);
     assert_eq!(status, Some(2), "{said}");

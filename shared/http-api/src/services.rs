@@ -5,6 +5,7 @@ use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::pattern::{Consistency, Pattern};
+use key_schema::shard::Layout;
 use key_schema::{reach, revocation, settings};
 use table::{SetupError, Table};
 
@@ -16,7 +17,8 @@ use crate::settings::SettingsCache;
 use crate::sign_ins::SignIns;
 
 /// The access patterns that a function with routes uses outside its handlers. Each pattern is
-/// listed with its occasion: the function's start, a token that names a sign-in, or any write.
+/// listed with its occasion: the function's start, a token that names a sign-in, or any write. A
+/// page of a list whose number of shards can change also reads the settings, if they are not cached.
 pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
     &[("start", &reach::NOTHING), ("token", &revocation::GET), ("write", &settings::READ)];
 
@@ -89,6 +91,14 @@ impl Services {
     /// 503 `maintenance`, and the errors of the table.
     pub async fn open_for_writes(&self) -> Result<(), Problem> {
         crate::maintenance::refuse(&self.settings.current(&self.table).await?.0)
+    }
+
+    /// Returns the present layout of a list whose number of shards can change.
+    ///
+    /// # Errors
+    /// As [`SettingsCache::current`].
+    pub async fn layout(&self, list: &Pattern) -> Result<Layout, Problem> {
+        Ok(self.settings.current(&self.table).await?.0.lists.of(list))
     }
 
     /// Returns ten random bytes from the system's generator, for a time-ordered id.

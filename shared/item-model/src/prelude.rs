@@ -14,11 +14,12 @@ use crate::expression::{Condition, Step, number, value};
 pub use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::key::{Index, Key, PartitionKey};
+use crate::key::{Index, Key, KeyError, PartitionKey};
 use crate::pattern::Pattern;
 use crate::request::{
     BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, MAX_BATCH_GET, Query, Range, Single, Transaction, Write,
 };
+use crate::shard::Layout;
 pub use crate::{entity, ids, patterns, view};
 
 /// Makes a request from its pattern and its content.
@@ -72,6 +73,19 @@ pub trait QueryRequest: Sized {
     /// Reads the same range of several item collections, the shards of one list.
     fn sharded(pattern: &'static Pattern, partitions: Vec<PartitionKey>, range: Range) -> Self;
 
+    /// Reads the same range of every shard of a list whose number of shards may change. The
+    /// function `partitions` returns the item collections of one shard. No two items of the list
+    /// have the same sort key.
+    ///
+    /// # Errors
+    /// The errors of `partitions`.
+    fn in_layout(
+        pattern: &'static Pattern,
+        layout: Layout,
+        partitions: impl Fn(u32) -> Result<Vec<PartitionKey>, KeyError>,
+        range: Range,
+    ) -> Result<Self, KeyError>;
+
     /// Reverses the direction, so that the read starts at the last sort key.
     #[must_use]
     fn descending(self) -> Self;
@@ -79,7 +93,22 @@ pub trait QueryRequest: Sized {
 
 impl<T> QueryRequest for Query<T> {
     fn sharded(pattern: &'static Pattern, partitions: Vec<PartitionKey>, range: Range) -> Self {
-        Self { pattern, partitions, range, newest_first: false, limit: MAX_BATCH_GET, after: None, result: PhantomData }
+        let (newest_first, limit) = (false, MAX_BATCH_GET);
+        Self { pattern, partitions, first: 0, range, newest_first, limit, after: None, result: PhantomData }
+    }
+
+    fn in_layout(
+        pattern: &'static Pattern,
+        layout: Layout,
+        partitions: impl Fn(u32) -> Result<Vec<PartitionKey>, KeyError>,
+        range: Range,
+    ) -> Result<Self, KeyError> {
+        let all = |shards: std::ops::Range<u32>| shards.map(&partitions).collect::<Result<Vec<_>, _>>();
+        let [leaving, others] = layout.steps();
+        let (mut read, others) = (all(leaving)?.concat(), all(others)?.concat());
+        let first = read.len();
+        read.extend(others);
+        Ok(Self { first, ..Self::sharded(pattern, read, range) })
     }
 
     fn descending(mut self) -> Self {

@@ -41,6 +41,7 @@ impl Range {
 pub struct Query<T> {
     pub(crate) pattern: &'static Pattern,
     pub(crate) partitions: Vec<PartitionKey>,
+    pub(crate) first: usize,
     pub(crate) range: Range,
     pub(crate) newest_first: bool,
     pub(crate) limit: usize,
@@ -80,6 +81,14 @@ impl<T> Query<T> {
     #[must_use]
     pub fn partitions(&self) -> &[PartitionKey] {
         &self.partitions
+    }
+
+    /// Returns the partitions to query before all others, and the others. The first ones are those
+    /// that items may leave while the number of shards changes. Without such a change there are
+    /// none.
+    #[must_use]
+    pub fn steps(&self) -> (&[PartitionKey], &[PartitionKey]) {
+        self.partitions.split_at(self.first.min(self.partitions.len()))
     }
 
     /// Returns the bounds to query, without the keys before the end of the previous page. The

@@ -16,13 +16,30 @@
 //! assert!(read.len() == 4 && read.contains(&written));
 //! ```
 
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// The maximum number of shards of a list whose number changes. A page queries every shard.
+pub const MAX_SHARDS: u32 = 64;
+
 /// The number of shards of a list.
 ///
 /// The number may be raised, because readers query all shards. An existing member stays in its
 /// shard until its next write. During a deployment, old execution environments do not read the new
-/// shards. So raising the number takes two deployments: first the readers, then the writers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// shards. So raising the number takes two deployments: first the readers, then the writers. A
+/// [`Layout`] changes the number without a deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Shards(pub u32);
+
+impl fmt::Display for Shards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl Shards {
     /// Returns the shard of a member, from 0 on.
@@ -35,6 +52,55 @@ impl Shards {
     /// Returns every shard, in order.
     pub fn all(self) -> impl Iterator<Item = u32> {
         0..self.0.max(1)
+    }
+}
+
+/// The shards of a list whose number of shards may change while functions use the list.
+///
+/// A member carries the number by which its key was derived, so old and new keys exist beside each
+/// other. During a change, members move from their old shard to their new one. One number divides
+/// the other. So a member either keeps its shard, or moves from one group of shards to another
+/// group. [`Layout::steps`] returns both groups. A reader that reads the first group to its end,
+/// and then the second, misses no member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// The number before the change.
+    pub from: Shards,
+    /// The number after the change.
+    pub to: Shards,
+    /// The number of new members: one of the two.
+    pub write: Shards,
+}
+
+impl Layout {
+    /// Returns the layout of a list whose number does not change at present.
+    #[must_use]
+    pub const fn stable(shards: Shards) -> Self {
+        Self { from: shards, to: shards, write: shards }
+    }
+
+    /// Returns whether the number does not change at present.
+    #[must_use]
+    pub fn is_stable(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// Returns whether members with this number may exist.
+    #[must_use]
+    pub fn has(&self, shards: Shards) -> bool {
+        shards == self.from || shards == self.to
+    }
+
+    /// Returns the shards that members may leave, and the other shards. A stable layout has none of
+    /// the first kind.
+    #[must_use]
+    pub fn steps(&self) -> [Range<u32>; 2] {
+        let [from, to] = [self.from, self.to].map(|shards| shards.0.clamp(1, MAX_SHARDS));
+        match from.cmp(&to) {
+            Ordering::Equal => [0..0, 0..to],
+            Ordering::Less => [0..from, from..to],
+            Ordering::Greater => [to..from, 0..to],
+        }
     }
 }
 

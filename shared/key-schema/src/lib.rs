@@ -32,6 +32,8 @@ pub use community::{follow, graph, like, organization, question};
 pub use content::{document, media, picture};
 pub use customers::{code, customer, erasure, quota, residence, revocation, session, verification};
 pub use item_model::{change, cursor, encoding, expression, instant, item, key, pattern, reach, request, shard};
-pub use operations::{archive, counter, expiration, heartbeat, idempotency, mail, mark, metric, recipient, settings};
+pub use operations::{
+    archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, recipient, settings,
+};
 pub use orders::{cart, guest_cart, invoice, order, picking, place, sales};
 pub use payments::{money, wallet};

@@ -1,6 +1,6 @@
 //! Reads one item, a range of one partition, or a range of each shard.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
@@ -154,12 +154,34 @@ impl Table {
     /// continues, the result has at least one sort key more than the page.
     async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
+        let (leaving, others) = query.steps();
+        if leaving.is_empty() {
+            return self.gather_from(query, &bounds, others).await;
+        }
+        // An item may move from the first partitions to the others at any time. If it was no longer
+        // in the first ones, it is in the others, which are read afterwards. If it was in both, it
+        // counts once.
+        let mut left = self.gather_from(query, &bounds, leaving).await?;
+        let mut found = self.gather_from(query, &bounds, others).await?;
+        let moved: HashSet<&str> = found.iter().map(|(sort, _)| sort.as_str()).collect();
+        left.retain(|(sort, _)| !moved.contains(sort.as_str()));
+        found.append(&mut left);
+        Ok(merge::first([Part { found, ended: true }], query.item_limit() + 1, query.is_descending()))
+    }
+
+    /// As [`Table::gather`], from some of the query's partitions.
+    async fn gather_from<T>(
+        &self,
+        query: &Query<T>,
+        bounds: &Range,
+        partitions: &[PartitionKey],
+    ) -> Result<Vec<(String, Item)>, TableError> {
         let (wanted, descending) = (query.item_limit() + 1, query.is_descending());
-        let mut shards: Vec<Shard<'_>> = query.partitions().iter().map(Shard::unread).collect();
+        let mut shards: Vec<Shard<'_>> = partitions.iter().map(Shard::unread).collect();
         let mut missing = vec![merge::share(wanted, shards.len()); shards.len()];
         for _ in 0..merge::ROUNDS {
             let asked = shards.iter_mut().zip(missing).filter(|(_, more)| *more > 0);
-            try_join_all(asked.map(|(shard, more)| self.read_on(query, &bounds, shard, more))).await?;
+            try_join_all(asked.map(|(shard, more)| self.read_on(query, bounds, shard, more))).await?;
             missing = merge::missing(&shards.iter().map(|shard| &shard.part).collect::<Vec<_>>(), wanted, descending);
         }
         Ok(merge::first(shards.into_iter().map(|shard| shard.part), wanted, descending))

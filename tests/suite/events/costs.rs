@@ -75,8 +75,9 @@ impl Route {
             let uses = by_function.entry(function.clone()).or_default();
             for cost in costs {
                 let (pattern, requests) = (cost["pattern"].as_str().unwrap(), cost["requests"].as_u64().unwrap());
-                // An environment reads the settings before its first write in 30 seconds.
-                if pattern == settings::READ.id && !self.route.starts_with("GET ") {
+                // An environment reads the settings before its first write, or its first page of a
+                // list that can grow, in 30 seconds.
+                if pattern == settings::READ.id && !self.route.starts_with("GET /v1/settings") {
                     continue;
                 }
                 *uses.entry(pattern.to_owned()).or_default() += requests.div_ceil(requests_of_one_use(pattern));

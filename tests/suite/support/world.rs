@@ -4,6 +4,7 @@ use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{Born, LogId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::lists;
 use key_schema::media::MediaObject;
 use key_schema::order::OrderLog;
 use key_schema::picture::{Picture, ProductPictures};
@@ -205,7 +206,7 @@ impl World {
             let at: Instant = "2017-03-06T09:30:00.000Z".parse().unwrap();
             let id = LogId::generate(at, [text.as_bytes()[0]; 10]);
             let (order_id, by) = (order.parse().unwrap(), "staff".to_owned());
-            let line = OrderLog { id, order_id, at, by, text: text.to_owned() };
+            let line = OrderLog { id, order_id, at, by, text: text.to_owned(), list_shards: lists::FIRST };
             let line = Stored::new(line, Born::new("bad").unwrap(), at).to_item().unwrap();
             put_item(system, &serde_json::to_value(line).unwrap()).await;
         }

@@ -7,7 +7,7 @@ use http_api::sample::{Answered, Call};
 use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::order::daily_log::SHARDS;
+use key_schema::lists::FIRST;
 use key_schema::order::{OrderLog, OrderStatus};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn line(day: &str, n: u32) -> Stored<OrderLog> {
     let at = midnight.plus_seconds(i64::from(n / 3 * 80));
     let bytes = |n: u32| [[0; 6].as_slice(), &n.to_be_bytes()].concat().try_into().unwrap();
     let (id, order_id) = (LogId::generate(at, bytes(n * 7919 % 10_000)), OrderId::generate(midnight, bytes(n % 40)));
-    let line = OrderLog { id, order_id, at, by: "sam".to_owned(), text: format!("note {n}") };
+    let line = OrderLog { id, order_id, at, by: "sam".to_owned(), text: format!("note {n}"), list_shards: FIRST };
     Stored::new(line, fixture::seed::born(), at)
 }
 
@@ -38,7 +38,7 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_pe
     let mut lines: Vec<_> = (0..2000).map(|n| line("2026-11-20", n)).collect();
     shop.put_all(["2026-11-19", "2026-11-21"].map(|day| line(day, 0))).await;
     shop.put_all(lines.clone()).await;
-    let shards: BTreeSet<u32> = lines.iter().map(|line| SHARDS.of(line.order_id.as_str())).collect();
+    let shards: BTreeSet<u32> = lines.iter().map(|line| FIRST.of(line.order_id.as_str())).collect();
     assert_eq!(shards.len(), 4);
     lines.sort_by_key(|line| (line.at, line.id.to_string()));
     let expected: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();

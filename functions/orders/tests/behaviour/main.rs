@@ -5,6 +5,7 @@
 
 mod bounds;
 mod checkout;
+mod growing;
 mod log;
 mod payment;
 mod place;

@@ -5,6 +5,7 @@ pub mod counter;
 pub mod expiration;
 pub mod heartbeat;
 pub mod idempotency;
+pub mod lists;
 pub mod mail;
 pub mod mark;
 pub mod metric;

@@ -17,6 +17,7 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::lists::Lists;
 use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Transaction};
 
@@ -31,6 +32,9 @@ entity! {
         fixed {
             /// The number of the copy, from 0.
             copy: u64,
+            /// The layouts of the sharded lists. Only [`arrange`] changes them.
+            #[serde(skip_serializing_if = "Lists::is_empty", default)]
+            lists: Lists,
         }
         mutable by SettingsChanges {
             /// The public values, a JSON object.
@@ -62,17 +66,19 @@ pub struct Known {
     pub values: String,
     /// The values for staff only, a JSON object.
     pub private: String,
+    /// The layouts of the sharded lists.
+    pub lists: Lists,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Self { version: 0, values: "{}".to_owned(), private: "{}".to_owned() }
+        Self { version: 0, values: "{}".to_owned(), private: "{}".to_owned(), lists: Lists::default() }
     }
 }
 
 impl From<Stored<Settings>> for Known {
     fn from(Stored { meta, data }: Stored<Settings>) -> Self {
-        Self { version: meta.version, values: data.values, private: data.private }
+        Self { version: meta.version, values: data.values, private: data.private, lists: data.lists }
     }
 }
 
@@ -102,6 +108,14 @@ patterns! {
         key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
         requires: "version = the If-Match",
         callers: "staff",
+    }
+    ARRANGE {
+        id: "settings.arrange",
+        purpose: "Change the number of shards of a list",
+        request: TransactWriteItems,
+        key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
+        requires: "version = the one that was read; if none was set, none exists",
+        callers: "system",
     }
 }
 
@@ -133,5 +147,25 @@ pub fn change(values: &String, private: &String, version: u64, at: Instant) -> R
     (0..COPIES).try_fold(Transaction::new(&CHANGE), |transaction, copy| {
         let change = Change::<Settings>::visible(at).values(values)?.private(private)?;
         Ok(transaction.action(copy, Guarded::update(key(copy)?, change, Condition::version(version))))
+    })
+}
+
+/// Sets the layouts of the sharded lists in all copies, which must be as `known`. Creates them with
+/// empty values if nothing was set before. Each action's label is the number of its copy.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn arrange(known: &Known, lists: &Lists, born: &Born, at: Instant) -> Result<Transaction<u64>, EncodeError> {
+    let lists = (!lists.is_empty()).then_some(lists);
+    (0..COPIES).try_fold(Transaction::new(&ARRANGE), |transaction, copy| {
+        let change = Change::<Settings>::visible(at).set("lists", lists)?;
+        let (change, condition) = if known.version == 0 {
+            let change =
+                change.or_create(born, at).set("copy", copy)?.values(&known.values)?.private(&known.private)?;
+            (change, Condition::NotExists)
+        } else {
+            (change, Condition::version(known.version))
+        };
+        Ok(transaction.action(copy, Guarded::update(key(copy)?, change, condition)))
     })
 }

@@ -10,6 +10,7 @@ use key_schema::id::{AddressName, ProductId};
 use key_schema::idempotency::StoredResponse;
 use key_schema::item::Stored;
 use key_schema::leaderboard::{Board, Period};
+use key_schema::lists;
 use key_schema::session::SessionIndexKey;
 use key_schema::text::{Email, Username};
 use key_schema::{
@@ -67,7 +68,7 @@ const NOW: &str = "2017-02-05T12:00:00.000Z";
 
 fn customers(world: &World) -> Vec<Shown> {
     let (now, stored, id) = (at(NOW), world.customer(), &world.customer);
-    let index_key = TierIndexKey { tier: Tier::Gold, created_at: stored.meta.created_at, id };
+    let index_key = TierIndexKey { tier: Tier::Gold, created_at: stored.meta.created_at, id, shards: lists::FIRST };
     let promoted = Change::<Customer>::visible(now).name(&"Zoë B.".to_owned()).unwrap().enter(&index_key).unwrap();
     let moved = residence::settle(Change::<Customer>::visible(now), id, stored.place.as_ref()).unwrap();
     let gone = residence::settle(Change::<Customer>::visible(now), id, None).unwrap();
@@ -108,8 +109,8 @@ fn customers(world: &World) -> Vec<Shown> {
         remove_address(None),
         remove_address(Some(7)),
         customer::by_email("ZOË@EXAMPLE.COM").unwrap().show("customer::by_email"),
-        customer::by_tier(Tier::Gold).unwrap().show("customer::by_tier"),
-        customer::all().unwrap().show("customer::all"),
+        customer::by_tier(Tier::Gold, lists::unchanged()).unwrap().show("customer::by_tier"),
+        customer::all(lists::unchanged()).unwrap().show("customer::all"),
         customer::hydrate([id]).unwrap().show("customer::hydrate"),
         customer::overview(id).unwrap().show("customer::overview"),
         residence::of_place(&"CH".parse().unwrap()).unwrap().show("residence::of_place"),

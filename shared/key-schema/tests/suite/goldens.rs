@@ -53,6 +53,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Customer-unverified", world.unverified(), Any::Customer),
         Golden::of("Customer-erasing", world.erased_customer(), Any::Customer),
         Golden::of("EmailVerification", world.verification(), Any::EmailVerification),
+        Golden::of("Customer-of-8-shards", world.customer_of_eight_shards(), Any::Customer),
         Golden::of("EmailVerification-used", world.used_verification(), Any::EmailVerification),
         Golden::of("EmailClaim", world.email_claim(), Any::EmailClaim),
         Golden::of("UsernameClaim", world.username_claim(), Any::UsernameClaim),
@@ -111,6 +112,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
             with(world.own_order(OrderStatus::Cancelled), |order| order.lapsed = true),
             Any::Order,
         ),
+        Golden::of("Order-of-8-shards", world.order_of_eight_shards(), Any::Order),
         Golden::of("OpenOrders", world.open_orders(), Any::OpenOrders),
         Golden::of("OpenOrders-counted", world.counted_orders(), Any::OpenOrders),
         Golden::of("Invoice", world.invoice(), Any::Invoice),
@@ -121,6 +123,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
         Golden::of("OrderLog", world.order_log(), Any::OrderLog),
         Golden::of("OrderLog-dated", world.order_log(), Any::OrderLog),
+        Golden::of("OrderLog-of-8-shards", world.log_of_eight_shards(), Any::OrderLog),
         Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
         Golden::of("ReferenceClaim-own", world.own_reference_claim(), Any::ReferenceClaim),
         Golden::of("Sale", world.sale(false), Any::Sale),
@@ -183,6 +186,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("CustomerQuestion", world.customer_question(), Any::CustomerQuestion),
         Golden::of("Answer", world.answer(), Any::Answer),
         Golden::of("Settings", world.settings(), Any::Settings),
+        Golden::of("Settings-lists", world.settings_of_growing_lists(), Any::Settings),
     ]
 }
 

@@ -12,6 +12,7 @@ use key_schema::id::{Born, CustomerId, OrderId, ProductId, QuestionId};
 use key_schema::index::GSI2;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
+use key_schema::lists;
 use key_schema::order::{self, OrderStatus};
 use key_schema::product::{self, CategoryIndexKey, CategoryPath};
 use key_schema::request::{Query, Range};
@@ -70,7 +71,7 @@ proptest! {
         from in instant(), to in instant(), entries in vec((instant(), text(3)), 1..20), open: (bool, bool),
     ) {
         let (from, to) = (open.0.then_some(from), open.1.then_some(to));
-        let by_status = order::by_status(OrderStatus::Paid, from, to).unwrap();
+        let by_status = order::by_status(OrderStatus::Paid, from, to, lists::unchanged()).unwrap();
         let shipments = order::shipments(&customer(), from).unwrap();
         for (when, id) in entries.into_iter().chain([from, to].into_iter().flatten().map(|bound| (bound, "#".into()))) {
             let sort_key = join(&when.to_string(), &[&id]);
@@ -362,7 +363,7 @@ fn lists(from: Instant, to: Instant) -> Vec<List> {
         List::of("under a prefix, forward", || category::children(Some(&path(&["A"]))).unwrap()),
         List::of("between two kinds, backward", || customer::overview(&customer()).unwrap()),
         List::of("between two instants, backward", move || {
-            order::by_status(OrderStatus::Paid, Some(from), Some(to)).unwrap()
+            order::by_status(OrderStatus::Paid, Some(from), Some(to), lists::unchanged()).unwrap()
         }),
         List::of("from an instant, forward", move || session::active(&customer(), from).unwrap()),
     ]
@@ -371,8 +372,13 @@ fn lists(from: Instant, to: Instant) -> Vec<List> {
 #[test]
 fn a_range_that_ends_before_it_begins_sends_no_query() {
     let (early, late) = (at("2017-01-01T00:00:00Z"), at("2018-01-01T00:00:00Z"));
-    assert_eq!(order::by_status(OrderStatus::Paid, Some(late), Some(early)).unwrap().bounds(), None);
+    assert_eq!(
+        order::by_status(OrderStatus::Paid, Some(late), Some(early), lists::unchanged()).unwrap().bounds(),
+        None
+    );
     assert_eq!(order::of_customer(&customer(), Some(late), Some(early)).unwrap().bounds(), None);
     assert_eq!(sales::of_product(&product(), 2017, late, early).unwrap().bounds(), None);
-    assert!(order::by_status(OrderStatus::Paid, Some(early), Some(early)).unwrap().bounds().is_some());
+    assert!(
+        order::by_status(OrderStatus::Paid, Some(early), Some(early), lists::unchanged()).unwrap().bounds().is_some()
+    );
 }

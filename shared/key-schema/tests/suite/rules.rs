@@ -140,7 +140,7 @@ fn known_settings_have_the_version_and_values_of_the_copy_that_was_read() {
     let stored = World::plain().settings();
     let known = Known::from(stored.clone());
     let Stored { meta, data } = stored;
-    assert_eq!(known, Known { version: meta.version, values: data.values, private: data.private });
+    assert_eq!(known, Known { version: meta.version, values: data.values, private: data.private, lists: data.lists });
     assert_ne!(known, Known::default());
 }
 

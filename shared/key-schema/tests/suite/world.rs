@@ -22,6 +22,7 @@ use key_schema::money::{Currency, Money};
 use key_schema::product::CategoryPath;
 use key_schema::revocation::{Revocation, SignIn};
 use key_schema::session::Session;
+use key_schema::shard::Shards;
 use key_schema::text::{Email, Username};
 use key_schema::verification::EmailVerification;
 
@@ -201,6 +202,12 @@ impl World {
             region: Some("ZH".into()),
             country: "CH".into(),
         }
+    }
+
+    pub fn customer_of_eight_shards(&self) -> Stored<Customer> {
+        let mut customer = self.customer();
+        customer.data.list_shards = Shards(8);
+        customer
     }
 
     pub fn customer(&self) -> Stored<Customer> {

@@ -11,6 +11,7 @@ use key_schema::id::{AddressName, Born, CustomerId, GuestCartId, LogId, OrderId,
 use key_schema::idempotency::{IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
+use key_schema::lists;
 use key_schema::mail::{self, Mail, MailState};
 use key_schema::mark::Mark;
 use key_schema::money::{Currency, Money};
@@ -186,6 +187,7 @@ pub fn log(number: u8) -> Stored<OrderLog> {
         at: at(i64::from(number)),
         by: "staff-7".to_owned(),
         text: "The customer asked for delivery after six.".to_owned(),
+        list_shards: lists::FIRST,
     };
     stored(log, number)
 }

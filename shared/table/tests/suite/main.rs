@@ -7,6 +7,7 @@ mod cost;
 mod data;
 mod executor;
 mod fuzzing;
+mod growing;
 mod reach;
 mod real;
 mod security;

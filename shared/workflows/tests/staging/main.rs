@@ -8,6 +8,7 @@ mod shop;
 
 use emulators::table::FaultKind;
 use fixture::crash_after;
+use key_schema::lists;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{self, OrderAction, OrderStatus};
 use workflows::staging::{StagingError, Undone, undo};
@@ -48,7 +49,11 @@ async fn a_large_order_is_invisible_until_it_is_placed_completely() {
         .await
         .unwrap()
         .unwrap();
-    let pending = shop.own().query(&order::by_status(OrderStatus::Pending, None, None).unwrap()).await.unwrap();
+    let pending = shop
+        .own()
+        .query(&order::by_status(OrderStatus::Pending, None, None, lists::unchanged()).unwrap())
+        .await
+        .unwrap();
     assert_eq!(pending.items.len(), 1);
     let mine = shop.own().query(&order::of_customer(&other.order.customer_id, None, None).unwrap()).await.unwrap();
     assert_eq!(mine.items.len(), 1);

@@ -9,6 +9,7 @@ use key_schema::id::{Born, OrderId, ProductId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
+use key_schema::lists;
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{self, Order, OrderLine, OrderStatus};
 use key_schema::product::{self, Stock};
@@ -143,7 +144,7 @@ impl Shop {
         let expected: Vec<u64> =
             (1..=self.products).map(|n| if n <= basket.lines.len() { STOCK - TAKEN } else { STOCK }).collect();
         assert_eq!(self.available().await, expected, "{when}");
-        let listed = order::by_status(OrderStatus::Pending, None, None).unwrap();
+        let listed = order::by_status(OrderStatus::Pending, None, None, lists::unchanged()).unwrap();
         assert_eq!(self.own().query(&listed).await.unwrap().items.len(), 1, "{when}");
         let mine = order::of_customer(&basket.order.customer_id, None, None).unwrap();
         assert_eq!(self.own().query(&mine).await.unwrap().items.len(), 1, "{when}");

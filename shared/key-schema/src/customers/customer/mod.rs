@@ -26,6 +26,7 @@ use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::lists;
 use crate::request::Guarded;
 use crate::residence::Residence;
 use crate::shard::Shards;
@@ -37,8 +38,6 @@ pub use requests::*;
 
 /// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
-/// The shards of each tier's list.
-pub const TIER_SHARDS: Shards = Shards(4);
 /// The number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
 /// The maximum number of questions in an overview.
@@ -145,6 +144,10 @@ entity! {
             /// adds items to the customer ([`check`]), so the erasure ends.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             erasing_since: Option<Instant>,
+            /// The number of shards by which the key of the tier's list is derived
+            /// ([`crate::lists`]).
+            #[serde(skip_serializing_if = "lists::is_first", default = "lists::first")]
+            list_shards: Shards,
         }
         mutable by CustomerChanges {
             /// The name by which to address the customer.
@@ -167,6 +170,7 @@ impl Customer {
             tier: Tier::Bronze,
             place: None,
             erasing_since: None,
+            list_shards: lists::FIRST,
             name,
             addresses: BTreeMap::new(),
         }
@@ -186,13 +190,15 @@ pub struct TierIndexKey<'a> {
     pub created_at: Instant,
     /// The customer's id.
     pub id: &'a CustomerId,
+    /// The number of shards by which the key is derived.
+    pub shards: Shards,
 }
 
 impl TierIndexKey<'_> {
     fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: GSI2,
-            partition: tier_partition(self.tier, TIER_SHARDS.of(self.id.as_str()))?,
+            partition: tier_partition(self.tier, self.shards.of(self.id.as_str()))?,
             sort: SortKey::new(crate::encoding::join(&self.created_at.to_string(), &[self.id]))?,
         })
     }
@@ -206,7 +212,7 @@ impl IndexEntry for TierIndexKey<'_> {
     }
 
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        Ok(vec![("tier", value(self.tier)?)])
+        Ok(vec![("tier", value(self.tier)?), lists::field(self.shards)?])
     }
 }
 
@@ -222,7 +228,8 @@ impl Entity for Customer {
     }
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        let tier = TierIndexKey { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
+        let Self { id, tier, list_shards, .. } = self;
+        let tier = TierIndexKey { tier: *tier, created_at: meta.created_at, id, shards: *list_shards }.key()?;
         let place = self.place.as_ref().map(|place| Residence { place, id: &self.id }.key()).transpose()?;
         let erasing = self.erasing_since.map(|since| ErasingIndexKey { since, id: &self.id }.key()).transpose()?;
         Ok([tier].into_iter().chain(place).chain(erasing).collect())

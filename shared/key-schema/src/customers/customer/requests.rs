@@ -5,7 +5,7 @@ use item_model::prelude::*;
 use super::{
     ALL, Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim,
     ErasingIndexKey, GET, HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS,
-    RENAME, TIER_SHARDS, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
+    RENAME, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
 };
 use crate::change::Change;
 use crate::entity::AnyEntity;
@@ -16,6 +16,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{Key, KeyError};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+use crate::shard::Layout;
 use crate::text::{Email, Username, fold};
 use crate::verification;
 
@@ -268,25 +269,24 @@ pub fn by_earlier_email(email: &Email) -> Result<Option<Get<Stored<EmailClaim>>>
     Ok(earlier_email(email)?.map(|claim| Get::new(&BY_EMAIL, claim)))
 }
 
-/// Lists the customers of a tier, oldest first.
+/// Lists the customers of a tier, oldest first. `layout` is the present one of the lists by tier.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn by_tier(tier: Tier) -> Result<Query<CustomerSummary>, KeyError> {
-    let shards = TIER_SHARDS.all().map(|shard| tier_partition(tier, shard)).collect::<Result<_, _>>()?;
-    Ok(Query::sharded(&BY_TIER, shards, Range::All))
+pub fn by_tier(tier: Tier, layout: Layout) -> Result<Query<CustomerSummary>, KeyError> {
+    Query::in_layout(&BY_TIER, layout, |shard| Ok(vec![tier_partition(tier, shard)?]), Range::All)
 }
 
 /// Lists all customers, oldest first. Every customer is in the list of a tier, with a sort key that
 /// does not depend on the tier. So the lists of all tiers are the shards of one list. While a
 /// customer's tier changes, the index may show the customer in two tiers. Both entries are on the
-/// same page.
+/// same page. `layout` is the present layout of the lists by tier.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn all() -> Result<Query<CustomerSummary>, KeyError> {
-    let lists = Tier::ALL.into_iter().flat_map(|tier| TIER_SHARDS.all().map(move |shard| tier_partition(tier, shard)));
-    Ok(Query::sharded(&ALL, lists.collect::<Result<_, _>>()?, Range::All))
+pub fn all(layout: Layout) -> Result<Query<CustomerSummary>, KeyError> {
+    let partitions = |shard| Tier::ALL.into_iter().map(|tier| tier_partition(tier, shard)).collect();
+    Query::in_layout(&ALL, layout, partitions, Range::All)
 }
 
 /// Reads the profiles of a page.

@@ -19,10 +19,7 @@ use crate::item::Stored;
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::request::{BatchGet, Query, Range};
-use crate::shard::Shards;
-
-/// The shards of a day.
-pub const SHARDS: Shards = Shards(4);
+use crate::shard::Layout;
 
 patterns! {
     OF_DAY {
@@ -59,7 +56,7 @@ impl OrderLog {
     pub(super) fn day_key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: GSI3,
-            partition: day_partition(&self.at.day(), SHARDS.of(self.order_id.as_str()))?,
+            partition: day_partition(&self.at.day(), self.list_shards.of(self.order_id.as_str()))?,
             sort: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
         })
     }
@@ -69,13 +66,13 @@ fn day_partition(day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("LOGDAY", &[&day, &shard])
 }
 
-/// Lists the log lines of all orders on a day (`2017-01-01`, UTC), oldest first.
+/// Lists the log lines of all orders on a day (`2017-01-01`, UTC), oldest first. `layout` is the
+/// list's present one.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_day(day: &str) -> Result<Query<LoggedLine>, KeyError> {
-    let shards = SHARDS.all().map(|shard| day_partition(day, shard)).collect::<Result<_, _>>()?;
-    Ok(Query::sharded(&OF_DAY, shards, Range::All))
+pub fn of_day(day: &str, layout: Layout) -> Result<Query<LoggedLine>, KeyError> {
+    Query::in_layout(&OF_DAY, layout, |shard| Ok(vec![day_partition(day, shard)?]), Range::All)
 }
 
 /// Reads the log lines of a page.

@@ -2,7 +2,7 @@
 
 use serde_dynamo::AttributeValue;
 
-use super::{CustomerOrder, Order, OrderStatus, STATUS_SHARDS};
+use super::{CustomerOrder, Order, OrderStatus};
 use crate::change::IndexEntry;
 use crate::encoding::join;
 use crate::expression::value;
@@ -11,6 +11,8 @@ use crate::index::{GSI2, GSI3};
 use crate::instant::Instant;
 use crate::item::EncodeError;
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
+use crate::lists;
+use crate::shard::Shards;
 
 /// The key of an order in the list of its status, ordered by the instant of placement.
 #[derive(Debug, Clone, Copy)]
@@ -21,13 +23,21 @@ pub struct StatusIndexKey<'a> {
     pub placed_at: Instant,
     /// The id of the order.
     pub id: &'a OrderId,
+    /// The number of shards by which the key is derived.
+    pub shards: Shards,
 }
 
-impl StatusIndexKey<'_> {
+impl<'a> StatusIndexKey<'a> {
+    /// Returns the key of an order that has this status.
+    #[must_use]
+    pub const fn of(order: &'a Order, status: OrderStatus) -> Self {
+        Self { status, placed_at: order.placed_at, id: &order.id, shards: order.list_shards }
+    }
+
     pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: GSI2,
-            partition: status_partition(self.status, STATUS_SHARDS.of(self.id.as_str()))?,
+            partition: status_partition(self.status, self.shards.of(self.id.as_str()))?,
             sort: SortKey::new(join(&self.placed_at.to_string(), &[self.id]))?,
         })
     }
@@ -41,7 +51,7 @@ impl IndexEntry for StatusIndexKey<'_> {
     }
 
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        Ok(vec![("status", value(self.status)?)])
+        Ok(vec![("status", value(self.status)?), lists::field(self.shards)?])
     }
 }
 

@@ -10,7 +10,9 @@ use crate::index::GSI1;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::lists;
 use crate::request::{Guarded, Query, Range, Transaction};
+use crate::shard::Shards;
 
 entity! {
     /// A line of the log that staff keep about an order. It has its own partition and an index key,
@@ -26,6 +28,10 @@ entity! {
             at: Instant,
             /// The member of staff who wrote the line.
             by: String,
+            /// The number of shards by which the key of the line's day is derived
+            /// ([`crate::lists`]).
+            #[serde(skip_serializing_if = "lists::is_first", default = "lists::first")]
+            list_shards: Shards,
         }
         mutable by OrderLogChanges {
             /// The text of the line.

@@ -28,6 +28,7 @@ use crate::id::{Born, CustomerId, OrderId, OrderReference, ProductId, StoreId};
 use crate::instant::Instant;
 use crate::item::{Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::lists;
 use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
 use open::LapseIndexKey;
@@ -50,8 +51,6 @@ pub const MAX_QUANTITY: u64 = 1_000_000;
 /// The largest total of an order, in minor units. A write adds it to a shop's daily total without
 /// reading that total. With this bound, the totals of 900,000 orders still fit 64 bits.
 pub const MAX_TOTAL: i64 = 10_000_000_000_000;
-/// The shards of each status's list.
-pub const STATUS_SHARDS: Shards = Shards(4);
 
 entity! {
     /// The head of an order.
@@ -92,6 +91,10 @@ entity! {
             /// unfinished.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
+            /// The number of shards by which the key of the list by status is derived
+            /// ([`crate::lists`]).
+            #[serde(skip_serializing_if = "lists::is_first", default = "lists::first")]
+            list_shards: Shards,
         }
         mutable by OrderChanges {
             /// The number of the invoice, if there is one.
@@ -128,6 +131,7 @@ impl Order {
             line_count,
             expires_at: None,
             unfinished: None,
+            list_shards: lists::FIRST,
             invoice_number: None,
             paid_from_wallet: false,
             refunded: 0,
@@ -153,8 +157,7 @@ impl Entity for Order {
             self.unfinished.as_ref().map(|unfinished| UnfinishedIndexKey { unfinished, id: &self.id }.key());
         // The list by status contains no order that is being placed, and no retired order.
         let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
-        let listed =
-            listed.then(|| StatusIndexKey { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
+        let listed = listed.then(|| StatusIndexKey::of(self, self.status).key());
         let lapses_at = self.lapses_at.filter(|_| self.status == OrderStatus::Pending && self.expires_at.is_none());
         let lapsing = lapses_at.map(|lapses_at| LapseIndexKey { lapses_at, id: &self.id }.key());
         unfinished.into_iter().chain(listed).chain(lapsing).collect()

@@ -5,7 +5,7 @@ use item_model::prelude::*;
 use super::index_keys::{shipments_partition, status_partition};
 use super::{
     BY_STATUS, CustomerOrder, EDIT, GET, HEAD, LINES, OF_CUSTOMER, Order, OrderLine, OrderStatus, OrderSummary,
-    PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, STATUS_SHARDS, Shipment, key, open, partition,
+    PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment, key, open, partition,
 };
 use crate::customer;
 use crate::entity::AnyEntity;
@@ -16,6 +16,7 @@ use crate::item::{Entity, Stored};
 use crate::key::KeyError;
 use crate::product;
 use crate::request::{BatchGet, Get, Query, Range};
+use crate::shard::Layout;
 
 /// Reads the customer, the customer's open orders if they are wanted, the idempotency record if
 /// `scope` is given, and the products, in this order.
@@ -129,7 +130,8 @@ pub fn of_customer(
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, range).descending())
 }
 
-/// Lists the orders of a status placed between two instants, both included, newest first.
+/// Lists the orders of a status placed between two instants, both included, newest first. `layout`
+/// is the list's present one.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -137,9 +139,10 @@ pub fn by_status(
     status: OrderStatus,
     from: Option<Instant>,
     to: Option<Instant>,
+    layout: Layout,
 ) -> Result<Query<OrderSummary>, KeyError> {
-    let shards = STATUS_SHARDS.all().map(|shard| status_partition(status, shard)).collect::<Result<_, _>>()?;
-    Ok(Query::sharded(&BY_STATUS, shards, between(from, to)).descending())
+    let partitions = |shard| Ok(vec![status_partition(status, shard)?]);
+    Ok(Query::in_layout(&BY_STATUS, layout, partitions, between(from, to))?.descending())
 }
 
 fn between(from: Option<Instant>, to: Option<Instant>) -> Range {

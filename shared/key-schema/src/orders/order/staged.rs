@@ -229,7 +229,7 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
 pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<Transaction<OrderAction>, EncodeError> {
     let status = OrderStatus::Pending;
     let mut head = Change::<Order>::copied()
-        .enter(&StatusIndexKey { status, placed_at: order.placed_at, id: &order.id })?
+        .enter(&StatusIndexKey::of(order, status))?
         .leave(GSI1)
         .set("unfinished", None::<Unfinished>)?;
     if let Some(lapses_at) = order.lapses_at {

@@ -99,7 +99,7 @@ fn transition(
     condition: Condition,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
     let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
-    let mut head = head.enter(&StatusIndexKey { status: to, placed_at: order.placed_at, id: &order.id })?;
+    let mut head = head.enter(&StatusIndexKey::of(order, to))?;
     if order.status == OrderStatus::Pending {
         // An order that is no longer pending never lapses, so it leaves the list of orders that
         // lapse.

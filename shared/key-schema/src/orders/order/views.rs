@@ -73,7 +73,7 @@ pub struct LogLine {
 view!(LogLine of OrderLog);
 
 impl From<OrderLog> for LogLine {
-    fn from(OrderLog { id, order_id, at, by, text }: OrderLog) -> Self {
+    fn from(OrderLog { id, order_id, at, by, text, list_shards: _ }: OrderLog) -> Self {
         Self { id, order_id, at, by, text }
     }
 }

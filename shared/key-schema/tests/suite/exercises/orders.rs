@@ -3,6 +3,7 @@
 use key_schema::entity::AnyEntity;
 use key_schema::id::EntryId;
 use key_schema::idempotency::StoredResponse;
+use key_schema::lists;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::{cart, guest_cart, idempotency, invoice, order, place, sales};
@@ -98,13 +99,13 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         order::refund(&picking, &entry, 100, claim, now).unwrap().show("order::refund"),
         order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
         order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
-        order::by_status(OrderStatus::Paid, from, to).unwrap().show("order::by_status"),
-        order::by_status(OrderStatus::Paid, None, None).unwrap().show("order::by_status"),
+        order::by_status(OrderStatus::Paid, from, to, lists::unchanged()).unwrap().show("order::by_status"),
+        order::by_status(OrderStatus::Paid, None, None, lists::unchanged()).unwrap().show("order::by_status"),
         order::shipments(customer, from).unwrap().show("order::shipments"),
         retirement.pop().unwrap().show("order::retire"),
         order::add_log(&world.order_log()).unwrap().show("order::add_log"),
         order::log(id).unwrap().show("order::log"),
-        order::daily_log::of_day(&world.order_log().at.day()).unwrap().show("order::of_day"),
+        order::daily_log::of_day(&world.order_log().at.day(), lists::unchanged()).unwrap().show("order::of_day"),
         order::daily_log::read([&world.order_log().id]).unwrap().show("order::read"),
         order::parts::with_lines(id).unwrap().show("order::with_lines"),
         order::parts::with_history(id).unwrap().show("order::with_history"),

@@ -4,11 +4,13 @@ use key_schema::document::{Edit, Right, Tie};
 use key_schema::erasure::Pending;
 use key_schema::id::{Born, CustomerId, OrganizationId, SectionName, TeamId};
 use key_schema::idempotency::StoredResponse;
+use key_schema::lists::Lists;
 use key_schema::mail::MailState;
 use key_schema::organization::invitation::{self, OpenInvitation, State};
 use key_schema::organization::{Authority, Role};
 use key_schema::question::QuestionStatus;
 use key_schema::recipient::{self, RecipientHash, StopReason};
+use key_schema::settings::Known;
 use key_schema::{
     archive, counter, document, erasure, expiration, heartbeat, idempotency, mail, mark, metric, organization, picking,
     question, settings,
@@ -25,6 +27,7 @@ pub(super) fn questions(world: &World) -> Vec<Shown> {
     let body = StoredResponse::Body { status: 201, body: "{}".into() };
     let claim = || Some(idempotency::claim(&world.idempotency_record(body.clone()), now).unwrap());
     let (values, private) = (r#"{"banner":"Ice"}"#.to_owned(), "{}".to_owned());
+    let (known, lists) = (Known { version: 3, ..Known::default() }, world.growing_lists());
     vec![
         question::ask(&open, None).unwrap().show("question::ask"),
         question::ask(&open, claim()).unwrap().show("question::ask"),
@@ -43,6 +46,9 @@ pub(super) fn questions(world: &World) -> Vec<Shown> {
         settings::read(13).unwrap().show("settings::read"),
         settings::create(&values, &private, &open.meta.born, now).unwrap().show("settings::create"),
         settings::change(&values, &private, 3, now).unwrap().show("settings::change"),
+        settings::arrange(&Known::default(), &lists, &open.meta.born, now).unwrap().show("settings::arrange"),
+        settings::arrange(&known, &lists, &open.meta.born, now).unwrap().show("settings::arrange"),
+        settings::arrange(&known, &Lists::default(), &open.meta.born, now).unwrap().show("settings::arrange"),
     ]
 }
 

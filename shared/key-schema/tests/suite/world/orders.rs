@@ -6,12 +6,14 @@ use key_schema::id::StoreId;
 use key_schema::instant::Instant;
 use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::Stored;
+use key_schema::lists;
 use key_schema::money::Currency;
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
 use key_schema::place::{PlaceSales, SalePlace, StoreLocation};
 use key_schema::sales::Sale;
+use key_schema::shard::Shards;
 
 use super::{LAPSES, PLACED, UNFINISHED, World};
 use crate::support::at;
@@ -210,6 +212,18 @@ impl World {
         self.stored(ReferenceClaim::of(&self.order(OrderStatus::Pending)).unwrap())
     }
 
+    pub fn order_of_eight_shards(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Paid);
+        order.data.list_shards = Shards(8);
+        order
+    }
+
+    pub fn log_of_eight_shards(&self) -> Stored<OrderLog> {
+        let mut line = self.order_log();
+        line.data.list_shards = Shards(8);
+        line
+    }
+
     pub fn order_log(&self) -> Stored<OrderLog> {
         self.stored(OrderLog {
             id: self.log.clone(),
@@ -217,6 +231,7 @@ impl World {
             at: at("2017-01-03T16:20:00.000Z"),
             by: "staff-1".into(),
             text: "The customer called.".into(),
+            list_shards: lists::FIRST,
         })
     }
 

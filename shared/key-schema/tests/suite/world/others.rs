@@ -8,6 +8,7 @@ use key_schema::heartbeat::Heartbeat;
 use key_schema::id::CustomerId;
 use key_schema::idempotency::{IdempotencyRecord, StoredResponse};
 use key_schema::item::Stored;
+use key_schema::lists::Lists;
 use key_schema::mail::{Mail, MailState};
 use key_schema::mark::Mark;
 use key_schema::metric::MetricPoint;
@@ -18,6 +19,7 @@ use key_schema::question::{self, CustomerQuestion, Question, QuestionStatus};
 use key_schema::quota::{CustomerHash, QuotaDay};
 use key_schema::recipient::{MailDay, MailStop, RecipientHash, StopReason};
 use key_schema::settings::Settings;
+use key_schema::shard::{Layout, Shards};
 
 use super::{MEASURED, World};
 use crate::support::at;
@@ -47,9 +49,21 @@ impl World {
         })
     }
 
+    /// Returns the layouts while the list of orders by status grows from four shards to eight.
+    pub fn growing_lists(&self) -> Lists {
+        let layout = Layout { from: Shards(4), to: Shards(8), write: Shards(4) };
+        Lists::default().with(&key_schema::order::BY_STATUS, layout)
+    }
+
+    pub fn settings_of_growing_lists(&self) -> Stored<Settings> {
+        let mut settings = self.settings();
+        settings.data.lists = self.growing_lists();
+        settings
+    }
+
     pub fn settings(&self) -> Stored<Settings> {
         let (values, private) = (r#"{"banner":"Ice is on sale","rate":1.10}"#.into(), r#"{"partner":"x"}"#.into());
-        self.stored(Settings { copy: 1234, values, private })
+        self.stored(Settings { copy: 1234, lists: Lists::default(), values, private })
     }
 
     pub fn idempotency_record(&self, answer: StoredResponse) -> Stored<IdempotencyRecord> {

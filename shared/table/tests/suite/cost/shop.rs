@@ -5,6 +5,7 @@ use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Tier, Ti
 use key_schema::guest_cart::CartToken;
 use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
+use key_schema::lists;
 use key_schema::order::{self, OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
@@ -47,7 +48,7 @@ pub(super) async fn customers(bench: &mut Bench) {
     bench.get("one customer", customer::read_for_update(&id).unwrap()).await;
     let change = Change::<Customer>::visible(at(1)).name(&"Augusta Ada King".to_owned()).unwrap();
     let one = bench.update("the name", customer::update(&one, change).unwrap()).await;
-    let index_key = TierIndexKey { tier: Tier::Gold, created_at: one.meta.created_at, id: &id };
+    let index_key = TierIndexKey { tier: Tier::Gold, created_at: one.meta.created_at, id: &id, shards: lists::FIRST };
     let change = Change::visible(at(2)).enter(&index_key).unwrap();
     let one = bench.update("the tier: the index entry moves", customer::update(&one, change).unwrap()).await;
     let email = "ada@example.com".parse().unwrap();
@@ -58,8 +59,8 @@ pub(super) async fn customers(bench: &mut Bench) {
     bench.update("a second address", customer::put_address(&id, &work, &data::address(), None, at(4)).unwrap()).await;
     bench.update("the second address", customer::remove_address(&id, &work, None, at(5)).unwrap()).await;
     bench.get("one claim", customer::by_email("ADA@example.com").unwrap()).await;
-    bench.query("a page of 20", 20, customer::by_tier(Tier::Bronze).unwrap().limit(20)).await;
-    bench.query("a page of 20", 20, customer::all().unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, customer::by_tier(Tier::Bronze, lists::unchanged()).unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, customer::all(lists::unchanged()).unwrap().limit(20)).await;
     let ids: Vec<_> = (1..=20).map(customer_id).collect();
     bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
     let last = bench.table.get(&customer::read_for_update(&customer_id(25)).unwrap()).await.unwrap().unwrap();
@@ -322,11 +323,19 @@ pub(super) async fn orders(bench: &mut Bench) {
         .await;
     bench.query("a page of 20", 20, order::of_customer(&id, None, None).unwrap().limit(20)).await;
     bench.query("profile and 20 orders", 21, customer::overview(&id).unwrap()).await;
-    bench.query("a page of 20", 20, order::by_status(OrderStatus::Pending, None, None).unwrap().limit(20)).await;
+    bench
+        .query(
+            "a page of 20",
+            20,
+            order::by_status(OrderStatus::Pending, None, None, lists::unchanged()).unwrap().limit(20),
+        )
+        .await;
     bench.query("one shipment", 1, order::shipments(&id, None).unwrap().limit(20)).await;
     bench.transact("one line", order::add_log(&data::log(1)).unwrap()).await;
     bench.query("one line", 1, order::log(&order_id(1)).unwrap().limit(20)).await;
-    bench.query("one line", 1, order::daily_log::of_day(&data::log(1).at.day()).unwrap().limit(20)).await;
+    bench
+        .query("one line", 1, order::daily_log::of_day(&data::log(1).at.day(), lists::unchanged()).unwrap().limit(20))
+        .await;
     bench.batch_get("one line", order::daily_log::read([&data::log(1).id]).unwrap()).await;
     bench.query("5 lines", 6, order::parts::with_lines(&order_id(1)).unwrap()).await;
     bench.query("2 status changes", 3, order::parts::with_history(&order_id(1)).unwrap()).await;

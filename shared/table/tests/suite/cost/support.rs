@@ -3,9 +3,11 @@
 use key_schema::id::{AnswerId, QuestionId};
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::item::Stored;
+use key_schema::lists::{self, Lists};
 use key_schema::question::{self, Answer, CustomerQuestion, Question, QuestionStatus};
 use key_schema::review::recent::{self, Month, ReviewMonth};
-use key_schema::settings;
+use key_schema::settings::{self, Known};
+use key_schema::shard::{Layout, Shards};
 
 use super::Bench;
 use crate::data::{self, at, customer_id};
@@ -85,6 +87,12 @@ async fn settled(bench: &mut Bench) {
     bench.transact("1 KB of values", settings::create(&values, &private, &data::born(1), at(0)).unwrap()).await;
     bench.get("1 KB of values", settings::read(3).unwrap()).await;
     bench.transact("1 KB of values", settings::change(&values, &private, 1, at(1)).unwrap()).await;
+    let known = bench.table.get(&settings::read(3).unwrap()).await.unwrap().map(Known::from).unwrap();
+    let _ = bench.table.meter().take();
+    let layout = Layout { to: Shards(8), ..lists::unchanged() };
+    let growing = Lists::default().with(&key_schema::order::BY_STATUS, layout);
+    let arrange = settings::arrange(&known, &growing, &data::born(1), at(2)).unwrap();
+    bench.transact("1 KB of values", arrange).await;
 }
 
 async fn recent_reviews(bench: &mut Bench) {

@@ -25,14 +25,19 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T3",
-        what: "Shards by a computed suffix (points, status lists) and by a random one (counters)",
-        entities: &["MetricPoint", "CounterShard", "Order"],
-        patterns: &["metrics.store", "metrics.get", "counters.add", "orders.by-status"],
+        what: "Shards by a computed suffix (points, status lists) and by a random one (counters); the number of \
+               a list changes while the shop is open",
+        entities: &["MetricPoint", "CounterShard", "Order", "Settings"],
+        patterns: &["metrics.store", "metrics.get", "counters.add", "orders.by-status", "settings.arrange"],
         tests: &[
             "one_point_is_read_with_one_request_from_the_shard_of_its_id",
             "the_shard_of_an_item_never_changes",
             "a_repeated_point_is_stored_once_with_the_last_value",
             "an_addition_with_a_key_counts_once_and_has_one_response",
+            "a_reader_sees_each_item_once_while_items_move_between_the_shards",
+            "a_list_that_grows_under_traffic_shows_each_order_once_to_every_function",
+            "a_command_that_is_killed_at_any_request_continues",
+            "cursors_stay_valid_and_pages_show_each_order_once_through_all_steps",
         ],
     },
     Technique {

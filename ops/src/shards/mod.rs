@@ -1,0 +1,327 @@
+//! `ops shards`: changes the number of shards of a list while the shop runs.
+//!
+//! An item carries the number by which its index key is derived, and the settings have the [layout]
+//! of each list ([`key_schema::lists`]). A change takes these steps:
+//!
+//! 1. **Readers.** From now on, readers read the shards of both numbers.
+//! 2. **Writers.** New items get the new number. Changes of other items keep the number of the
+//!    item.
+//! 3. **Move.** The command gives the other items of the list the new number, with the writer of
+//!    `ops migrate`: conditional, within limits, and without events. It scans the table until a
+//!    pass finds no item with the old number.
+//! 4. **End.** Readers read only the shards of the new number.
+//!
+//! # Waits
+//! A function may use settings that are [`SETTINGS_MAX_AGE`] old, and then run until its timeout.
+//! So the command waits [`WAIT`] after each change of the layout. It waits again before the last
+//! pass: a function that read an item before it moved may still write the old number.
+//!
+//! # Interruption
+//! The layout and the items hold the whole progress. The next run reads them, waits again, and
+//! continues. Each step writes the layout on the condition that the settings did not change.
+//!
+//! [layout]: key_schema::shard::Layout
+
+mod moving;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use clap::Args;
+use http_api::SETTINGS_MAX_AGE;
+use key_schema::id::Born;
+use key_schema::instant::Instant;
+use key_schema::lists::{GROWING, Lists};
+use key_schema::pattern::Pattern;
+use key_schema::settings::{self, Known};
+use key_schema::shard::{Layout, MAX_SHARDS, Shards};
+use serde::Serialize;
+use table::Table;
+use tokio::time::sleep;
+
+use crate::error::OpsError;
+use crate::items::Items;
+use crate::migrate::{MigrateOptions, Migrated, Speed, run_migration};
+use crate::outcome::Outcome;
+use moving::Move;
+pub(crate) use moving::moved;
+
+/// The longest timeout of a function in template.yaml.
+const LONGEST_RUN: Duration = Duration::from_secs(60);
+/// The wait after each change: functions may use outdated settings for [`SETTINGS_MAX_AGE`], and
+/// then run until their timeout.
+pub const WAIT: Duration = SETTINGS_MAX_AGE.saturating_add(LONGEST_RUN);
+/// The numbers that a list can have.
+const NUMBERS: RangeInclusive<i64> = 1..=MAX_SHARDS as i64;
+/// The maximum number of scans of a run.
+const MAX_PASSES: usize = 10;
+/// The maximum number of attempts to change settings that staff are changing, too.
+const ATTEMPTS: usize = 10;
+
+/// Change the number of shards of a list while the shop runs.
+///
+/// Without a list, the command prints the numbers of all lists. The command may be stopped at any
+/// time and run again. It then continues.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops shards\n  ops shards --index orders.by-status --to 8 --dry-run\n  ops shards --index \
+                        orders.by-status --to 8 --max-write-units 200\n\nThe command waits 90 seconds after each step. \
+                        Exit status 1 means that items are left to move."
+)]
+pub struct ShardsArgs {
+    /// The list, by its access pattern.
+    #[arg(long, value_name = "LIST", value_parser = list, requires = "to")]
+    index: Option<&'static Pattern>,
+    /// The new number of shards: a multiple or a divisor of the present one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(NUMBERS), requires = "index")]
+    to: Option<u32>,
+    /// Write nothing. Print the steps, and count the items that would move.
+    #[arg(long, requires = "index")]
+    dry_run: bool,
+    /// The maximum number of write capacity units per second.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    max_write_units: u32,
+    /// How fast the command reads the table.
+    #[command(flatten)]
+    speed: Speed,
+}
+
+fn list(name: &str) -> Result<&'static Pattern, String> {
+    let found = GROWING.into_iter().find(|list| list.id == name);
+    found.ok_or_else(|| format!("must be one of {}", GROWING.map(|list| list.id).join(", ")))
+}
+
+/// The options of a change.
+#[derive(Debug, Clone, Copy)]
+pub struct ShardsOptions {
+    /// The list.
+    pub list: &'static Pattern,
+    /// The new number of shards.
+    pub to: Shards,
+    /// The wait after each change of the layout.
+    pub wait: Duration,
+    /// How to scan the table and to write items.
+    pub scan: MigrateOptions,
+}
+
+pub(crate) async fn run(args: ShardsArgs) -> Result<Outcome, OpsError> {
+    let ShardsArgs { index, to, dry_run, max_write_units, speed } = args;
+    let items = Items::from_env().await?;
+    let (Some(list), Some(to)) = (index, to) else {
+        let lists = known(&items.table()).await?.lists;
+        return Ok(Outcome::new(&Numbers::of(&lists), true));
+    };
+    let scan = MigrateOptions { dry_run, max_write_units: Some(max_write_units), ..MigrateOptions::new(speed) };
+    let changed = change(&items, &ShardsOptions { list, to: Shards(to), wait: WAIT, scan }).await?;
+    Ok(Outcome::new(&changed, changed.is_complete() || dry_run))
+}
+
+/// Reads the settings. Settings that were never set have version 0.
+pub(crate) async fn known(table: &Table) -> Result<Known, OpsError> {
+    Ok(table.get(&settings::read(0)?).await?.map(Known::from).unwrap_or_default())
+}
+
+/// The numbers of shards of all lists.
+#[derive(Debug, Serialize)]
+struct Numbers {
+    lists: Vec<Number>,
+}
+
+#[derive(Debug, Serialize)]
+struct Number {
+    list: &'static str,
+    #[serde(flatten)]
+    layout: Layout,
+}
+
+impl Numbers {
+    fn of(lists: &Lists) -> Self {
+        Self { lists: GROWING.map(|list| Number { list: list.id, layout: lists.of(list) }).into() }
+    }
+}
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Number { list, layout } in &self.lists {
+            write!(f, "{list:<20}  {} shards", layout.from)?;
+            writeln!(f, "{}", if layout.is_stable() { String::new() } else { format!(", CHANGING to {}", layout.to) })?;
+        }
+        Ok(())
+    }
+}
+
+/// A step of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Readers read the shards of both numbers.
+    Readers,
+    /// New items get the new number.
+    Writers,
+    /// The other items get the new number.
+    Move,
+    /// Readers read only the shards of the new number.
+    End,
+}
+
+impl Step {
+    const ALL: [Self; 4] = [Self::Readers, Self::Writers, Self::Move, Self::End];
+
+    /// Returns the next step of a change to a number, or [`None`] if the list has that number.
+    ///
+    /// # Errors
+    /// [`OpsError::Usage`] if the list is changing to another number, or if neither number divides
+    /// the other.
+    pub fn next(layout: Layout, to: Shards) -> Result<Option<Self>, OpsError> {
+        if !layout.is_stable() {
+            return match () {
+                () if layout.to != to => Err(OpsError::Usage(format!(
+                    "the list is changing to {} shards: finish that change first with --to {}",
+                    layout.to, layout.to
+                ))),
+                () if layout.write == to => Ok(Some(Self::Move)),
+                () => Ok(Some(Self::Writers)),
+            };
+        }
+        let [less, more] = [layout.to.0.min(to.0), layout.to.0.max(to.0)];
+        if less == 0 || !more.is_multiple_of(less) {
+            return Err(OpsError::Usage(format!("--to must be a multiple or a divisor of {}", layout.to)));
+        }
+        Ok((layout.to != to).then_some(Self::Readers))
+    }
+
+    /// Returns the layout of the list after the step.
+    const fn after(self, layout: Layout, to: Shards) -> Layout {
+        match self {
+            Self::Readers => Layout { to, ..layout },
+            Self::Writers | Self::Move => Layout { write: to, ..layout },
+            Self::End => Layout::stable(to),
+        }
+    }
+}
+
+/// The result of a change.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// The list.
+    pub list: &'static str,
+    /// The number of shards before the change.
+    pub from: Shards,
+    /// The new number of shards.
+    pub to: Shards,
+    /// The steps of this run, or the steps that are left in a dry run.
+    pub steps: Vec<Step>,
+    /// The last scan, or the counts of a dry run.
+    pub scan: Option<Migrated>,
+    /// The number of items that moved in all scans.
+    pub moved: u64,
+    /// Whether the list has the new number.
+    pub done: bool,
+}
+
+impl Changed {
+    /// Returns whether the list has the new number, and no step is left.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.done
+    }
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { list, from, to, steps, scan, moved, done } = self;
+        let dry_run = scan.as_ref().is_some_and(|scan| scan.dry_run);
+        match (dry_run, done) {
+            (true, _) => writeln!(f, "{list}: would change from {from} to {to} shards; steps: {steps:?}")?,
+            (false, true) => writeln!(f, "{list}: {to} shards; {moved} items moved")?,
+            (false, false) => writeln!(f, "{list}: NOT DONE, {moved} items moved: run the command again")?,
+        }
+        match scan {
+            Some(scan) if dry_run || !done => write!(f, "{scan}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Changes the number of shards of a list, or continues such a change.
+///
+/// # Errors
+/// [`OpsError`]. A change that began continues with the next run.
+pub async fn change(items: &Items, options: &ShardsOptions) -> Result<Changed, OpsError> {
+    let ShardsOptions { list, to, wait, scan } = *options;
+    let table = items.table();
+    let from = known(&table).await?.lists.of(list).from;
+    let mut changed = Changed { list: list.id, from, to, steps: Vec::new(), scan: None, moved: 0, done: false };
+    loop {
+        let layout = known(&table).await?.lists.of(list);
+        let Some(step) = Step::next(layout, to)? else {
+            changed.done = true;
+            return Ok(changed);
+        };
+        if scan.dry_run {
+            changed.steps = Step::ALL.into_iter().skip_while(|left| *left != step).collect();
+            changed.scan = Some(run_migration(items, &Move { list, to }, &scan).await?);
+            return Ok(changed);
+        }
+        let ends = match step {
+            Step::Readers => step,
+            Step::Writers => {
+                sleep(wait).await;
+                step
+            }
+            Step::Move | Step::End => {
+                sleep(wait).await;
+                changed.steps.push(Step::Move);
+                if !move_all(items, options, &mut changed).await? {
+                    return Ok(changed);
+                }
+                Step::End
+            }
+        };
+        if arrange(&table, list, layout, ends.after(layout, to)).await? {
+            changed.steps.push(ends);
+        }
+    }
+}
+
+/// Moves all items of the list. Returns whether a pass that began long enough after the last move
+/// found no item with the old number.
+async fn move_all(items: &Items, options: &ShardsOptions, changed: &mut Changed) -> Result<bool, OpsError> {
+    let work = Move { list: options.list, to: options.to };
+    for pass in 0..MAX_PASSES {
+        let scan = run_migration(items, &work, &options.scan).await?;
+        let is_clean = scan.is_complete() && scan.migrated == 0 && scan.kept.is_empty();
+        let is_unreadable = scan.unreadable > 0;
+        changed.moved += scan.migrated;
+        changed.scan = Some(scan);
+        // An unreadable item may have the old number, and a reader would lose it.
+        if is_unreadable || (is_clean && pass > 0) {
+            return Ok(!is_unreadable);
+        }
+        sleep(options.wait).await;
+    }
+    Ok(false)
+}
+
+/// Sets the layout of a list, if it is still `before`. Returns whether it was set.
+async fn arrange(table: &Table, list: &Pattern, before: Layout, after: Layout) -> Result<bool, OpsError> {
+    for _ in 0..ATTEMPTS {
+        let known = known(table).await?;
+        if known.lists.of(list) != before {
+            return Ok(false);
+        }
+        let at = Instant::now();
+        let lists = known.lists.clone().with(list, after);
+        // The settings exist in ten copies. One transaction writes all of them or none.
+        if table.transact(&settings::arrange(&known, &lists, &born(at), at)?).await?.is_ok() {
+            return Ok(true);
+        }
+    }
+    Err(OpsError::Failed("the settings kept changing: run the command again".to_owned()))
+}
+
+/// Returns a birth mark, for settings that do not exist yet.
+fn born(at: Instant) -> Born {
+    Born::generate(at, std::array::from_fn(|_| fastrand::u8(..)))
+}

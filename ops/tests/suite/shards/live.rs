@@ -1,0 +1,160 @@
+//! Tests of `ops shards` while functions read and write the list, and while operators stop it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use fixture::{TestTable, crash_after, records};
+use futures::future::join_all;
+use http_api::SettingsCache;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::lists;
+use key_schema::order::{OrderStatus, Step as Advance};
+use key_schema::shard::{Layout, Shards};
+use ops::shards::{ShardsOptions, change};
+
+use super::{assert_clean, items, layout, order, paid, partitions, to};
+
+/// Kills the command at each of its waits for a response, and starts it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_killed_at_any_request_continues() {
+    let test = TestTable::create().await;
+    let table = test.own();
+    let numbers = AtomicU32::new(0);
+    let place = async || {
+        let number = numbers.fetch_add(1, Ordering::Relaxed);
+        test.put(&order(number, layout(table, &order::BY_STATUS).await.write)).await;
+    };
+    for _ in 0..8 {
+        place().await;
+    }
+    let (mut states, mut runs) = (Vec::new(), 0);
+    for number in [8, 4] {
+        for waits in 1.. {
+            let before = layout(table, &order::BY_STATUS).await;
+            if states.last() != Some(&before) {
+                states.push(before);
+            }
+            runs += 1;
+            // Later runs get further. The number grows slowly, so that every request is once the
+            // last one of a run that made progress.
+            if let Some(changed) = crash_after(waits, change(&items(&test), &to(&order::BY_STATUS, number))).await {
+                assert!(changed.unwrap().is_complete());
+                break;
+            }
+            place().await;
+            let seen = paid(table, async || layout(table, &order::BY_STATUS).await).await;
+            let placed = usize::try_from(numbers.load(Ordering::Relaxed)).unwrap();
+            assert_eq!((seen.len(), seen.iter().collect::<BTreeSet<_>>().len()), (placed, placed));
+            assert_clean(&test).await;
+        }
+    }
+    assert_eq!(layout(table, &order::BY_STATUS).await, Layout::stable(Shards(4)));
+    let changing = |from, to, write| Layout { from: Shards(from), to: Shards(to), write: Shards(write) };
+    let expected = [
+        lists::unchanged(),
+        changing(4, 8, 4),
+        changing(4, 8, 8),
+        Layout::stable(Shards(8)),
+        changing(8, 4, 8),
+        changing(8, 4, 4),
+    ];
+    assert!(states.starts_with(&expected), "a run was killed in each state: {states:?}");
+    assert!(runs > 20, "{runs}");
+}
+
+/// Functions cache the settings, as in a shop where 30 seconds are one and a half.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function() {
+    let test = TestTable::create().await;
+    for number in 0..60 {
+        test.put(&order(number, lists::FIRST)).await;
+    }
+    let (ended, reads) = (AtomicBool::new(false), AtomicU32::new(0));
+    // Each environment has a cache, whose clock is so fast that the settings expire early.
+    let start = Instant::now().as_millis();
+    let environment =
+        || SettingsCache::new(move || Instant::from_millis(start + (Instant::now().as_millis() - start) * 20).unwrap());
+    let reader = async || {
+        let (table, cache) = (test.table(), environment());
+        while !ended.load(Ordering::Relaxed) {
+            let seen = paid(&table, async || cache.current(&table).await.unwrap().0.lists.of(&order::BY_STATUS)).await;
+            let mut count = BTreeMap::<&OrderId, u32>::new();
+            seen.iter().for_each(|id| *count.entry(id).or_default() += 1);
+            assert!(count.values().all(|times| *times == 1), "an order came twice");
+            let first =
+                (0..60).filter(|number| count.contains_key(&format!("o{number}").parse::<OrderId>().unwrap())).count();
+            assert_eq!(first, 60, "an order was skipped");
+            reads.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let writer = async |number: u32| {
+        let (table, cache) = (test.table(), environment());
+        let mut next = 1_000 * number;
+        while !ended.load(Ordering::Relaxed) {
+            let write = cache.current(&table).await.unwrap().0.lists.of(&order::BY_STATUS).write;
+            test.put(&order(next, write)).await;
+            // Another function changes an order that it has read, in the same list and in others.
+            let head = table.get(&order::head(&format!("o{next}").parse().unwrap()).unwrap()).await.unwrap().unwrap();
+            let at = Instant::now();
+            let (order, to) = (&head, OrderStatus::Shipped);
+            let (note, carrier, tracking, money) = (None, None, None, None);
+            let step = Advance { order, lines: &[], to, at, by: "sam", note, carrier, tracking, money };
+            test.put(&records::at_rev(order::CustomerOrder::of(&head), 1)).await;
+            let _ = table.transact(&order::advance(step).unwrap()).await.unwrap();
+            next += 1;
+        }
+        next - 1_000 * number
+    };
+    let growth = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let options = ShardsOptions { wait: Duration::from_secs(3), ..to(&order::BY_STATUS, 16) };
+        let changed = change(&items(&test), &options).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        ended.store(true, Ordering::Relaxed);
+        changed
+    };
+    let readers = join_all([reader(), reader()]);
+    let writers = join_all([writer(1), writer(2)]);
+    let (changed, _, written) = tokio::join!(growth, readers, writers);
+    assert!(changed.is_complete() && changed.moved >= 50, "{changed}");
+    assert!(reads.load(Ordering::Relaxed) > 10 && written.iter().all(|written| *written > 10), "{written:?}");
+    assert_clean(&test).await;
+    let shards = partitions(&test, "GSI2PK", "STATUS#paid#").await;
+    assert_eq!(shards.len(), 16);
+}
+
+/// A function reads an order, the order moves, and then the function changes its status. The key of
+/// the change has the number that the function read. The last scan moves the order again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_by_a_function_that_read_the_order_before_it_moved_is_found_by_the_last_scan() {
+    let test = TestTable::create().await;
+    for number in 0..20 {
+        test.put(&order(number, lists::FIRST)).await;
+    }
+    let table = test.own();
+    let read = order::head(&"o3".parse().unwrap()).unwrap();
+    let before = table.get(&read).await.unwrap().unwrap();
+    test.put(&records::at_rev(order::CustomerOrder::of(&before), 1)).await;
+    let options = ShardsOptions { wait: Duration::from_millis(500), ..to(&order::BY_STATUS, 16) };
+    let growth = items(&test);
+    let growth = change(&growth, &options);
+    let late = async {
+        while table.get(&read).await.unwrap().unwrap().list_shards == lists::FIRST {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let (order, to, at) = (&before, OrderStatus::Shipped, Instant::now());
+        let (note, carrier, tracking, money) = (None, None, None, None);
+        let step = Advance { order, lines: &[], to, at, by: "sam", note, carrier, tracking, money };
+        table.transact(&order::advance(step).unwrap()).await.unwrap().unwrap();
+        let changed = table.get(&read).await.unwrap().unwrap();
+        assert_eq!((changed.status, changed.list_shards), (OrderStatus::Shipped, lists::FIRST));
+        assert_clean(&test).await;
+    };
+    let (changed, ()) = tokio::join!(growth, late);
+    let changed = changed.unwrap();
+    assert!(changed.is_complete() && changed.moved == 21, "{changed}");
+    assert_eq!(table.get(&read).await.unwrap().unwrap().list_shards, Shards(16));
+    assert_clean(&test).await;
+}
