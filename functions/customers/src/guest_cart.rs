@@ -1,5 +1,5 @@
-//! Guest carts: carts of visitors without an account. Whoever sends a cart's token may read and
-//! change it. For any other caller the cart does not exist.
+//! Guest carts: carts of visitors without an account. A request with a cart's token may read and
+//! change the cart. A request without it gets 404.
 
 use std::collections::BTreeMap;
 

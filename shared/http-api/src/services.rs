@@ -18,7 +18,7 @@ use crate::sign_ins::SignIns;
 
 /// The access patterns that a function with routes uses outside its handlers. Each pattern is
 /// listed with its occasion: the function's start, a token that names a sign-in, or any write. A
-/// page of a list whose number of shards can change also reads the settings, if they are not cached.
+/// read of a list whose number of shards can change also reads the settings, if no cache has them.
 pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
     &[("start", &reach::NOTHING), ("token", &revocation::GET), ("write", &settings::READ)];
 

@@ -43,8 +43,8 @@ fn valid(route: &'static str, customer: &str) -> Call {
     if route.contains("addresses") { call } else { if_match(call, 1) }
 }
 
-/// Returns the routes of customers. [`crate::guest_carts`] tests those of guest carts, which need no
-/// sign-in.
+/// Returns the routes that need a sign-in. [`crate::guest_carts`] tests the routes of guest carts,
+/// which need none.
 fn routes() -> Vec<&'static str> {
     customers::routes().keys().filter(|route| !route.contains("/v1/carts")).collect()
 }

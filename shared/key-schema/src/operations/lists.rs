@@ -2,9 +2,8 @@
 //!
 //! The lists of [`GROWING`] begin with [`FIRST`] shards. `ops shards` changes the number of a list.
 //! An item of such a list has the attribute `list_shards`: the number by which its index key was
-//! derived. So its key follows from the item alone, whatever the present number is, and a function
-//! that changes the item needs no setting. An item without the attribute has [`FIRST`] shards, as
-//! all items of earlier versions.
+//! derived. So its key depends only on the item, and a function that changes the item needs no
+//! setting. Items of earlier versions do not have the attribute. Their number is [`FIRST`].
 //!
 //! The settings have the present [`Layout`] of each list. Readers need it, and functions that
 //! create items.

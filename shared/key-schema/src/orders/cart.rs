@@ -174,7 +174,7 @@ fn begin(cart: &Stored<Cart>, now: Instant) -> Result<Guarded, EncodeError> {
     Guarded::put(cart, Condition::NotExists.or(Condition::Below("expires_at", first_alive(now))))
 }
 
-/// Writes a cart with the lines of a guest cart added, as an action of the claim of that guest cart.
+/// Writes a cart to which the lines of a guest cart were added. It is an action of the claim.
 /// DynamoDB refuses the write if the customer's cart has changed since `previous` was read, or if
 /// there is one although none was read.
 ///

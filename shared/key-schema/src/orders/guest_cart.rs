@@ -1,7 +1,7 @@
 //! Guest carts: carts of visitors without an account.
 //!
-//! A guest cart belongs to whoever has its token. The table holds only a hash of the token, and each
-//! write has the hash as its condition. So a write needs no read first, and a wrong token changes
+//! The token of a guest cart gives access to it. The table holds only a hash of the token, and the
+//! hash is a condition of each write. So a write needs no read first, and a wrong token changes
 //! nothing.
 //!
 //! A customer who signs in claims the cart. One transaction adds its lines to the customer's cart

@@ -10,8 +10,8 @@
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
 //! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
 //! in any sequence. The transaction also changes the count of the order's day
-//! ([`crate::leaderboard`]). One more item, `PLACE`, records whether the totals of the order's place
-//! contain the order ([`crate::place`]). It is written in the same way.
+//! ([`crate::leaderboard`]). One more item, `PLACE`, records whether the totals of the order's
+//! place contain the order ([`crate::place`]). It is written in the same way.
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
