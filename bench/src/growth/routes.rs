@@ -4,9 +4,11 @@
 //! same for every size of the table.
 
 use http_api::sample::Call;
+use key_schema::cart::CartLine;
 use key_schema::document::{Document, DocumentSection};
+use key_schema::guest_cart::{CartToken, GuestCart, LIFETIME_SECONDS};
 use key_schema::id::{
-    CustomerId, DocumentId, MetricName, OrganizationId, PointId, ProductId, SectionName, StoreId, TeamId,
+    CustomerId, DocumentId, GuestCartId, MetricName, OrganizationId, PointId, ProductId, SectionName, StoreId, TeamId,
 };
 use key_schema::instant::Instant;
 use key_schema::invoice::Invoice;
@@ -80,6 +82,7 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     let rules = Document { sections, ..document(section.id.clone())? };
     let mut items = vec![
         item(stock(owned_product()?), 0)?,
+        item(guest_cart()?, 0)?,
         item(invoice, 0)?,
         item(shop, 0)?,
         item(Organization { id: club.clone(), teams: 1, admins: 1, invited: 0, name: "Chess club".to_owned() }, 0)?,
@@ -105,6 +108,22 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         items.extend(placed(order(FIRST + n)?, FIRST + n)?);
     }
     Ok(items)
+}
+
+fn token() -> CartToken {
+    CartToken::new([1; 32])
+}
+
+/// Returns a guest cart of one line.
+fn guest_cart() -> Result<GuestCart, BenchError> {
+    let line = CartLine { quantity: 3, added_at: at(0) };
+    Ok(GuestCart {
+        id: GuestCartId::new("guest")?,
+        token_hash: token().hash(),
+        expires_at: Instant::now().plus_seconds(LIFETIME_SECONDS),
+        lines: [(product_id(ENTRY)?, line)].into(),
+        claim: None,
+    })
 }
 
 /// Returns the instant of the only point of a metric. Points expire after 30 days.
@@ -181,6 +200,7 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(customers, of_owner("GET /v1/customers/{id}/overview").query("questions", "20")),
         read(customers, of_owner("GET /v1/customers/{id}/cart")),
         read(customers, of_owner("GET /v1/customers/{id}/cart/items/{product}").path("product", &entry)),
+        read(customers, Call::new("GET /v1/carts/{id}").path("id", "guest").header("cart-token", token().as_str())),
         read(catalog, of_owner("GET /v1/products/{id}")),
         read(catalog, of_owner("GET /v1/products/{id}/content")),
         read(catalog, of_owner("GET /v1/products/{id}/pictures")),
