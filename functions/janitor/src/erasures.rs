@@ -73,7 +73,8 @@ impl Janitor {
     async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
         // A customer who has signed up again keeps the newer items, so only older items are erased.
-        // If the customer signs up after this read, the items are newer than `now` and stay.
+        // If the customer signs up after this read, sessions and the cart are newer than `now` and
+        // stay. The erasure of belongings does not compare times, so it can remove new ones.
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
