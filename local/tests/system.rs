@@ -218,8 +218,10 @@ async fn a_function_can_be_invoked_by_hand() {
         let request = Client::new().post(format!("{}/_local/invoke/{function}", system.url())).body(body);
         json_of(request.send().await.unwrap()).await
     };
-    let nothing =
-        json!({"found": 0, "undone": 0, "finished": 0, "deleted": 0, "erased": 0, "failed": 0, "lapsed": 0, "left": 0});
+    let nothing = json!({
+        "found": 0, "undone": 0, "finished": 0, "deleted": 0, "removed": 0, "erased": 0, "failed": 0, "lapsed": 0,
+        "left": 0,
+    });
     assert_eq!(invoke("Janitor", r#"{"grace_seconds":0}"#).await, (StatusCode::OK, nothing.clone()));
     assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
     for (function, body, status, message) in [
