@@ -38,7 +38,7 @@ def before_call(context, case, kwargs):
         query.pop("tier" if "email" in query else "email", None)
         if not query.keys() & {"tier", "email"}:
             query["tier"] = "gold"
-    # An invented `_HH` may stand for a byte that is not valid UTF-8.
+    # In a path, `_HH` encodes a byte in hexadecimal. Invented bytes may not be valid UTF-8.
     if "_" in str(query.get("path", "")):
         del query["path"]
     if "If-Match" in headers:

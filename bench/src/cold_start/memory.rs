@@ -19,7 +19,7 @@ use crate::report::{millis, quantile};
 /// Memory sizes, from the smallest to that of a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
 /// The measured functions. The first reads one item, and the second reads several items with a
-/// Query. The third is the peer that is made in the usual way.
+/// Query. The third is the peer with `lambda_http` and the SDK's default features.
 const FUNCTIONS: [&str; 3] = ["customers", "orders", USUAL];
 /// The number of requests to each process after its first request.
 const WARM: usize = 50;

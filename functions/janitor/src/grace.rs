@@ -42,9 +42,9 @@ impl Grace {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// Returns the latest instant of an erasure that is old enough for the janitor. After a later
-    /// erasure, a consumer of the stream may still archive items, because it read the profile
-    /// before. A test compares twice the grace with the consumer's timeout.
+    /// Returns the latest instant of an erasure that is old enough for the janitor. A consumer of
+    /// the stream that read the customer before the erasure may archive items until its timeout. A
+    /// test checks that twice the grace is longer than that timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

@@ -55,8 +55,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
             let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
             return once.replay_or(services, problem).await.map(Some);
         }
-        // An unused idempotency key means that another request has changed the order. The next
-        // attempt reads it again.
+        // If the idempotency key was not refused, the order has changed, or the wallet was
+        // converted. The next attempt reads the order again.
         if refusals.names(OrderAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await

@@ -42,8 +42,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(WalletAction::Customer(Side::To)) {
             return once.replay_or(services, no_such_account()).await.map(Some);
         }
-        // An unused idempotency key means that the balance has changed since the read. The next
-        // attempt reads it again.
+        // If the idempotency key was not refused, the balance has changed since the read. The next
+        // attempt reads the balance again.
         if refusals.names(WalletAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await

@@ -133,7 +133,7 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
         drain(system).await;
         assert_eq!(table::scan(system).await, before, "no version and no revision changed");
 
-        // Prices come from the baskets.
+        // Prices come from the baskets. Without the file of baskets, the import does not know them.
         let run = import(system, &files[..1], &stock).await;
         assert_eq!(summary(&run)["products"].1["already there"], counts[0], "{}", run.out);
         drain(system).await;

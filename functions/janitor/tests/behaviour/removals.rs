@@ -36,7 +36,7 @@ async fn draw_up(shop: &Shop, id: &str, owner: &str, texts: &[(&str, &str)]) {
     shop.write((head, sections)).await;
 }
 
-/// Marks a document as deleted, as a request does that stops then.
+/// Marks a document as deleted. An interrupted request for its deletion leaves the same state.
 async fn retire(shop: &Shop, id: &str, version: u64) {
     let retire = document::retire(&DocumentId::new(id).unwrap(), version, None, Instant::now()).unwrap();
     shop.own().update(&retire).await.unwrap().unwrap();
@@ -136,16 +136,17 @@ async fn an_abandoned_erasure_is_finished_after_the_grace() {
     assert_eq!(run_round(&shop, 60).await, removed(0), "the request may still be at work");
     assert_eq!(left_of_ann(&shop).await, before);
     assert_eq!(run_round(&shop, 0).await, removed(1));
-    // The note of the erasure is newer than the round.
+    // A round reads only erasures that were noted before its start. The first round wrote the note.
     assert_eq!(run_round(&shop, 0).await, Round { erased: 1, ..removed(0) });
     assert_eq!(left_of_ann(&shop).await, []);
     assert_eq!(stored(&shop, "DOC#his").await, 3);
     assert_eq!(run_round(&shop, 0).await, removed(0), "once");
 }
 
-/// The request removed the profile, and stopped before the belongings that the index had not shown.
+/// The request removed the profile. Then it stopped, before it removed belongings that the index
+/// had not shown.
 #[tokio::test]
-async fn belongings_that_an_erasure_left_are_erased_with_its_note() {
+async fn the_janitor_erases_the_belongings_that_an_interrupted_erasure_left() {
     let shop = Shop::open(0).await;
     begin_erasure(&shop).await;
     let profile = shop.profile("ann").await;

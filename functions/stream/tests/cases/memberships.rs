@@ -48,7 +48,7 @@ async fn a_further_category_lists_the_current_product_with_its_own_category() {
 }
 
 #[tokio::test]
-async fn case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay() {
+async fn case_38_a_product_renamed_during_a_replay_has_its_new_name_in_all_copies() {
     for seed in 0..8 {
         let shop = Shop::open().await;
         let [one, two, three] = [1, 2, 3].map(|rev| product("p1", rev));
@@ -77,7 +77,7 @@ async fn case_38_a_membership_created_before_an_old_record_arrives_keeps_the_new
 }
 
 #[tokio::test]
-async fn a_copy_of_the_stock_on_the_product_refuses_no_membership_and_is_not_shown_in_it() {
+async fn a_copied_stock_flag_does_not_block_a_membership_or_cause_a_write_to_it() {
     let shop = Shop::open().await;
     let seen = product("p1", 1);
     let mut copied = seen.clone();

@@ -74,7 +74,7 @@ async fn a_cursor_is_valid_only_for_its_list_and_its_caller() {
 }
 
 #[tokio::test]
-async fn the_list_of_all_customers_has_only_open_questions() {
+async fn the_questions_of_all_customers_are_listed_only_by_the_status_open() {
     let desk = Desk::open(&[]).await;
     let list = |status: &str| Call::new("GET /v1/questions").query("status", status).staff("s1");
     for call in [list("answered"), list(""), list("OPEN"), Call::new("GET /v1/questions").staff("s1")] {

@@ -88,8 +88,8 @@ fn invoice_key(number: u64) -> Result<Key, KeyError> {
     Ok(invoice::get(number)?.key().clone())
 }
 
-/// Returns the row of a line, as the stream derives it from an order that counts as sold. Customer
-/// and instant come from the order.
+/// Returns the row that the stream derives from a line. The instant, shop, customer and reversal
+/// come from the order. They have placeholders here, because the check does not compare them.
 fn sale_of(line: &OrderLine) -> Sale {
     Sale {
         order_id: line.order_id.clone(),
@@ -226,7 +226,7 @@ fn entries(item: &Stored<OpenOrders>, seen: &Seen<'_>) -> Result<Vec<Problem>, S
     }
     let what = format!("{} entries lead to no open order", checks.len());
     let entries: Item = right.to_item()?;
-    // A transaction takes 100 actions. The next pass removes the rest.
+    // A transaction takes 100 actions. More entries have no repair, and are only reported.
     let problem = Problem::new(Kind::Link, what);
     if checks.len() >= key_schema::request::MAX_TRANSACTION_ACTIONS {
         return Ok(vec![problem]);

@@ -75,7 +75,7 @@ fn jobs(item: &Stored<PickingStations>, seen: &Seen<'_>) -> Result<Vec<Problem>,
     }
     let what = format!("{} orders at stations are not to be picked", checks.len());
     let problem = Problem::new(Kind::Link, what).lagging();
-    // A transaction takes 100 actions. The next pass removes the rest.
+    // A transaction takes 100 actions. More orders have no repair, and are only reported.
     if checks.len() >= key_schema::request::MAX_TRANSACTION_ACTIONS {
         return Ok(vec![problem]);
     }

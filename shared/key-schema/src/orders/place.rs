@@ -127,8 +127,8 @@ impl Entity for SalePlace {
 }
 
 impl SalePlace {
-    /// Returns the place that counts an order of this shop. `store` is [`None`] if staff have not
-    /// entered the shop.
+    /// Returns the place that counts an order of this shop. `store` is [`None`] if the shop has no
+    /// [`StoreLocation`] item.
     #[must_use]
     pub fn of(order: &Order, store: Option<&StoreLocation>, store_id: StoreId) -> Self {
         let (country, city) =

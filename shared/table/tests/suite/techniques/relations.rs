@@ -110,7 +110,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["likes.of-customer", "likes.likers", "memberships.add", "memberships.of-product"],
         tests: &[
             "a_like_is_listed_for_its_customer_and_its_product_and_counted",
-            "case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay",
+            "case_38_a_product_renamed_during_a_replay_has_its_new_name_in_all_copies",
         ],
     },
     Technique {
@@ -201,7 +201,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["memberships.of-product", "memberships.refresh"],
         tests: &[
             "an_order_keeps_the_name_and_the_price_at_which_it_was_placed",
-            "case_38_copies_have_the_new_name_of_a_source_renamed_during_a_replay",
+            "case_38_a_product_renamed_during_a_replay_has_its_new_name_in_all_copies",
         ],
     },
     Technique {
