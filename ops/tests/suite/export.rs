@@ -235,7 +235,7 @@ async fn the_tables_of_analytics_have_the_declared_columns_and_every_order() {
         }
     }
     let (orders, lines) = (rows(&to, "orders"), rows(&to, "order_lines"));
-    assert_eq!(orders.len(), 2);
+    assert_eq!(orders.len(), 4);
     for order in &orders {
         let of = lines
             .iter()

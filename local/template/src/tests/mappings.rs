@@ -26,7 +26,7 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     }
     let images = |index: usize| &template.streams[index].filters[0]["dynamodb"]["NewImage"]["entity"]["S"];
     assert_eq!(images(0), &json!(["Product", "Order", "Heartbeat"]));
-    assert_eq!(images(1).as_array().unwrap().len(), 8);
+    assert_eq!(images(1).as_array().unwrap().len(), 11);
 }
 
 /// Returns the small template with the resources in `more` and a mapping with these settings.
