@@ -32,6 +32,8 @@ def before_call(context, case, kwargs):
     for low, high in (("from", "to"), ("min_price", "max_price")):
         if low in query:
             query.pop(high, None)
+    if query.get("period") == "all":
+        query.pop("date", None)
     if operation == "listSales":
         query.pop("from", None)
     if operation == "findCustomers":

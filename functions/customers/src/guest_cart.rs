@@ -21,6 +21,8 @@ use crate::view::{CartLineView, CartView, GuestCartView};
 
 /// The header with the token.
 const TOKEN: &str = "cart-token";
+/// The longest token that is read. The shop's own tokens have 64 bytes.
+const MAX_TOKEN_BYTES: usize = 200;
 
 /// POST /v1/carts: creates an empty guest cart. Only this response contains the token.
 pub async fn create(services: &Services) -> Result<Response, Problem> {
@@ -98,7 +100,7 @@ pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Respons
     let owner = owner(request)?;
     read_fields!(request.object()? => {
         cart_id: required(parsed::<GuestCartId>),
-        cart_token: required(text(1..=200)),
+        cart_token: required(text(1..=MAX_TOKEN_BYTES)),
     });
     let (customer, token) = (owner.customer(), CartToken::given(&cart_token));
     let mut backoff = Backoff::new();
@@ -153,7 +155,7 @@ fn merged(
 /// Returns the id in the path and the token in the header.
 fn named(request: &Request<'_>) -> Result<(GuestCartId, CartToken), Problem> {
     let id = request.path("id")?;
-    let token = request.header(TOKEN).ok_or_else(no_cart)?;
+    let token = request.header(TOKEN).filter(|token| token.len() <= MAX_TOKEN_BYTES).ok_or_else(no_cart)?;
     Ok((id, CartToken::given(token)))
 }
 
