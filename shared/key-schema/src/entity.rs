@@ -88,9 +88,9 @@ macro_rules! entities {
 entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
     CustomerQuestion Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow
-    GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark
-    Member Membership MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations
-    PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question QuotaDay Rank
-    RecentReview     ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock StoreLocation
-    Tally Team     UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
+    GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay
+    MailStop Mark Member Membership MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization
+    PickingStations PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question
+    QuotaDay Rank RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session
+    Settings Stock StoreLocation Tally Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
 }

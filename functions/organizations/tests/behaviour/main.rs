@@ -11,4 +11,5 @@ mod lists;
 mod members;
 mod organizations;
 mod registry;
+mod room;
 mod teams;

@@ -13,7 +13,7 @@ use key_schema::key::Index;
 use key_schema::leaderboard::Period;
 use key_schema::order::OrderStatus;
 use key_schema::organization::Role;
-use key_schema::product::{Product, Stock};
+use key_schema::product::Product;
 use key_schema::question::QuestionStatus;
 use serde_dynamo::AttributeValue;
 
@@ -387,16 +387,7 @@ fn an_error_does_not_quote_an_unreadable_item() {
     assert!(error.starts_with("malformed WalletEntry: ") && !error.contains("1234567"), "{error}");
 }
 
-#[test]
-fn an_item_with_attributes_of_a_later_version_is_read() {
-    let mut item = golden("Stock").item;
-    item.inner_mut()
-        .insert("added_next_year".into(), AttributeValue::M([("a".to_owned(), AttributeValue::Null(true))].into()));
-    assert_eq!(Stored::<Stock>::from_item(item).unwrap(), World::plain().stock());
-}
-
-/// The limit is 409,600 bytes, counted as DynamoDB counts, including the names of attributes. A
-/// larger item is refused before it is sent.
+/// The limit is 409,600 bytes with the names of attributes. A larger item is not sent.
 #[test]
 fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
     let mut content = World::plain().content();

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use key_schema::entity::AnyEntity;
-use key_schema::item::FromItem as _;
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::product::Stock;
 use serde_dynamo::AttributeValue;
 
-use crate::goldens::goldens;
+use crate::goldens::{golden, goldens};
 use crate::support::{item_json, parse_item};
 use crate::world::World;
 
@@ -55,4 +56,12 @@ fn an_attribute_of_a_later_release_is_ignored() {
         item.inner_mut().insert("of_a_later_release".to_owned(), AttributeValue::S("?".to_owned()));
         assert_eq!(AnyEntity::from_item(item).unwrap(), golden.entity, "{}", golden.name);
     }
+}
+
+#[test]
+fn an_item_with_attributes_of_a_later_version_is_read() {
+    let mut item = golden("Stock").item;
+    item.inner_mut()
+        .insert("added_next_year".into(), AttributeValue::M([("a".to_owned(), AttributeValue::Null(true))].into()));
+    assert_eq!(Stored::<Stock>::from_item(item).unwrap(), World::plain().stock());
 }

@@ -1,0 +1,83 @@
+//! Tests of the room for further invitations of an organization.
+
+use key_schema::instant::Instant;
+use key_schema::organization::invitation::MAX_OF_ORGANIZATION;
+
+use crate::club::{CLUB, Club, accept, add_team, found, put_member, uninvite};
+use crate::invitations::{invited, named};
+
+#[tokio::test]
+async fn void_invitations_of_a_former_admin_leave_room_for_others() {
+    let club = Club::open().await;
+    club.expect(200, put_member(CLUB, "bob", "admin", None).customer("ann")).await;
+    for n in 0..MAX_OF_ORGANIZATION {
+        let customer = format!("customer-{n:03}");
+        club.sign_up(&customer).await;
+        club.expect(202, put_member(CLUB, &customer, "member", None).customer("bob")).await;
+    }
+    let invite = || put_member(CLUB, "eve", "member", None).customer("ann");
+    assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
+    // An admin's other changes leave the invitations as they are.
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    club.expect(200, put_member(CLUB, "bob", "admin", Some("t")).customer("ann")).await;
+    assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
+    club.expect(201, accept(CLUB, "customer-000").customer("customer-000")).await;
+    club.expect(202, invite()).await;
+    club.expect(204, uninvite(CLUB, "eve").customer("ann")).await;
+    club.sign_up("zoe").await;
+    club.expect(202, put_member(CLUB, "zoe", "member", None).customer("ann")).await;
+    assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
+    // The invitations by bob are void, even when bob is an admin again.
+    for role in ["member", "admin"] {
+        club.expect(200, put_member(CLUB, "bob", role, None).customer("ann")).await;
+        club.expect(202, invite()).await;
+    }
+}
+
+/// An admin who is about to leave can invite many customers.
+#[tokio::test]
+async fn an_invitation_withdraws_the_void_ones_that_it_finds_and_is_made() {
+    let club = Club::open().await;
+    club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+    for n in 0..520 {
+        club.invite(&format!("customer-{n:03}"), Some("gone"), Instant::now().plus_seconds(60)).await;
+    }
+    // The customer's list names the invitation and another one.
+    club.sign_up("adam").await;
+    let other = club.expect(201, found("Go").customer("ann")).await["id"].as_str().unwrap().to_owned();
+    club.expect(202, put_member(&other, "adam", "member", None).customer("ann")).await;
+    club.expect(200, put_member(CLUB, "bob", "admin", None).customer("ann")).await;
+    club.expect(202, put_member(CLUB, "adam", "member", None).customer("bob")).await;
+    club.expect(200, put_member(CLUB, "bob", "member", None).customer("ann")).await;
+    assert_eq!(named(&club, "adam").await, 2);
+
+    club.sign_up("bill").await;
+    let _ = club.app.table.meter().take();
+    for n in 0..12 {
+        club.expect(202, put_member(CLUB, "bill", "member", None).customer("ann")).await;
+        club.expect(204, uninvite(CLUB, "bill").customer("ann")).await;
+        let costs = club.app.table.meter().take();
+        let withdrawn = costs.iter().find(|cost| cost.pattern.id == "invitations.delete").unwrap().requests;
+        assert!(n > 0 || withdrawn == 51, "{withdrawn} withdrawals");
+    }
+    assert!(invited(&club).await.len() <= MAX_OF_ORGANIZATION);
+    assert_eq!(named(&club, "adam").await, 1);
+    club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
+}
+
+#[tokio::test]
+async fn a_renewal_of_a_valid_invitation_needs_no_room_and_reads_no_other_invitation() {
+    let club = Club::open().await;
+    club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+    for n in 0..MAX_OF_ORGANIZATION {
+        club.invite(&format!("customer-{n:03}"), None, Instant::now().plus_seconds(60)).await;
+    }
+    let _ = club.app.table.meter().take();
+    club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
+    assert!(club.app.table.meter().take().iter().all(|cost| cost.pattern.id != "invitations.open"));
+    // A void invitation does not count, so its renewal needs room.
+    club.sign_up("bill").await;
+    club.invite("bill", Some("gone"), Instant::now().plus_seconds(60)).await;
+    let renewal = club.refusal(put_member(CLUB, "bill", "member", None).customer("ann")).await;
+    assert_eq!(renewal, (409, "too_many_invitations".into()));
+}
